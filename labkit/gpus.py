@@ -1,0 +1,379 @@
+"""Published figures and limits of named GPUs and CPUs: plain data, each with its source.
+
+Tensor-core peaks are dense (a datasheet's "with sparsity" figure is twice as high) and accumulate in
+float32. GB and GB/s are powers of ten, cache sizes powers of two, clocks the highest boost clock.
+"""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class UnknownDevice(KeyError):
+    """A name that is not in the table; the message lists those that are."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
+
+    `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is what a
+    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all SMs.
+    """
+
+    name: str
+    compute_capability: tuple[int, int]
+    sms: int
+    clock_ghz: float
+    dram_gb_s: float
+    dram_gb: float
+    l2_bytes: int
+    l2_bytes_per_clock: int
+    l1_bytes: int
+    shared_bytes_per_sm: int
+    shared_bytes_per_block: int
+    threads_per_sm: int
+    blocks_per_sm: int
+    peak_tflops: dict[str, float]
+    source: str
+    threads_per_block: int = 1024
+    registers_per_sm: int = 65536
+
+    @property
+    def warps_per_sm(self) -> int:
+        return self.threads_per_sm // 32
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """One level of a CPU's data caches; `bytes` is what one core can use of it."""
+
+    name: str
+    bytes: int
+    ways: int
+    latency_cycles: int
+    line_bytes: int = 64
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """One CPU; peaks are of all cores together, at the clock all cores can hold."""
+
+    name: str
+    cores: int
+    clock_ghz: float
+    caches: tuple[CacheLevel, ...]
+    dram_gb_s: float
+    peak_gflops: dict[str, float]
+    source: str
+
+
+_LIMITS = "CUDA C++ Programming Guide, technical specifications per compute capability"
+
+
+def _gpu(name, capability, *, source, **figures):
+    return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **figures)
+
+
+_HOPPER = dict(
+    sms=132,
+    clock_ghz=1.98,
+    l2_bytes=50 * MIB,
+    l2_bytes_per_clock=5120,
+    l1_bytes=256 * KIB,
+    shared_bytes_per_sm=228 * KIB,
+    shared_bytes_per_block=227 * KIB,
+    threads_per_sm=2048,
+    blocks_per_sm=32,
+    peak_tflops={
+        "float64": 33.5,
+        "float32": 66.9,
+        "float16": 133.8,
+        "float64 tensor": 66.9,
+        "tfloat32 tensor": 494.7,
+        "float16 tensor": 989.4,
+        "bfloat16 tensor": 989.4,
+        "float8 tensor": 1978.9,
+        "int8 tensor": 1978.9,
+    },
+)
+
+GPUS: dict[str, Gpu] = {
+    gpu.name: gpu
+    for gpu in (
+        _gpu(
+            "V100",
+            (7, 0),
+            sms=80,
+            clock_ghz=1.53,
+            dram_gb_s=900,
+            dram_gb=32,
+            l2_bytes=6 * MIB,
+            l2_bytes_per_clock=2048,
+            l1_bytes=128 * KIB,
+            shared_bytes_per_sm=96 * KIB,
+            shared_bytes_per_block=96 * KIB,
+            threads_per_sm=2048,
+            blocks_per_sm=32,
+            peak_tflops={"float64": 7.8, "float32": 15.7, "float16": 31.4, "float16 tensor": 125},
+            source="NVIDIA V100 datasheet (SXM2) and Volta whitepaper",
+        ),
+        _gpu(
+            "T4",
+            (7, 5),
+            sms=40,
+            clock_ghz=1.59,
+            dram_gb_s=320,
+            dram_gb=16,
+            l2_bytes=4 * MIB,
+            l2_bytes_per_clock=1024,
+            l1_bytes=96 * KIB,
+            shared_bytes_per_sm=64 * KIB,
+            shared_bytes_per_block=64 * KIB,
+            threads_per_sm=1024,
+            blocks_per_sm=16,
+            peak_tflops={
+                "float64": 0.254,
+                "float32": 8.1,
+                "float16": 16.2,
+                "float16 tensor": 65,
+                "int8 tensor": 130,
+            },
+            source="NVIDIA T4 datasheet and Turing whitepaper",
+        ),
+        _gpu(
+            "A100 SXM",
+            (8, 0),
+            sms=108,
+            clock_ghz=1.41,
+            dram_gb_s=2039,
+            dram_gb=80,
+            l2_bytes=40 * MIB,
+            l2_bytes_per_clock=5120,
+            l1_bytes=192 * KIB,
+            shared_bytes_per_sm=164 * KIB,
+            shared_bytes_per_block=163 * KIB,
+            threads_per_sm=2048,
+            blocks_per_sm=32,
+            peak_tflops={
+                "float64": 9.7,
+                "float32": 19.5,
+                "float16": 78,
+                "float64 tensor": 19.5,
+                "tfloat32 tensor": 156,
+                "float16 tensor": 312,
+                "bfloat16 tensor": 312,
+                "int8 tensor": 624,
+            },
+            source="NVIDIA A100 80 GB datasheet and Ampere GA100 whitepaper",
+        ),
+        _gpu(
+            "RTX 3090",
+            (8, 6),
+            sms=82,
+            clock_ghz=1.695,
+            dram_gb_s=936,
+            dram_gb=24,
+            l2_bytes=6 * MIB,
+            l2_bytes_per_clock=3072,
+            l1_bytes=128 * KIB,
+            shared_bytes_per_sm=100 * KIB,
+            shared_bytes_per_block=99 * KIB,
+            threads_per_sm=1536,
+            blocks_per_sm=16,
+            peak_tflops={
+                "float64": 0.556,
+                "float32": 35.6,
+                "float16": 35.6,
+                "tfloat32 tensor": 35.6,
+                "float16 tensor": 71,
+                "bfloat16 tensor": 71,
+                "int8 tensor": 284,
+            },
+            source="NVIDIA Ampere GA102 whitepaper",
+        ),
+        _gpu(
+            "L4",
+            (8, 9),
+            sms=58,
+            clock_ghz=2.04,
+            dram_gb_s=300,
+            dram_gb=24,
+            l2_bytes=48 * MIB,
+            l2_bytes_per_clock=1536,
+            l1_bytes=128 * KIB,
+            shared_bytes_per_sm=100 * KIB,
+            shared_bytes_per_block=99 * KIB,
+            threads_per_sm=1536,
+            blocks_per_sm=24,
+            peak_tflops={
+                "float64": 0.473,
+                "float32": 30.3,
+                "float16": 30.3,
+                "tfloat32 tensor": 60,
+                "float16 tensor": 121,
+                "bfloat16 tensor": 121,
+                "float8 tensor": 242.5,
+                "int8 tensor": 242.5,
+            },
+            source="NVIDIA L4 datasheet (its tensor figures halved: they count sparsity)",
+        ),
+        _gpu(
+            "RTX 4090",
+            (8, 9),
+            sms=128,
+            clock_ghz=2.52,
+            dram_gb_s=1008,
+            dram_gb=24,
+            l2_bytes=72 * MIB,
+            l2_bytes_per_clock=3072,
+            l1_bytes=128 * KIB,
+            shared_bytes_per_sm=100 * KIB,
+            shared_bytes_per_block=99 * KIB,
+            threads_per_sm=1536,
+            blocks_per_sm=24,
+            peak_tflops={
+                "float64": 1.29,
+                "float32": 82.6,
+                "float16": 82.6,
+                "tfloat32 tensor": 82.6,
+                "float16 tensor": 165.2,
+                "bfloat16 tensor": 165.2,
+                "float8 tensor": 330.3,
+                "int8 tensor": 660.6,
+            },
+            source="NVIDIA Ada GPU architecture whitepaper",
+        ),
+        _gpu(
+            "H100 PCIe",
+            (9, 0),
+            **_HOPPER
+            | dict(
+                sms=114,
+                clock_ghz=1.755,
+                peak_tflops={
+                    "float64": 25.6,
+                    "float32": 51.2,
+                    "float16": 102.4,
+                    "float64 tensor": 51.2,
+                    "tfloat32 tensor": 378,
+                    "float16 tensor": 756,
+                    "bfloat16 tensor": 756,
+                    "float8 tensor": 1513,
+                    "int8 tensor": 1513,
+                },
+            ),
+            dram_gb_s=2039,
+            dram_gb=80,
+            source="NVIDIA H100 datasheet (PCIe; its tensor figures halved: they count sparsity)",
+        ),
+        _gpu(
+            "H100 SXM",
+            (9, 0),
+            **_HOPPER,
+            dram_gb_s=3350,
+            dram_gb=80,
+            source="NVIDIA H100 datasheet (SXM5) and Hopper whitepaper; float32 at 1.98 GHz, tensor at 1.83 GHz",
+        ),
+        _gpu(
+            "H200",
+            (9, 0),
+            **_HOPPER,
+            dram_gb_s=4800,
+            dram_gb=141,
+            source="NVIDIA H200 datasheet (its tensor figures halved: they count sparsity)",
+        ),
+        _gpu(
+            "B200",
+            (10, 0),
+            sms=148,
+            clock_ghz=1.98,
+            dram_gb_s=7700,
+            dram_gb=180,
+            l2_bytes=126 * MIB,
+            l2_bytes_per_clock=10240,
+            l1_bytes=256 * KIB,
+            shared_bytes_per_sm=228 * KIB,
+            shared_bytes_per_block=227 * KIB,
+            threads_per_sm=2048,
+            blocks_per_sm=32,
+            peak_tflops={
+                "float64": 37,
+                "float32": 75,
+                "float16": 150,
+                "float64 tensor": 37,
+                "tfloat32 tensor": 1125,
+                "float16 tensor": 2250,
+                "bfloat16 tensor": 2250,
+                "float8 tensor": 4500,
+                "int8 tensor": 4500,
+            },
+            source="NVIDIA HGX B200 datasheet (an eighth of it; tensor figures halved: they count sparsity)",
+        ),
+    )
+}
+
+CPUS: dict[str, Cpu] = {
+    cpu.name: cpu
+    for cpu in (
+        Cpu(
+            name="Core i7-6700",
+            cores=4,
+            clock_ghz=3.4,
+            caches=(
+                CacheLevel("L1", 32 * KIB, 8, 4),
+                CacheLevel("L2", 256 * KIB, 4, 12),
+                CacheLevel("L3", 8 * MIB, 16, 42),
+            ),
+            dram_gb_s=34.1,
+            peak_gflops={"float32": 435.2, "float64": 217.6},
+            source="Intel ARK and Intel 64 optimization manual (Skylake client): two 256-bit FMAs a cycle, 2 x DDR4-2133",
+        ),
+        Cpu(
+            name="Ryzen 7 5800X",
+            cores=8,
+            clock_ghz=3.8,
+            caches=(
+                CacheLevel("L1", 32 * KIB, 8, 4),
+                CacheLevel("L2", 512 * KIB, 8, 12),
+                CacheLevel("L3", 32 * MIB, 16, 46),
+            ),
+            dram_gb_s=51.2,
+            peak_gflops={"float32": 972.8, "float64": 486.4},
+            source="AMD product page and AMD family 19h optimization guide (Zen 3): two 256-bit FMAs a cycle, 2 x DDR4-3200",
+        ),
+        Cpu(
+            name="Xeon Platinum 8380",
+            cores=40,
+            clock_ghz=2.3,
+            caches=(
+                CacheLevel("L1", 48 * KIB, 12, 5),
+                CacheLevel("L2", 1280 * KIB, 20, 14),
+                CacheLevel("L3", 60 * MIB, 12, 70),
+            ),
+            dram_gb_s=204.8,
+            peak_gflops={"float32": 5888, "float64": 2944},
+            source="Intel ARK and Intel 64 optimization manual (Ice Lake server): two 512-bit FMAs a cycle, 8 x DDR4-3200",
+        ),
+    )
+}
+
+
+def gpu(name: str) -> Gpu:
+    """The figures of the GPU called `name`, as in `gpu("H100 SXM")`."""
+    return _named(GPUS, name, "GPU")
+
+
+def cpu(name: str) -> Cpu:
+    """The figures of the CPU called `name`, as in `cpu("Ryzen 7 5800X")`."""
+    return _named(CPUS, name, "CPU")
+
+
+def _named(table, name, what):
+    if name not in table:
+        raise UnknownDevice(f"there is no {what} called {name!r}; choose one of {', '.join(table)}")
+    return table[name]
