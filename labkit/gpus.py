@@ -22,7 +22,8 @@ class Gpu:
     """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
 
     `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is what a
-    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all SMs.
+    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all SMs: NVIDIA publishes it for V100 and
+    A100 and Hopper is taken to keep it; for the rest it is the port of 64 bytes an SM, which no kernel can pass.
     """
 
     name: str
@@ -76,20 +77,21 @@ _LIMITS = "CUDA C++ Programming Guide, technical specifications per compute capa
 
 
 def _gpu(name, capability, *, source, **figures):
+    figures = {"l2_bytes_per_clock": 64 * figures["sms"]} | figures
     return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **figures)
 
 
-_HOPPER = dict(
-    sms=132,
-    clock_ghz=1.98,
-    l2_bytes=50 * MIB,
-    l2_bytes_per_clock=5120,
-    l1_bytes=256 * KIB,
-    shared_bytes_per_sm=228 * KIB,
-    shared_bytes_per_block=227 * KIB,
-    threads_per_sm=2048,
-    blocks_per_sm=32,
-    peak_tflops={
+_HOPPER = {
+    "sms": 132,
+    "clock_ghz": 1.98,
+    "l2_bytes": 50 * MIB,
+    "l2_bytes_per_clock": 5120,
+    "l1_bytes": 256 * KIB,
+    "shared_bytes_per_sm": 228 * KIB,
+    "shared_bytes_per_block": 227 * KIB,
+    "threads_per_sm": 2048,
+    "blocks_per_sm": 32,
+    "peak_tflops": {
         "float64": 33.5,
         "float32": 66.9,
         "float16": 133.8,
@@ -100,7 +102,7 @@ _HOPPER = dict(
         "float8 tensor": 1978.9,
         "int8 tensor": 1978.9,
     },
-)
+}
 
 GPUS: dict[str, Gpu] = {
     gpu.name: gpu
@@ -130,7 +132,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=320,
             dram_gb=16,
             l2_bytes=4 * MIB,
-            l2_bytes_per_clock=1024,
             l1_bytes=96 * KIB,
             shared_bytes_per_sm=64 * KIB,
             shared_bytes_per_block=64 * KIB,
@@ -179,7 +180,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=936,
             dram_gb=24,
             l2_bytes=6 * MIB,
-            l2_bytes_per_clock=3072,
             l1_bytes=128 * KIB,
             shared_bytes_per_sm=100 * KIB,
             shared_bytes_per_block=99 * KIB,
@@ -204,7 +204,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=300,
             dram_gb=24,
             l2_bytes=48 * MIB,
-            l2_bytes_per_clock=1536,
             l1_bytes=128 * KIB,
             shared_bytes_per_sm=100 * KIB,
             shared_bytes_per_block=99 * KIB,
@@ -230,7 +229,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=1008,
             dram_gb=24,
             l2_bytes=72 * MIB,
-            l2_bytes_per_clock=3072,
             l1_bytes=128 * KIB,
             shared_bytes_per_sm=100 * KIB,
             shared_bytes_per_block=99 * KIB,
@@ -252,10 +250,10 @@ GPUS: dict[str, Gpu] = {
             "H100 PCIe",
             (9, 0),
             **_HOPPER
-            | dict(
-                sms=114,
-                clock_ghz=1.755,
-                peak_tflops={
+            | {
+                "sms": 114,
+                "clock_ghz": 1.755,
+                "peak_tflops": {
                     "float64": 25.6,
                     "float32": 51.2,
                     "float16": 102.4,
@@ -266,7 +264,7 @@ GPUS: dict[str, Gpu] = {
                     "float8 tensor": 1513,
                     "int8 tensor": 1513,
                 },
-            ),
+            },
             dram_gb_s=2039,
             dram_gb=80,
             source="NVIDIA H100 datasheet (PCIe; its tensor figures halved: they count sparsity)",
@@ -295,7 +293,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=7700,
             dram_gb=180,
             l2_bytes=126 * MIB,
-            l2_bytes_per_clock=10240,
             l1_bytes=256 * KIB,
             shared_bytes_per_sm=228 * KIB,
             shared_bytes_per_block=227 * KIB,
