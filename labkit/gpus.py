@@ -72,6 +72,10 @@ class Cpu:
     peak_gflops: dict[str, float]
     source: str
 
+    @property
+    def peak_tflops(self) -> dict[str, float]:
+        return {precision: gflops / 1000 for precision, gflops in self.peak_gflops.items()}
+
 
 _LIMITS = "CUDA C++ Programming Guide, technical specifications per compute capability"
 
