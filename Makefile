@@ -1,0 +1,17 @@
+# python3 may be any Python from 3.11 to 3.13: make PYTHON=python3.12 lab
+PYTHON ?= python3
+.PHONY: lab test notebooks bench
+
+lab:        ## open the book in JupyterLab
+	@$(PYTHON) -m labkit lab
+
+test:       ## everything that CI checks
+	@$(PYTHON) -m labkit.environment dev toolchain
+	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
+	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks
+
+notebooks:  ## build the notebooks from notebooks/source
+	@$(PYTHON) -m labkit build
+
+bench:      ## measure the GEMM ladder beside its rivals on this GPU
+	@$(PYTHON) -m labkit bench gemm
