@@ -1,0 +1,103 @@
+"""Builds every chapter's two notebooks from its source; the same source gives the same bytes."""
+
+import os
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from labkit import places
+from labkit.book.chapter import CHECKED, SourceError, read_chapter
+
+CELL_TIMEOUT_S = 300
+
+
+def build(notebooks: Path | None = None, *, only: tuple[str, ...] = (), check: bool = False, force: bool = False) -> list[str]:
+    """Bring the built notebooks up to date with their sources.
+
+    A chapter is run (on the simulator) for its stored outputs only where its code has changed.
+
+    Parameters
+    ----------
+    notebooks
+        The folder that holds `source/` and receives the notebooks and `solutions/`; the book's own if None.
+    only
+        Chapters to build, by the start of their name ("03"); all where empty.
+    check
+        Change nothing, run nothing; only say what is out of date.
+    force
+        Run every chapter anew, for instance after a change to labkit itself.
+
+    Returns
+    -------
+    list of str
+        The notebooks that changed (with `check`: that would change).
+    """
+    notebooks = notebooks or places.folder("notebooks")
+    changed = []
+    for source in sorted((notebooks / "source").glob("[0-9][0-9]-*.md")):
+        if only and not source.name.startswith(only):
+            continue
+        chapter = read_chapter(source)
+        solved_path = notebooks / "solutions" / f"{chapter.name}.ipynb"
+        blank_path = notebooks / f"{chapter.name}.ipynb"
+        if force or not _take_outputs(chapter.solved, solved_path):
+            if check:
+                changed.append(str(solved_path.relative_to(notebooks)))
+                continue
+            _execute(chapter.solved, source.name)
+        _copy_outputs(chapter.solved, chapter.blank)
+        for path, notebook in ((solved_path, chapter.solved), (blank_path, chapter.blank)):
+            text = nbformat.writes(notebook) + "\n"
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                changed.append(str(path.relative_to(notebooks)))
+                if not check:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text, encoding="utf-8", newline="\n")
+    return changed
+
+
+def _checked_cells(notebook):
+    return [cell for cell in notebook.cells if CHECKED in cell.metadata.get("tags", ())]
+
+
+def _code(notebook):
+    return [(cell.id, cell.source, cell.metadata.get("tags")) for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def _take_outputs(notebook, built_path):
+    """Take the outputs of the notebook built before; False where its code is not the same."""
+    if not _checked_cells(notebook):
+        return True
+    if not built_path.exists():
+        return False
+    built = nbformat.read(built_path, as_version=4)
+    if [(source, tags) for _, source, tags in _code(built)] != [(source, tags) for _, source, tags in _code(notebook)]:
+        return False
+    for cell, before in zip(_checked_cells(notebook), _checked_cells(built), strict=True):
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    return True
+
+
+def _execute(notebook, name):
+    """Run all cells on the simulator; keep the outputs of the cells that nbval compares."""
+    client = NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3")
+    try:
+        client.execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
+    except CellExecutionError as error:
+        raise SourceError(f"{name}: a cell fails: {error.ename}: {error.evalue}\n{error}") from error
+    for key in [key for key in notebook.metadata if key not in ("kernelspec", "language_info", "labkit")]:
+        del notebook.metadata[key]
+    kept = {cell.id for cell in _checked_cells(notebook)}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.metadata.pop("execution", None)
+            if cell.id not in kept:
+                cell.outputs, cell.execution_count = [], None
+
+
+def _copy_outputs(solved, blank):
+    outputs = {cell.id: cell for cell in _checked_cells(solved)}
+    for cell in _checked_cells(blank):
+        cell.outputs, cell.execution_count = outputs[cell.id].outputs, outputs[cell.id].execution_count

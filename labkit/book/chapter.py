@@ -1,0 +1,111 @@
+"""A chapter's source, MyST notebook text, as cells: with the exercises solved, and with blanks in their place."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from labkit.exercises import exercise_ids
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+CHECKED = "nbval-check-output"
+_SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
+
+
+class SourceError(Exception):
+    """A chapter's source that cannot be built; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The two notebooks of a chapter, without outputs."""
+
+    name: str
+    solved: nbformat.NotebookNode
+    blank: nbformat.NotebookNode
+
+
+def read_chapter(path: Path) -> Chapter:
+    """Both notebooks of the source file `NN-slug.md`."""
+    number = path.stem[:2]
+    cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
+    _require_exercises(path.name, number, cells)
+    ids = [_cell_id(number, ordinal, cell) for ordinal, cell in enumerate(cells)]
+    solved = [_cell(cell, id, _solved(cell.source)) for cell, id in zip(cells, ids, strict=True)]
+    blank = [_cell(cell, id, _blank(cell.source)) for cell, id in zip(cells, ids, strict=True)]
+    for cell in solved:
+        if "check" in cell.metadata.get("tags", ()):
+            cell.metadata["tags"].append(CHECKED)
+    return Chapter(path.stem, _notebook(path.stem, solved), _notebook(path.stem, blank))
+
+
+def exercise_cell_id(exercise: str) -> str:
+    """The id of the cell that an exercise's answer is written in."""
+    return f"exercise-{exercise.replace('.', '-')}"
+
+
+def check_cell_id(exercise: str) -> str:
+    """The id of the cell that checks an exercise."""
+    return f"check-{exercise.replace('.', '-')}"
+
+
+def _notebook(name, cells):
+    return new_notebook(cells=cells, metadata={**METADATA, "labkit": {"chapter": name}})
+
+
+def _cell(cell, id, source):
+    metadata = {key: cell.metadata[key] for key in ("tags", "exercise", "jupyter") if key in cell.metadata}
+    if "tags" in metadata:
+        metadata["tags"] = list(metadata["tags"])
+    make = new_code_cell if cell.cell_type == "code" else new_markdown_cell
+    return make(source, id=id, metadata=metadata)
+
+
+def _cell_id(number, ordinal, cell):
+    tags = cell.metadata.get("tags", ())
+    if "exercise" in tags:
+        return exercise_cell_id(cell.metadata["exercise"])
+    if "check" in tags:
+        return check_cell_id(cell.metadata["exercise"])
+    return f"{number}-{ordinal:03d}"
+
+
+def _require_exercises(file, number, cells):
+    """Every exercise of the chapter has one cell to write in and one check cell after it."""
+    wanted = [(tag, id) for id in exercise_ids(number) for tag in ("exercise", "check")]
+    found = []
+    for cell in cells:
+        for tag in {"exercise", "check"} & set(cell.metadata.get("tags", ())):
+            id = cell.metadata.get("exercise")
+            if not isinstance(id, str):
+                raise SourceError(f'{file}: a cell tagged `{tag}` needs its exercise in quotes, `:exercise: "{number}.1"`.')
+            found.append((tag, id))
+    if sorted(found) != sorted(wanted):
+        faults = [f"{tag} cell of {id} missing" for tag, id in wanted if (tag, id) not in found]
+        faults += [f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))]
+        raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults))}.")
+
+
+def _solved(source):
+    return _SOLUTION.sub(lambda match: _without_given(match[2]), source).rstrip("\n")
+
+
+def _blank(source):
+    return _SOLUTION.sub(lambda match: _given(match[2]) or f"{match[1]}...\n", source).rstrip("\n")
+
+
+def _without_given(block):
+    return "".join(line for line in block.splitlines(keepends=True) if not line.lstrip().startswith("#|"))
+
+
+def _given(block):
+    """The lines marked `#|`: what the learner gets in place of `...`, such as a bug to find."""
+    return "".join(
+        re.sub(r"#\| ?", "", line, count=1).rstrip() + "\n" for line in block.splitlines() if line.lstrip().startswith("#|")
+    )

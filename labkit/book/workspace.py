@@ -1,0 +1,71 @@
+"""A learner's own copy of the book: chapters are added, and nothing of the learner's is overwritten."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labkit import places
+
+LEDGER = ".labkit.json"  # file name -> digest of the chapter as it was last handed out
+FIRST_CHAPTER = "00-start-here.ipynb"
+
+
+def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
+    """Copy the chapters that the workspace does not have yet; say in sentences what is new.
+
+    A chapter that has changed since it was handed out replaces the copy only where the learner has
+    not touched it; otherwise it is laid beside it under a name of its own.
+    """
+    workspace.mkdir(parents=True, exist_ok=True)
+    ledger_path = workspace / LEDGER
+    ledger = json.loads(ledger_path.read_text(encoding="utf-8")) if ledger_path.exists() else {}
+    news = []
+    for chapter in sorted((notebooks or places.folder("notebooks")).glob("[0-9][0-9]-*.ipynb")):
+        mine = workspace / chapter.name
+        latest = _digest(chapter)
+        if mine.exists() and latest in (ledger.get(chapter.name), _digest(mine)):
+            ledger[chapter.name] = latest
+            continue
+        if not mine.exists():
+            news.append(f"New: {chapter.name}")
+        elif _digest(mine) == ledger.get(chapter.name):
+            news.append(f"Updated: {chapter.name}, which you had not changed")
+        else:
+            mine = _free_name(workspace, chapter)
+            news.append(f"{chapter.name} has a newer edition; yours is untouched, the new one is {mine.name}")
+        shutil.copyfile(chapter, mine)
+        ledger[chapter.name] = latest
+    ledger_path.write_text(json.dumps(ledger, indent=1) + "\n", encoding="utf-8")
+    return news
+
+
+def open_lab(workspace: Path, arguments: tuple[str, ...] = ()) -> int:
+    """Copy the chapters, say what is new, and serve JupyterLab until it is stopped."""
+    for line in copy_chapters(workspace):
+        print(line)
+    print(f"Your copy of the book: {workspace.resolve()}")
+    first = f"/tree/{FIRST_CHAPTER}" if (workspace / FIRST_CHAPTER).exists() else ""
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={workspace.resolve()}"]
+    command += [f"--LabApp.default_url=/lab{first}", *arguments]
+    return subprocess.call(command, env={**os.environ, "JUPYTER_CONFIG_PATH": _config_path()})
+
+
+def _config_path() -> str:
+    """JupyterLab without its news prompt, whatever the learner's own settings are."""
+    ours = str(Path(__file__).parent / "jupyter")
+    return os.pathsep.join(filter(None, (ours, os.environ.get("JUPYTER_CONFIG_PATH"))))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _free_name(workspace: Path, chapter: Path) -> Path:
+    number = 2
+    while (name := workspace / f"{chapter.stem} ({number}){chapter.suffix}").exists():
+        number += 1
+    return name

@@ -1,0 +1,41 @@
+"""Budgets: how much of something a solution may use."""
+
+from dataclasses import dataclass
+from math import prod
+
+from labkit.trace import SiteCounters, Trace
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most `at_most` of a counter; `formula` says where the number comes from.
+
+    `counter` is a key of `COUNTERS`.
+    """
+
+    counter: str
+    at_most: int
+    formula: str
+
+    def used(self, trace: Trace) -> int:
+        """What the whole launch used."""
+        if self.counter == "shared bytes a block":
+            return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
+        return sum(self.share(site) for site in trace.sites)
+
+    def share(self, counters: SiteCounters) -> int:
+        """What one place in the source adds."""
+        space, kind, amount = COUNTERS[self.counter]
+        if counters.site.space != space or kind not in ("any", counters.site.kind):
+            return 0
+        return getattr(counters, amount)
+
+
+COUNTERS = {
+    "global loads": ("global", "load", "accesses"),
+    "global stores": ("global", "store", "accesses"),
+    "sectors loaded": ("global", "load", "sectors"),
+    "sectors stored": ("global", "store", "sectors"),
+    "bank conflicts": ("shared", "any", "bank_conflicts"),
+    "shared bytes a block": ("shared", "any", "bytes"),
+}

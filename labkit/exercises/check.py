@@ -1,0 +1,151 @@
+"""`check(id, kernel)`: runs a learner's code in the simulator and says what is wrong, and where."""
+
+import dataclasses
+import inspect
+from typing import Any
+
+import numpy as np
+
+from labkit.exercises.compare import difference
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.source import python_function, stub_line
+from labkit.exercises.verdict import Verdict
+from labkit.simulator.errors import KernelError, LaunchError
+from labkit.trace import Trace
+
+FINDING_ORDER = ("bounds", "deadlock", "barrier", "race", "uninitialised")
+
+
+def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
+    """The verdict on a kernel, from runs on problems that `seed` chooses."""
+    function = python_function(kernel)
+    verdict = _before_running(exercise, function)
+    if verdict is not None:
+        return verdict
+    try:
+        launches = list(exercise.launches(np.random.default_rng(seed), **_constants(exercise, function)))
+    except ValueError as error:
+        return _verdict(exercise, "launch", str(error))
+    for launch in launches:
+        verdict = _judge_launch(exercise, kernel, launch)
+        if verdict is not None:
+            return dataclasses.replace(verdict, launch=launch.label)
+    labels = "; ".join(launch.label for launch in launches)
+    return _verdict(exercise, "solved", f"Right and without findings on {labels}.")
+
+
+def _before_running(exercise, function):
+    if not inspect.isfunction(function):
+        return _verdict(
+            exercise,
+            "not a kernel",
+            f"`{exercise.function}` should be your function, and this is a {type(function).__name__}: "
+            f"hand over its name alone, `check({exercise.id!r}, {exercise.function})`.",
+        )
+    try:
+        line = stub_line(function)
+    except (OSError, TypeError):
+        return _verdict(
+            exercise, "not a kernel", "The source of this function cannot be read: define it with `def` in a cell or a file."
+        )
+    if line is not None:
+        return _verdict(exercise, "unfinished", f"Not written yet: line {line} still holds `...`.", line=line)
+    return None
+
+
+def _constants(exercise, function):
+    """The whole numbers that the learner chose, such as TILE."""
+    values = {}
+    for name in exercise.constants:
+        value = function.__globals__.get(name)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1: write for example `{name} = 16` above your kernel.")
+        values[name] = value
+    return values
+
+
+def _judge_launch(exercise, kernel, launch):
+    """What is wrong with this run, or None."""
+    parameters = list(inspect.signature(python_function(kernel)).parameters)
+    if len(parameters) != len(launch.args):
+        return _verdict(
+            exercise,
+            "launch",
+            f"`{exercise.function}` takes {len(parameters)} arguments and is given {len(launch.args)}: "
+            "keep the parameters that the exercise came with.",
+        )
+    try:
+        trace = _run(exercise, kernel, launch)
+    except KernelError as error:
+        return _verdict(exercise, "refused", str(error), line=error.line)
+    except LaunchError as error:
+        return _verdict(exercise, "launch", str(error))
+    for complaint in (_finding, _changed_input, _result, _over_budget):
+        verdict = complaint(exercise, trace, launch, parameters)
+        if verdict is not None:
+            return dataclasses.replace(verdict, trace=trace)
+    return None
+
+
+def _run(exercise, kernel, launch) -> Trace:
+    from labkit.simulator.run import simulate
+
+    return simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes)
+
+
+def _finding(exercise, trace, launch, parameters):
+    found = [finding for finding in trace.errors if finding.kind in FINDING_ORDER]
+    if not found:
+        return None
+    first = min(found, key=lambda finding: FINDING_ORDER.index(finding.kind))
+    return _verdict(exercise, first.kind, _with_line(first.line, first.message), line=first.line)
+
+
+def _with_line(line, message):
+    return message if f"ine {line}" in message else f"Line {line}: {message}"
+
+
+def _changed_input(exercise, trace, launch, parameters):
+    for position, before in enumerate(launch.args):
+        if position in launch.outputs or not isinstance(before, np.ndarray):
+            continue
+        if not np.array_equal(before, trace.outputs[position]):
+            name = parameters[position]
+            line = _line_of_store(trace, name)
+            return _verdict(
+                exercise, "input changed", f"Line {line} writes to {name}, which is an input: leave it as it is.", line=line
+            )
+    return None
+
+
+def _line_of_store(trace, array):
+    stores = [counters.site.line for counters in trace.sites if counters.site.array == array and counters.site.kind != "load"]
+    return stores[0] if stores else trace.first_line
+
+
+def _result(exercise, trace, launch, parameters):
+    for position, expected in launch.outputs.items():
+        wrong = difference(parameters[position], trace.outputs[position], expected)
+        if wrong is not None:
+            reason, message = wrong
+            return _verdict(exercise, reason, message, line=_line_of_store(trace, parameters[position]))
+    return None
+
+
+def _over_budget(exercise, trace, launch, parameters):
+    for budget in launch.budgets:
+        used = budget.used(trace)
+        if used <= budget.at_most:
+            continue
+        message = (
+            f"The result is right, but it took {used:,} {budget.counter}, "
+            f"and the budget is {budget.at_most:,} ({budget.formula})."
+        )
+        worst = max(trace.sites, key=budget.share)
+        message += f"\nMost of it is `{worst.site.text}` in line {worst.site.line}: {budget.share(worst):,}."
+        return _verdict(exercise, "budget", message, line=worst.site.line)
+    return None
+
+
+def _verdict(exercise: Exercise, reason: str, message: str, line: int | None = None) -> Verdict:
+    return Verdict(exercise.id, exercise.title, exercise.points, reason, message, line)

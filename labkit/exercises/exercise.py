@@ -1,0 +1,92 @@
+"""What an exercise is made of: plain data, one `EXERCISE` a file."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from labkit.exercises.budget import Budget
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an output must hold: `value` in float64, each element within `bound` of it."""
+
+    value: Shaped[np.ndarray, "..."]
+    bound: Float[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run of the learner's code: where, on what, and what must come out.
+
+    `outputs` maps the position of an argument to what it must hold afterwards; every other array
+    must come back as it went in. A loop (chapter 01) has neither grid nor block.
+    """
+
+    label: str
+    args: tuple[Any, ...]
+    outputs: Mapping[int, Expected]
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    shared_bytes: int = 0
+    budgets: tuple[Budget, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another answer, and what the check must say of it: "solved", or the reason why not.
+
+    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own.
+    """
+
+    what: str
+    reason: str
+    edits: tuple[tuple[str, str], ...] = ()
+    cell: str = ""
+
+    def source(self, solution: str) -> str:
+        """The text of the cell; each old text must stand in the solution exactly once."""
+        text = self.cell or solution
+        for old, new in self.edits:
+            if text.count(old) != 1:
+                raise ValueError(f"variant {self.what!r}: {old!r} stands {text.count(old)} times in the solution")
+            text = text.replace(old, new)
+        return text
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A task and all that its check needs.
+
+    Attributes
+    ----------
+    id
+        Chapter and number, "03.2".
+    function
+        The name that the learner's cell defines.
+    launches
+        Makes the runs from a random generator (and from the values of `constants`).
+    constants
+        Names of whole numbers that the learner's cell chooses, such as TILE.
+    machine
+        "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches.
+    variants
+        Wrong answers that the check must reject, and other right ones that it must accept.
+    """
+
+    id: str
+    title: str
+    task: str
+    points: int
+    function: str
+    launches: Callable[..., Iterator[Launch]]
+    constants: tuple[str, ...] = ()
+    machine: Literal["gpu", "cpu"] = "gpu"
+    variants: tuple[Variant, ...] = ()
+
+    @property
+    def chapter(self) -> str:
+        return self.id.split(".")[0]

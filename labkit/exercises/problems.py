@@ -1,0 +1,44 @@
+"""Random problems for exercises: lopsided on purpose, so that a swapped row and column cannot pass."""
+
+import numpy as np
+from jaxtyping import Float, Float32, Shaped
+
+from labkit.exercises.exercise import Expected
+
+ERROR_FACTOR = 2  # the c of c * K * eps * |A||B|; K * eps alone bounds any order of summation
+
+_POISON = {
+    np.dtype(np.float32): np.uint32(0x7FC0ABBA),
+    np.dtype(np.float64): np.uint64(0x7FF80000ABBAABBA),
+    np.dtype(np.int32): np.uint32(0x8BADF00D),
+    np.dtype(np.int64): np.uint64(0x8BADF00D8BADF00D),
+}
+
+
+def unwritten(shape: tuple[int, ...], dtype=np.float32) -> Shaped[np.ndarray, "..."]:
+    """An output that nobody has written yet: a NaN (or number) that no kernel computes."""
+    poison = _POISON[np.dtype(dtype)]
+    return np.full(shape, poison, poison.dtype).view(dtype)
+
+
+def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """Where an array that began as `unwritten` still is."""
+    poison = _POISON[array.dtype]
+    return np.ascontiguousarray(array).view(poison.dtype) == poison
+
+
+def matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:
+    """A random float32 matrix of both signs."""
+    return rng.standard_normal((rows, columns), np.float32)
+
+
+def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"]) -> Expected:
+    """A @ B in float64, and how far a float32 sum of K products may be from it in any order."""
+    A, B = A.astype(np.float64), B.astype(np.float64)
+    bound = ERROR_FACTOR * A.shape[1] * np.finfo(np.float32).eps * (np.abs(A) @ np.abs(B))
+    return Expected(A @ B, bound)
+
+
+def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
+    """A value that float32 reaches in so many rounded operations (0: exactly)."""
+    return Expected(value, operations * np.finfo(np.float32).eps * np.abs(value))

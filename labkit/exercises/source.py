@@ -1,0 +1,30 @@
+"""A learner's function as text: out of a function, and back into one."""
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+
+def python_function(kernel: Any) -> Callable:
+    """The plain function inside what `cuda.jit` or `njit` returned, or the function itself."""
+    return getattr(kernel, "py_func", kernel)
+
+
+def run_cell(text: str, name: str) -> dict[str, Any]:
+    """Run the text of an exercise cell; `inspect.getsource` finds what it defines under `name`."""
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace
+
+
+def stub_line(function: Callable) -> int | None:
+    """The line of the first `...` that still waits for the learner's code, if there is one."""
+    lines, first_line = inspect.getsourcelines(function)
+    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...:
+            return first_line + node.lineno - 1
+    return None

@@ -1,0 +1,53 @@
+"""What a check says: plain data that a notebook shows and a grader compares."""
+
+from dataclasses import dataclass, field
+from html import escape
+
+from labkit.trace import Trace
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one check.
+
+    `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten",
+    "input changed", "budget", or the kind of the finding that decided ("race", "bounds", ...).
+    `trace` is the run that the message speaks of, for the views.
+    """
+
+    exercise: str
+    title: str
+    out_of: int
+    reason: str
+    message: str
+    line: int | None = None
+    launch: str = ""
+    trace: Trace | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def passed(self) -> bool:
+        return self.reason == "solved"
+
+    @property
+    def points(self) -> int:
+        return self.out_of if self.passed else 0
+
+    @property
+    def headline(self) -> str:
+        outcome = f"solved, {self.out_of} of {self.out_of} points" if self.passed else "not yet"
+        return f"{'✓' if self.passed else '✗'} {self.exercise} {self.title}: {outcome}"
+
+    def __repr__(self):
+        lines = [self.headline, *self.message.splitlines()]
+        if self.launch:
+            lines.append(f"(run on {self.launch})")
+        return "\n   ".join(lines)
+
+    def _repr_html_(self):
+        colour = "#009e73" if self.passed else "#d55e00"
+        message = "<br>".join(map(escape, self.message.splitlines()))
+        launch = f'<br><span style="opacity: 0.75">run on {escape(self.launch)}</span>' if self.launch else ""
+        return (
+            f'<div style="border-left: 4px solid {colour}; padding: 4px 12px; line-height: 1.5">'
+            f"<b>{escape(self.headline)}</b><br>{message}{launch}</div>"
+        )
