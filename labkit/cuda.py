@@ -1,0 +1,338 @@
+"""`from labkit import cuda`: the language and host API of numba.cuda, on a GPU or without one.
+
+On a GPU every name is numba's own, and `jit` gives numba's own dispatcher. Without one, kernels run in
+the lockstep simulator and arrays stay in host memory; numba-cuda need not be installed then.
+"""
+
+import dis
+import inspect
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import cache, update_wrapper
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labkit import device as _device
+from labkit.simulator import host
+from labkit.simulator.errors import LaunchError
+
+if TYPE_CHECKING:
+    from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
+
+_FIELDS = {
+    **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), "x y z"),
+    **dict.fromkeys(("shared", "local"), "array"),
+    "const": "array_like",
+    "cg": "this_grid",
+    "atomic": "add sub and_ or_ xor inc dec exch max min nanmax nanmin compare_and_swap cas",
+}
+_VECTORS = [
+    f"{kind}x{lanes}"
+    for kind in "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+    for lanes in (1, 2, 3, 4)
+]
+_LANGUAGE = {
+    *_FIELDS,
+    *_VECTORS,
+    *"""grid gridsize laneid warpsize syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
+    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync
+    match_all_sync activemask lanemask_lt threadfence threadfence_block threadfence_system nanosleep selp popc
+    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16""".split(),
+}
+
+
+class FindingWarning(UserWarning):
+    """What the simulator found wrong in a launch."""
+
+
+warnings.filterwarnings("always", category=FindingWarning)  # a cell that is run again warns again
+
+
+def jit(func_or_sig=None, device=False, **options):
+    """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
+
+    On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
+    which runs in the simulator; signatures and options that steer the compiler have no meaning there.
+    """
+    make = _compiled if on_gpu() else _simulated
+    if inspect.isfunction(func_or_sig):
+        return make(func_or_sig, None, device, options)
+    return lambda function: make(function, func_or_sig, device, options)
+
+
+def on_gpu() -> bool:
+    """Whether kernels run on a GPU."""
+    return _device.current().kind == "gpu"
+
+
+# --- without a GPU -----------------------------------------------------------------------------
+
+
+class Kernel:
+    """A kernel that runs in the simulator: `kernel[grid, block](*arguments)`."""
+
+    def __init__(self, function: FunctionType, device: bool, options: dict):
+        self.py_func = function
+        self.device = device
+        self.options = options
+        update_wrapper(self, function)
+
+    def __getitem__(self, configuration) -> "_Launch":
+        if self.device:
+            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not with [...]")
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise LaunchError(
+                f"{self.__name__}[...] needs the blocks of the grid and the threads of a block: "
+                f"write {self.__name__}[grid, block]({self._arguments()})"
+            )
+        return _Launch(self, *configuration)
+
+    def configure(self, griddim, blockdim, stream=0, sharedmem=0) -> "_Launch":
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> "_Launch":
+        """A launch of one thread a task, in blocks of `tpb` threads (128 if that is 0)."""
+        threads = tpb or 128
+        return self[-(-ntasks // threads), threads, stream, sharedmem]
+
+    def __call__(self, *args):
+        if self.device:
+            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from the host")
+        raise LaunchError(
+            f"{self.__name__} was called without its grid and block: "
+            f"write {self.__name__}[grid, block]({self._arguments()})"
+        )
+
+    def __repr__(self):
+        return f"<{'device function' if self.device else 'kernel'} {self.__name__}, runs in the simulator>"
+
+    def _arguments(self):
+        return ", ".join(inspect.signature(self.py_func).parameters)
+
+
+@dataclass(frozen=True)
+class _Launch:
+    kernel: Kernel
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    stream: object = 0
+    shared_bytes: int = 0
+
+    def __call__(self, *arguments):
+        from labkit.simulator.run import simulate
+
+        values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
+        arrays = [host.unwrap(value) for value in values]
+        trace = simulate(self.kernel, self.grid, self.block, *arrays, shared_bytes=self.shared_bytes)
+        for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
+            if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
+                np.copyto(array, output)
+        for line in trace.printed:
+            print(line)
+        for finding in trace.errors:
+            warnings.warn(finding.message, FindingWarning, stacklevel=2)
+
+
+def _simulated(function, signatures, device, options):
+    return Kernel(function, device, options)
+
+
+# --- on a GPU ----------------------------------------------------------------------------------
+
+
+def _compiled(function, signatures, device, options):
+    numba_cuda, dispatcher = _numba()
+    if signatures is not None:  # numba compiles at once
+        return numba_cuda.jit(signatures, device=device, **options)(_bound(function))
+    plain = numba_cuda.jit(function, device=device, **options)
+    made = dispatcher(function, targetoptions=plain.targetoptions)
+    if options.get("cache"):
+        made.enable_caching()
+    return made
+
+
+@cache
+def _numba():
+    """numba.cuda, and its dispatcher made to bind `cuda` before it first compiles."""
+    from numba import cuda
+    from numba.cuda.core import config
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant here
+    config.CUDA_WARN_ON_IMPLICIT_COPY = 0
+
+    class Dispatcher(CUDADispatcher):
+        def _bind(self):
+            self.py_func = _bound(self.py_func)
+
+        def compile(self, sig):
+            self._bind()
+            return super().compile(sig)
+
+        def compile_device(self, args, return_type=None):
+            self._bind()
+            return super().compile_device(args, return_type)
+
+        def specialize(self, *args):
+            self._bind()
+            return super().specialize(*args)
+
+    return cuda, Dispatcher
+
+
+def _bound(function):
+    """The function with every name for this module bound to numba.cuda, whose names numba can type."""
+    this = sys.modules[__name__]
+    numba_cuda, _ = _numba()
+    names = {name for name, value in _names(function).items() if value is this}
+    return _rebuilt(function, dict.fromkeys(names, numba_cuda)) if names else function
+
+
+# --- copies with other constants ---------------------------------------------------------------
+
+
+def specialise(kernel, **constants):
+    """A copy of a kernel or function with new values for module constants or closure variables.
+
+    numba freezes such a value when it first compiles, so setting the global later changes nothing. Device
+    functions that the kernel calls and that use the same names are copied too. All other names keep the
+    values they have now.
+
+    Parameters
+    ----------
+    kernel
+        What `cuda.jit` returned, or a plain function.
+    **constants
+        The new values, by name.
+
+    Raises
+    ------
+    NameError
+        Neither the kernel nor a function it calls uses a constant of that name.
+
+    Examples
+    --------
+    >>> small = specialise(tiled, TILE=8)
+    """
+    used = set()
+    copy = _specialised(kernel, constants, used)
+    if unknown := sorted(constants.keys() - used):
+        function = getattr(kernel, "py_func", kernel)
+        known = [n for n, v in _names(function).items() if isinstance(v, int | float | str | tuple)]
+        raise NameError(
+            f"{function.__name__} uses no constant named {' or '.join(unknown)}; "
+            + (f"it uses {', '.join(sorted(known))}" if known else "it uses none")
+        )
+    return copy
+
+
+def _specialised(kernel, constants, used):
+    function = getattr(kernel, "py_func", kernel)
+    names = _names(function)
+    changes = {name: value for name, value in constants.items() if name in names}
+    used.update(changes)
+    for name, value in names.items():
+        if name not in constants and hasattr(value, "py_func") and value is not kernel:
+            helper = _specialised(value, constants, used)
+            if helper is not value:
+                changes[name] = helper
+    if not changes:
+        return kernel
+    copy = _rebuilt(function, changes)
+    if isinstance(kernel, Kernel):
+        return Kernel(copy, kernel.device, kernel.options)
+    if kernel is not function:
+        return type(kernel)(copy, targetoptions=kernel.targetoptions)
+    return copy
+
+
+def _names(function) -> dict:
+    """The globals and closure variables that a function uses, with their values."""
+    code = function.__code__
+    found = {name: function.__globals__[name] for name in _globals_of(code) if name in function.__globals__}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        found[name] = _contents(cell)
+    return found
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    nested = (_globals_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return loaded.union(*nested)
+
+
+def _contents(cell: CellType):
+    try:
+        return cell.cell_contents
+    except ValueError:  # assigned later
+        return None
+
+
+def _rebuilt(function, changes: dict):
+    """A copy of the function with other values for some of its globals and closure variables."""
+    cells = tuple(
+        CellType(changes[name]) if name in changes else cell
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    )
+    copy = FunctionType(
+        function.__code__, {**function.__globals__, **changes}, function.__name__, function.__defaults__, cells or None
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = dict(function.__annotations__)
+    copy.__qualname__, copy.__doc__ = function.__qualname__, function.__doc__
+    return copy
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+class _KernelName:
+    """Stands for a name of the kernel language, so that it completes; only a kernel gives it a meaning."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, field):
+        if field in _FIELDS.get(self._name, "").split():
+            return _KernelName(f"{self._name}.{field}")
+        raise AttributeError(f"cuda.{self._name} has no {field!r}")
+
+    def __dir__(self):
+        return _FIELDS.get(self._name, "").split()
+
+    def __repr__(self):
+        return f"<cuda.{self._name}, a name for use inside a kernel>"
+
+    def _outside(self, *args, **kwargs):
+        raise LaunchError(
+            f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit"
+        )
+
+    __call__ = __index__ = __int__ = __float__ = __bool__ = _outside
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _outside
+    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _outside
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if not on_gpu():
+        if name in host.__all__:
+            return getattr(host, name)
+        if name in _LANGUAGE:
+            return _KernelName(name)
+    from numba import cuda
+
+    try:
+        return getattr(cuda, name)
+    except AttributeError:
+        raise AttributeError(f"cuda has no {name!r}; numba.cuda has none either") from None
+
+
+def __dir__():
+    from numba import cuda
+
+    return sorted({*dir(cuda), *host.__all__, *_LANGUAGE, "jit"})

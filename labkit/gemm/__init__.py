@@ -1,0 +1,11 @@
+"""Matrix multiplication, C = A @ B: the problem, and ladders of kernels, one idea a step.
+
+    >>> from labkit import gemm
+    >>> [step.slug for step in gemm.ladder("fp32")]
+    ['naive', 'coalesced', 'tiled']
+"""
+
+from labkit.gemm.ladder import Step, ladder, step
+from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "oracle", "step"]

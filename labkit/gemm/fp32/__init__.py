@@ -1,0 +1,1 @@
+"""C = A @ B in float32, one idea a step."""

@@ -1,0 +1,41 @@
+"""One thread an output: each walks a row of A and a column of B.
+
+The triple loop without its two outer loops, which became the grid. `x` counts rows here, so
+neighbouring threads of a warp read A a whole row apart, and each of them pulls in a sector of its own.
+
+Costs, for a K that fills whole sectors:
+
+    2 * K       global loads per output
+    17          sectors per warp and k: 16 of A, 1 of B
+    0           bytes of shared memory per block
+
+Limited by the sectors that L1 must deliver; `s02_coalesced` turns the warp around.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.gemm.problem import check_operands
+
+BLOCK = 16
+
+
+@cuda.jit
+def naive(A, B, C):
+    row, col = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        total = np.float32(0)
+        for k in range(A.shape[1]):
+            total += A[row, k] * B[k, col]
+        C[row, col] = total
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result: x counts rows."""
+    return (-(-M // BLOCK), -(-N // BLOCK)), (BLOCK, BLOCK)
+
+
+def launch(A, B, C):
+    """C = A @ B."""
+    M, N, _ = check_operands(A, B, C)
+    naive[geometry(M, N)](A, B, C)

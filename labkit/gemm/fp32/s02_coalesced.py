@@ -1,0 +1,42 @@
+"""One thread an output, and neighbouring threads side by side in a row.
+
+Nothing changes but the order of the threads: `x` counts columns now, as it does in every later step. A
+warp is two rows of 16 outputs, so what it reads of B lies together, and all of a row wants the same of A.
+
+Costs, for a K that fills whole sectors:
+
+    2 * K       global loads per output
+    4           sectors per warp and k: 2 of A, 2 of B
+    0           bytes of shared memory per block
+
+Limited by the loads themselves: two for each multiply-add. Every element of A is loaded N times, every
+element of B M times; `s03_tiled` lets a block share what it loads.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.gemm.problem import check_operands
+
+BLOCK = 16
+
+
+@cuda.jit
+def coalesced(A, B, C):
+    col, row = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        total = np.float32(0)
+        for k in range(A.shape[1]):
+            total += A[row, k] * B[k, col]
+        C[row, col] = total
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result: x counts columns."""
+    return (-(-N // BLOCK), -(-M // BLOCK)), (BLOCK, BLOCK)
+
+
+def launch(A, B, C):
+    """C = A @ B."""
+    M, N, _ = check_operands(A, B, C)
+    coalesced[geometry(M, N)](A, B, C)

@@ -1,0 +1,336 @@
+"""numba's host API where there is no GPU: device arrays, streams and events, all kept in host memory.
+
+Everything happens at once and in order, so a stream is always done and an event holds the host's clock:
+the times are those of the simulator at work, never of a GPU.
+"""
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from labkit.gpus import gpu as published
+from labkit.simulator.errors import LaunchError
+
+MODELLED_GPU = "H100 SXM"
+
+
+class DeviceArray:
+    """An array that only kernels may read and write; `copy_to_host` brings it back.
+
+    Slices, `reshape`, `ravel` and `T` share its memory, as numba's do.
+    """
+
+    def __init__(self, memory: np.ndarray):
+        self._memory = memory
+
+    shape = property(lambda self: self._memory.shape)
+    strides = property(lambda self: self._memory.strides)
+    dtype = property(lambda self: self._memory.dtype)
+    ndim = property(lambda self: self._memory.ndim)
+    size = property(lambda self: self._memory.size)
+    nbytes = property(lambda self: self._memory.nbytes)
+    T = property(lambda self: DeviceArray(self._memory.T))
+
+    def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
+        """A copy as a NumPy array, put into `ary` if that is given."""
+        if ary is None:
+            return self._memory.copy()
+        _same_form(self, ary)
+        np.copyto(ary, self._memory)
+        return ary
+
+    def copy_to_device(self, ary, stream=0) -> None:
+        """Overwrite with the elements of a NumPy or device array."""
+        source = unwrap(ary)
+        _same_form(self, source)
+        np.copyto(self._memory, source)
+
+    def reshape(self, *shape) -> "DeviceArray":
+        return DeviceArray(self._memory.reshape(*shape))
+
+    def ravel(self) -> "DeviceArray":
+        return DeviceArray(self._memory.reshape(-1))
+
+    def view(self, dtype) -> "DeviceArray":
+        return DeviceArray(self._memory.view(dtype))
+
+    def transpose(self, axes=None) -> "DeviceArray":
+        return DeviceArray(self._memory.transpose(axes))
+
+    def is_c_contiguous(self) -> bool:
+        return self._memory.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        return self._memory.flags.f_contiguous
+
+    def __getitem__(self, key):
+        found = self._memory[key]
+        return DeviceArray(found) if isinstance(found, np.ndarray) else found
+
+    def __setitem__(self, key, value):
+        self._memory[key] = unwrap(value)
+
+    def __array__(self, dtype=None, copy=None):
+        if copy is False:
+            raise ValueError("a device array becomes a NumPy array only by a copy; leave out copy=False")
+        return self._memory.astype(dtype or self.dtype)
+
+    def __len__(self):
+        return len(self._memory)
+
+    def __repr__(self):
+        return f"<device array of {self.dtype}, shape {self.shape}>"
+
+
+def _same_form(device, host):
+    if not isinstance(host, np.ndarray) or host.shape != device.shape or host.dtype != device.dtype:
+        found = f"{host.dtype} of shape {host.shape}" if isinstance(host, np.ndarray) else type(host).__name__
+        raise LaunchError(
+            f"a copy needs arrays alike: the device array is {device.dtype} of shape {device.shape}, "
+            f"the other is {found}"
+        )
+
+
+def unwrap(value):
+    """The NumPy array behind a device array (this module's, numba's or torch's); other values as they are."""
+    if isinstance(value, DeviceArray):
+        return value._memory
+    if hasattr(value, "copy_to_host"):
+        return value.copy_to_host()
+    if hasattr(value, "__cuda_array_interface__"):
+        from numba import cuda
+
+        return cuda.as_cuda_array(value).copy_to_host()
+    return value
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> DeviceArray:
+    """A device array with the elements of `obj`; with `copy=False`, of its shape and type only."""
+    if isinstance(obj, DeviceArray):
+        return obj
+    source = np.asarray(obj)
+    if to is None:
+        to = device_array_like(source)
+    if copy:
+        to.copy_to_device(source)
+    return to
+
+
+def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceArray:
+    """A device array that nobody has written: floats hold NaN, so that a read of one shows."""
+    memory = np.empty(shape, np.dtype(dtype), order=order)
+    if memory.dtype.kind in "fc":
+        memory.fill(np.nan)
+    return DeviceArray(memory)
+
+
+def device_array_like(ary, stream=0) -> DeviceArray:
+    order = "F" if ary.ndim > 1 and unwrap(ary).flags.fnc else "C"
+    return device_array(ary.shape, ary.dtype, order=order)
+
+
+def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
+    """A plain NumPy array: without a GPU there is nothing to pin it for."""
+    return np.empty(shape, np.dtype(dtype), order=order)
+
+
+def pinned_array_like(ary) -> np.ndarray:
+    return np.empty_like(ary)
+
+
+def mapped_array(shape, dtype=np.float64, strides=None, order="C", stream=0, **options) -> np.ndarray:
+    """A plain NumPy array, which kernels and the host share."""
+    return np.empty(shape, np.dtype(dtype), order=order)
+
+
+def mapped_array_like(ary, stream=0, **options) -> np.ndarray:
+    return np.empty_like(ary)
+
+
+managed_array = mapped_array
+
+
+@contextmanager
+def pinned(*arrays):
+    yield
+
+
+@contextmanager
+def mapped(*arrays, stream=0):
+    """Device arrays that share the memory of `arrays`."""
+    shared = [DeviceArray(array) for array in arrays]
+    yield shared[0] if len(shared) == 1 else shared
+
+
+@contextmanager
+def defer_cleanup():
+    yield
+
+
+def as_cuda_array(obj, sync=True) -> DeviceArray:
+    if not isinstance(obj, DeviceArray):
+        raise TypeError(f"{type(obj).__name__} is no device array; copy it with cuda.to_device")
+    return obj
+
+
+def is_cuda_array(obj) -> bool:
+    return isinstance(obj, DeviceArray)
+
+
+@dataclass(frozen=True)
+class In:
+    """A host array that a kernel reads; what the kernel writes to it is dropped."""
+
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class Out:
+    """A host array that a kernel writes."""
+
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class InOut:
+    """A host array that a kernel reads and writes."""
+
+    value: np.ndarray
+
+
+# --- order and time ----------------------------------------------------------------------------
+
+
+class Stream:
+    """A queue of work that is always done, because every launch returns when it has run."""
+
+    def synchronize(self) -> None:
+        pass
+
+    @contextmanager
+    def auto_synchronize(self):
+        yield self
+
+    def __repr__(self):
+        return "<stream of the simulator>"
+
+
+class Event:
+    """A moment on the host's clock."""
+
+    def __init__(self, timing: bool = True):
+        self._time_s = None
+
+    def record(self, stream=0) -> None:
+        self._time_s = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+    def wait(self, stream=0) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, evtend: "Event") -> float:
+        """Milliseconds of the host's clock from this event to `evtend`: the simulator's speed, no GPU's."""
+        if self._time_s is None or evtend._time_s is None:
+            raise LaunchError("an event has no time before it was recorded: call its record() first")
+        return (evtend._time_s - self._time_s) * 1e3
+
+
+def stream() -> Stream:
+    return Stream()
+
+
+default_stream = legacy_default_stream = per_thread_default_stream = stream
+
+
+def event(timing: bool = True) -> Event:
+    return Event(timing)
+
+
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
+    return evtstart.elapsed_time(evtend)
+
+
+def synchronize() -> None:
+    """Wait for the device: nothing to wait for here."""
+
+
+# --- the device --------------------------------------------------------------------------------
+
+
+class SimulatedDevice:
+    """The GPU that the simulator models, under the names that numba's device objects use."""
+
+    def __init__(self):
+        model = published(MODELLED_GPU)
+        self.id = 0
+        self.name = f"simulator of the GPU {model.name}"
+        self.compute_capability = model.compute_capability
+        self.WARP_SIZE = 32
+        self.MULTIPROCESSOR_COUNT = model.sms
+        self.MAX_THREADS_PER_BLOCK = model.threads_per_block
+        self.MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+
+    def __repr__(self):
+        return f"<{self.name}>"
+
+
+gpus: list = []
+
+
+def list_devices() -> list:
+    """The GPUs of this machine: none."""
+    return gpus
+
+
+def is_available() -> bool:
+    """Whether kernels run on a GPU: no, they run in the simulator."""
+    return False
+
+
+def cuda_error() -> None:
+    return None
+
+
+def detect() -> bool:
+    """Say that kernels run in the simulator, as numba's `detect` lists GPUs."""
+    print(f"Found 0 CUDA devices: kernels run in the simulator of the GPU {MODELLED_GPU}.")
+    return False
+
+
+def get_current_device() -> SimulatedDevice:
+    return SimulatedDevice()
+
+
+def select_device(device_id: int) -> SimulatedDevice:
+    if device_id != 0:
+        raise LaunchError(f"there is no device {device_id}: the simulator is the only one, select_device(0)")
+    return SimulatedDevice()
+
+
+def close() -> None:
+    pass
+
+
+def profile_start() -> None:
+    pass
+
+
+def profile_stop() -> None:
+    pass
+
+
+__all__ = """DeviceArray to_device device_array device_array_like pinned_array pinned_array_like mapped_array
+mapped_array_like managed_array pinned mapped defer_cleanup as_cuda_array is_cuda_array In Out InOut Stream
+Event stream default_stream legacy_default_stream per_thread_default_stream event event_elapsed_time
+synchronize gpus list_devices is_available cuda_error detect get_current_device select_device close
+profile_start profile_stop""".split()
