@@ -36,10 +36,10 @@ class PlainCache:
         return sum(len(state["dirty"]) for held in self.sets for state in held.values())
 
 
-accesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 100), st.booleans(), st.booleans()), max_size=200)
+accesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40), st.booleans(), st.booleans()), max_size=200)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=500)
 @given(st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), accesses)
 def test_agrees_with_a_plain_cache(sets, ways, sectors_per_line, accesses):
     line_bytes = 32 * sectors_per_line
