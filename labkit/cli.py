@@ -1,0 +1,85 @@
+"""The command line: `labkit doctor | lab | build | bench | grade`."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="An interactive GPU textbook and lab.")
+
+
+@app.command()
+def doctor():
+    """Show what works on this machine, and what to do about the rest."""
+    from labkit import doctor
+
+    raise typer.Exit(0 if doctor.run() else 1)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(
+    context: typer.Context,
+    workspace: Annotated[Path, typer.Option(help="Folder of your own copy of the book.")] = Path("workspace"),
+):
+    """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
+    from labkit.book.workspace import open_lab
+
+    raise typer.Exit(open_lab(workspace, tuple(context.args)))
+
+
+@app.command()
+def build(
+    chapters: Annotated[list[str] | None, typer.Argument(help='Chapters by number ("03"); all if none.')] = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a notebook is stale.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run every chapter anew.")] = False,
+):
+    """Build the notebooks from notebooks/source."""
+    from labkit.book.build import SourceError
+    from labkit.book.build import build as build_book
+
+    try:
+        changed = build_book(only=tuple(chapters or ()), check=check, force=force)
+    except SourceError as error:
+        _fail(error)
+    for name in changed:
+        print(f"{'stale' if check else 'built'}: {name}")
+    if check and changed:
+        _fail("run `labkit build` and commit what it changes")
+
+
+@app.command()
+def bench(
+    operation: Annotated[str, typer.Argument(help="What to measure: gemm, simulator, views, ...")],
+    record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
+):
+    """Measure an operation beside its rivals, in one run."""
+    import labkit.bench
+
+    operations = sorted(m.name for m in iter_modules(labkit.bench.__path__) if not m.name.startswith("_"))
+    if operation not in operations:
+        _fail(f"there is no bench {operation!r}; there are {', '.join(operations)}")
+    import_module(f"labkit.bench.{operation}").main(record, out)
+
+
+@app.command()
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="Notebooks, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="Folder for the JUnit XML, CSV and JSON.")] = Path("grades"),
+):
+    """Grade notebooks: the exercises of each, from their source, with points and reasons."""
+    from labkit.grading import grade
+
+    grade(paths, out)
+
+
+def _fail(message):
+    print(message, file=sys.stderr)
+    raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app(prog_name="labkit")
