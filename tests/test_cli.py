@@ -1,0 +1,87 @@
+"""The commands pass what they are told on, and say in a sentence what went wrong."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from labkit import cli, doctor
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli.app, arguments)
+
+
+def test_help_names_every_command():
+    shown = invoke("--help").output
+    for command in ("doctor", "lab", "build", "bench", "grade"):
+        assert command in shown
+
+
+@pytest.mark.parametrize(("healthy", "code"), [(True, 0), (False, 1)])
+def test_doctor_exits_with_what_it_found(monkeypatch, healthy, code):
+    monkeypatch.setattr(doctor, "run", lambda: healthy)
+    assert invoke("doctor").exit_code == code
+
+
+def test_lab_passes_the_workspace_and_jupyters_own_arguments(monkeypatch, tmp_path):
+    from labkit.book import workspace
+
+    seen = []
+    monkeypatch.setattr(workspace, "open_lab", lambda *given: seen.append(given) or 0)
+    assert invoke("lab", "--workspace", str(tmp_path), "--no-browser", "--port=9999").exit_code == 0
+    assert seen == [(tmp_path, ("--no-browser", "--port=9999"))]
+
+
+def test_build_check_fails_on_a_stale_notebook(monkeypatch):
+    from labkit.book import build
+
+    monkeypatch.setattr(build, "build", lambda **_: ["03-tiled-gemm.ipynb"])
+    result = invoke("build", "03", "--check")
+    assert result.exit_code == 1
+    assert "stale: 03-tiled-gemm.ipynb" in result.output
+    assert "run `labkit build`" in result.output
+
+
+def test_build_says_what_a_broken_source_needs(monkeypatch):
+    from labkit.book import build
+
+    def broken(**_):
+        raise build.SourceError("03-tiled-gemm.md: the exercise 03.2 has no check cell; add one")
+
+    monkeypatch.setattr(build, "build", broken)
+    result = invoke("build")
+    assert result.exit_code == 1
+    assert "add one" in result.output
+
+
+def test_an_unknown_bench_lists_those_there_are():
+    result = invoke("bench", "nothing")
+    assert result.exit_code == 1
+    assert "there is no bench 'nothing'; there are" in result.output
+    assert "simulator" in result.output
+
+
+def test_bench_hands_over_record_and_out(monkeypatch, tmp_path):
+    from labkit.bench import simulator
+
+    seen = []
+    monkeypatch.setattr(simulator, "main", lambda record, out: seen.append((record, out)))
+    assert invoke("bench", "simulator", "--record", "--out", str(tmp_path)).exit_code == 0
+    assert seen == [(True, tmp_path)]
+
+
+def test_grade_hands_over_the_notebooks(monkeypatch, tmp_path):
+    from labkit import grading
+
+    seen = []
+    monkeypatch.setattr(grading, "grade", lambda paths, out: seen.append((paths, out)))
+    assert invoke("grade", "a.ipynb", "b", "--out", str(tmp_path)).exit_code == 0
+    assert [[path.name for path in seen[0][0]], seen[0][1]] == [["a.ipynb", "b"], tmp_path]
+
+
+def test_the_module_runs_as_a_command():
+    shown = subprocess.run([sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True)
+    assert shown.returncode == 0
+    assert "Usage: labkit bench" in shown.stdout

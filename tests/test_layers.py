@@ -1,0 +1,82 @@
+"""Who stands on whom: read from the import statements of every module."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import labkit
+
+PACKAGE = Path(labkit.__file__).parent
+LAYERS = [
+    "trace gpus places environment",
+    "simulator",
+    "cuda ptx cuda_cpp timing roofline device results",
+    "loops",
+    "gemm",
+    "conv",
+    "norm",
+    "softmax",
+    "attention",
+    "exercises",
+    "bench nn views book grading doctor cli __main__",
+]
+RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms.split()}
+ALONE = {
+    "ipywidgets": {"views"},
+    "anywidget": {"views"},
+    "matplotlib": {"views"},
+    "torch": {"bench", "nn"},
+}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(path):
+    """Full names of what a module imports, inside functions too."""
+    package = ["labkit", *path.relative_to(PACKAGE).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            origin = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def room(path):
+    """The first part of a module's name inside labkit."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def rooms_below(path):
+    """The rooms of labkit that a module imports."""
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "labkit" and len(parts) > 1 and parts[1] in RANK:
+            yield parts[1]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_imports_only_what_it_stands_on(path):
+    if path == PACKAGE / "__init__.py":
+        assert not list(rooms_below(path))
+        return
+    assert room(path) in RANK, f"give {room(path)} a layer in this test and in the design"
+    above = [other for other in rooms_below(path) if RANK[other] > RANK[room(path)]]
+    assert not above, f"{path.name} imports {above}, which stand above it"
+    for name in imports(path):
+        allowed = ALONE.get(name.split(".")[0])
+        assert allowed is None or room(path) in allowed, f"{path.name} imports {name}"
+
+
+def test_the_simulator_needs_numpy_and_numba_alone():
+    known = {*sys.stdlib_module_names, "labkit", "numpy", "numba", "jaxtyping"}
+    for path in (PACKAGE / "simulator").rglob("*.py"):
+        strangers = {name.split(".")[0] for name in imports(path)} - known
+        assert not strangers, f"{path.name} imports {strangers}"
+
+
+def test_the_environment_is_made_with_the_standard_library_alone():
+    for name in ("environment.py", "places.py"):
+        assert {n.split(".")[0] for n in imports(PACKAGE / name)} <= {*sys.stdlib_module_names, "labkit"}

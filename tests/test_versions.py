@@ -1,0 +1,104 @@
+"""pyproject.toml, constraints.txt and environment.yml say the same."""
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import labkit
+from labkit.places import CHECKOUT
+
+pytestmark = pytest.mark.skipif(CHECKOUT is None, reason="an installed wheel has no such files")
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture(scope="module")
+def pins():
+    text = (CHECKOUT / "constraints.txt").read_text(encoding="utf-8")
+    found = [Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(str(pin.specifier).startswith("==") for pin in found)
+    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in found}
+
+
+@pytest.fixture(scope="module")
+def conda():
+    return yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
+
+
+def is_cuda_wheel(name):
+    return name.startswith("nvidia-") or name in ("cuda-bindings", "cuda-toolkit")
+
+
+def needed(package, extras, seen):
+    """Canonical names of all that an installed package needs, by the metadata of what is installed."""
+    for line in requires(package) or ():
+        requirement = Requirement(line)
+        marked = requirement.marker
+        if marked and not any(marked.evaluate({"extra": extra}) for extra in ("", *extras)):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name not in seen:
+            seen.add(name)
+            try:
+                needed(name, requirement.extras, seen)
+            except PackageNotFoundError:  # an extra of labkit's that this environment does without
+                continue
+    return seen
+
+
+def test_each_requirement_is_pinned_to_a_version_it_allows(project, pins):
+    extras = project["optional-dependencies"]
+    for line in [*project["dependencies"], *extras["dev"], *extras["torch"]]:
+        requirement = Requirement(line)
+        assert requirement.specifier, f"{requirement.name} has no bounds"
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), line
+
+
+def test_everything_that_gets_installed_is_pinned(pins):
+    loose = {name for name in needed("labkit", ("dev", "torch"), set()) if not is_cuda_wheel(name)} - {*pins, "labkit"}
+    assert not loose
+
+
+def test_cuda_wheels_are_pinned_in_their_extras_alone(project, pins):
+    assert not [name for name in pins if is_cuda_wheel(name)]
+    lines = {"cu12": "12.9", "cu13": "13.0", "toolchain": "13.0"}
+    for extra, line in lines.items():
+        for text in project["optional-dependencies"][extra]:
+            requirement = Requirement(text)
+            if requirement.name != "labkit":
+                assert str(requirement.specifier).startswith(f"=={line}."), text
+                assert str(requirement.marker) == 'sys_platform != "darwin"', text
+
+
+def test_numpy_stays_below_what_numba_cuda_bears(project, pins):
+    numpy = next(r for r in map(Requirement, project["dependencies"]) if r.name == "numpy")
+    assert not numpy.specifier.contains("2.5.0")
+    assert pins["torch"] == "2.13.0"
+
+
+def test_conda_installs_the_same(project, conda):
+    python, _, pip = conda["dependencies"]
+    assert conda["name"] == "labkit"
+    assert python.removeprefix("python") == project["requires-python"]
+    assert pip["pip"] == ["--constraint constraints.txt", "--editable .[dev]"]
+
+
+def test_one_version_everywhere(project):
+    citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["dynamic"] == ["version"]
+    assert citation["version"] == labkit.__version__
+
+
+def test_no_registry_is_named():
+    names = "pyproject.toml constraints.txt environment.yml Makefile .ci/run labkit/environment.py".split()
+    for name in names:
+        text = (CHECKOUT / name).read_text(encoding="utf-8")
+        assert not re.search(r"://|index-url|find-links", text), name
