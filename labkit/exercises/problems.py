@@ -42,3 +42,8 @@ def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"])
 def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
     """A value that float32 reaches in so many rounded operations (0: exactly)."""
     return Expected(value, operations * np.finfo(np.float32).eps * np.abs(value))
+
+
+def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:
+    """Enough blocks to cover the extent (x first)."""
+    return tuple(-(-size // threads) for size, threads in zip(extent, block, strict=True))

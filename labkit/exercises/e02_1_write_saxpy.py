@@ -1,0 +1,65 @@
+"""Exercise 02.1: the first kernel of one's own, out = a * x + y."""
+
+import numpy as np
+
+from labkit.exercises.budget import Budget
+from labkit.exercises.exercise import Exercise, Expected, Launch, Variant
+from labkit.exercises.problems import grid_for, unwritten
+
+SIZES = (512, 1000)  # the second leaves threads without work
+BLOCK = (128,)
+
+
+def launches(rng):
+    for size in SIZES:
+        a = np.float32(2.5)
+        x, y = rng.standard_normal((2, size), np.float32)
+        product = a.astype(float) * x.astype(float)
+        bound = 2 * np.finfo(np.float32).eps * (np.abs(product) + np.abs(y))
+        yield Launch(
+            label=f"{size} elements, blocks of {BLOCK[0]}",
+            args=(a, x, y, unwritten((size,))),
+            outputs={3: Expected(product + y, bound)},
+            grid=grid_for((size,), BLOCK),
+            block=BLOCK,
+            budgets=(Budget("global loads", 2 * size, "each element of x and y once"),),
+        )
+
+
+_LOOP = """import numpy as np
+from labkit import cuda
+
+@cuda.jit
+def saxpy(a, x, y, out):
+    for i in range(x.size):
+        out[i] = a * x[i] + y[i]
+"""
+_STRIDE = """import numpy as np
+from labkit import cuda
+
+@cuda.jit
+def saxpy(a, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = y[i] + x[i] * a
+"""
+
+EXERCISE = Exercise(
+    id="02.1",
+    title="Write saxpy",
+    task="Write out[i] = a * x[i] + y[i], one thread an element. There may be more threads than elements.",
+    points=2,
+    function="saxpy",
+    launches=launches,
+    variants=(
+        Variant("no guard", "bounds", (("if i < out.size:", "if True:"),)),
+        Variant("a guard that is one too late", "bounds", (("i < out.size", "i <= out.size"),)),
+        Variant("a guard that is one too early", "unwritten", (("i < out.size", "i < out.size - 1"),)),
+        Variant("threadIdx alone", "race", (("cuda.grid(1)", "cuda.threadIdx.x"),)),
+        Variant("y forgotten", "result", ((" + y[i]", ""),)),
+        Variant("a added", "result", (("a * x[i]", "a + x[i]"),)),
+        Variant("the result goes to y", "input changed", (("out[i] =", "y[i] ="),)),
+        Variant("every thread does everything", "race", cell=_LOOP),
+        Variant("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
+        Variant("a loop with a grid's stride", "solved", cell=_STRIDE),
+    ),
+)

@@ -1,0 +1,55 @@
+"""Exercise 02.4: a matmul with one thread an output, mapped so that loads coalesce."""
+
+from labkit.exercises.budget import Budget
+from labkit.exercises.exercise import Exercise, Variant
+from labkit.exercises.matmuls import matmul_launch
+
+BLOCK = (32, 8)
+SHAPES = ((24, 64, 40), (13, 50, 27))  # M, N, K; the second is ragged
+
+
+def launches(rng):
+    for M, N, K in SHAPES:
+        warps = -(-N // 32) * -(-M // 8) * 8
+        budgets = (
+            Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
+            Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
+        )
+        yield matmul_launch(rng, M, N, K, BLOCK, budgets)
+
+
+_SWAPPED = """import numpy as np
+from labkit import cuda
+
+@cuda.jit
+def matmul(A, B, C):
+    thread = cuda.threadIdx.y * 32 + cuda.threadIdx.x
+    row = cuda.blockIdx.y * 8 + thread % 8
+    col = cuda.blockIdx.x * 32 + thread // 8
+    if row < C.shape[0] and col < C.shape[1]:
+        total = np.float32(0)
+        for k in range(A.shape[1]):
+            total += A[row, k] * B[k, col]
+        C[row, col] = total
+"""
+
+EXERCISE = Exercise(
+    id="02.4",
+    title="Write the matmul",
+    task="Write C = A @ B, one thread an output, so that the threads of a warp read neighbours in B.",
+    points=3,
+    function="matmul",
+    launches=launches,
+    variants=(
+        Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
+        Variant("neighbouring threads in a column", "budget", cell=_SWAPPED),
+        Variant("no guard", "bounds", (("if row < C.shape[0] and col < C.shape[1]:", "if True:"),)),
+        Variant("K taken from the wrong side", "result", (("range(A.shape[1])", "range(A.shape[0])"),)),
+        Variant("the last product forgotten", "result", (("range(A.shape[1])", "range(A.shape[1] - 1)"),)),
+        Variant("the last product only", "result", (("total +=", "total ="),)),
+        Variant("C is added to", "result", (("C[row, col] = total", "C[row, col] += total"),)),
+        Variant("the sum kept in C", "budget", (
+            ("        total = np.float32(0)\n", "        C[row, col] = 0\n"), ("total += ", "C[row, col] += "),
+            ("        C[row, col] = total\n", ""))),
+    ),
+)

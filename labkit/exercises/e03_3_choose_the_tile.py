@@ -1,0 +1,37 @@
+"""Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
+
+from labkit.exercises.budget import Budget
+from labkit.exercises.exercise import Exercise, Variant
+from labkit.exercises.matmuls import matmul_launch
+
+SHAPES = ((48, 80, 64), (32, 64, 48))
+SHARED_BYTES = 3072
+
+
+def launches(rng, TILE):
+    for M, N, K in SHAPES:
+        budgets = (
+            Budget("global loads", M * N * K // 8, "M * N * K / 8"),
+            Budget("shared bytes a block", SHARED_BYTES, "3 KB, so that many blocks fit on an SM"),
+        )
+        yield matmul_launch(rng, M, N, K, (TILE, TILE), budgets)
+
+
+EXERCISE = Exercise(
+    id="03.3",
+    title="Choose the tile",
+    task="Choose TILE so that the kernel makes at most M * N * K / 8 global loads, in at most 3 KB of shared memory a block.",
+    points=2,
+    function="tuned_matmul",
+    launches=launches,
+    constants=("TILE",),
+    variants=(
+        Variant("the tile that the exercise starts with", "budget", (("TILE = 16", "TILE = 4"),)),
+        Variant("a tile too small", "budget", (("TILE = 16", "TILE = 8"),)),
+        Variant("a tile too large for the budget", "budget", (("TILE = 16", "TILE = 32"),)),
+        Variant("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
+        Variant("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
+        Variant("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
+        Variant("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
+    ),
+)

@@ -1,0 +1,22 @@
+"""Launches that the exercises on matrix products share."""
+
+import numpy as np
+
+from labkit.exercises.budget import Budget
+from labkit.exercises.exercise import Launch
+from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
+
+
+def matmul_launch(
+    rng: np.random.Generator, M: int, N: int, K: int, block: tuple[int, int], budgets: tuple[Budget, ...] = ()
+) -> Launch:
+    """C = A @ B with one thread an output: columns along x, rows along y."""
+    A, B = matrix(rng, M, K), matrix(rng, K, N)
+    return Launch(
+        label=f"A {M} x {K} times B {K} x {N}, blocks of {block[0]} x {block[1]}",
+        args=(A, B, unwritten((M, N))),
+        outputs={2: expect_product(A, B)},
+        grid=grid_for((N, M), block),
+        block=block,
+        budgets=budgets,
+    )

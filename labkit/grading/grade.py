@@ -1,0 +1,85 @@
+"""From files handed in to points: one grade an exercise, with the reason for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.book.chapter import check_cell_id, exercise_cell_id
+from labkit.exercises import exercise, exercise_ids
+from labkit.grading.rebuild import rebuild, solved_chapters
+from labkit.grading.run import CELL_TIMEOUT_S, CellResult, run_notebooks
+from labkit.grading.submission import Submission, find_submissions, read_submission
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one exercise of one file earned; a file without any answer has a row with no exercise."""
+
+    submission: str
+    exercise: str
+    points: int
+    out_of: int
+    message: str
+
+
+def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S) -> list[Grade]:
+    """Grade notebooks, or folders of them.
+
+    A file is graded on every exercise of the chapters that it answers anything of.
+    """
+    grades: dict[tuple[str, str], Grade] = {}
+    waiting: dict[tuple[str, str], dict[str, str]] = {}  # (file, chapter) -> answers still to be run
+    for path in find_submissions(paths):
+        submission = read_submission(path)
+        for row in _before_running(submission):
+            grades[row.submission, row.exercise] = row
+        for id, answer in submission.answers.items():
+            if id in exercise_ids():
+                waiting.setdefault((str(path), id[:2]), {})[id] = answer
+    solutions = solved_chapters()
+    while waiting:
+        names = {f"{number:05d}-{chapter}": (file, chapter) for number, (file, chapter) in enumerate(waiting)}
+        results = run_notebooks(
+            {name: rebuild(solutions[key[1]], waiting[key]) for name, key in names.items()}, cell_timeout_s
+        )
+        for name, (file, chapter) in names.items():
+            for row in _grades(file, waiting[file, chapter], results[name], cell_timeout_s):
+                grades[row.submission, row.exercise] = row
+                del waiting[file, chapter][row.exercise]
+        waiting = {key: answers for key, answers in waiting.items() if answers}
+    return sorted(grades.values(), key=lambda row: (row.submission, row.exercise))
+
+
+def _before_running(submission: Submission) -> list[Grade]:
+    """What can be said from the file alone."""
+    file = str(submission.path)
+    seen = {*submission.answers, *submission.refused}
+    known = [id for id in exercise_ids() if id[:2] in {id[:2] for id in seen}]
+    if not known:
+        return [Grade(file, "", 0, 0, submission.complaint or "The notebook holds no exercise of this book.")]
+    rows = [_zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused]
+    rows += [_zero(file, id, "Missing: the notebook has no cell for this exercise.") for id in known if id not in seen]
+    return rows
+
+
+def _grades(file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float) -> list[Grade]:
+    """A grade for every answer up to the first that hung or killed the kernel; the rest run again."""
+    rows = []
+    for id in answers:
+        answer = results.get(exercise_cell_id(id))
+        check = results.get(check_cell_id(id))
+        for cell in (answer, check):
+            if cell is None or cell.timed_out:
+                rows.append(_zero(file, id, f"The answer ran longer than {cell_timeout_s:g} s, or ended the Python process."))
+                return rows
+        if not answer.passed:
+            rows.append(_zero(file, id, f"The cell fails: {answer.said}"))
+        elif not check.passed:
+            rows.append(_zero(file, id, check.said))
+        else:
+            points = exercise(id).points
+            rows.append(Grade(file, id, points, points, check.said))
+    return rows
+
+
+def _zero(file: str, id: str, message: str) -> Grade:
+    return Grade(file, id, 0, exercise(id).points, message)
