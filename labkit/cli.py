@@ -71,9 +71,26 @@ def grade(
     out: Annotated[Path, typer.Option(help="Folder for the JUnit XML, CSV and JSON.")] = Path("grades"),
 ):
     """Grade notebooks: the exercises of each, from their source, with points and reasons."""
-    from labkit.grading import grade
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    grade(paths, out)
+    from labkit.grading import grade, totals, write_reports
+
+    absent = [str(path) for path in paths if not path.exists()]
+    if absent:
+        _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
+    grades = grade(paths)
+    if not grades:
+        _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
+    table = Table("notebook", "exercise", "points", "why")
+    for row in grades:
+        table.add_row(Text(row.submission), row.exercise, f"{row.points}/{row.out_of}", Text(row.message))
+    console = Console()
+    console.print(table)
+    for name, (points, out_of) in totals(grades).items():
+        console.print(Text(f"{name}: {points} of {out_of} points"))
+    console.print(Text(f"Wrote {', '.join(map(str, write_reports(grades, out)))}"))
 
 
 def _fail(message):

@@ -72,13 +72,23 @@ def test_bench_hands_over_record_and_out(monkeypatch, tmp_path):
     assert seen == [(True, tmp_path)]
 
 
-def test_grade_hands_over_the_notebooks(monkeypatch, tmp_path):
+def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     from labkit import grading
 
-    seen = []
-    monkeypatch.setattr(grading, "grade", lambda paths, out: seen.append((paths, out)))
-    assert invoke("grade", "a.ipynb", "b", "--out", str(tmp_path)).exit_code == 0
-    assert [[path.name for path in seen[0][0]], seen[0][1]] == [["a.ipynb", "b"], tmp_path]
+    (tmp_path / "ada.ipynb").touch()
+    row = grading.Grade("ada.ipynb", "03.2", 1, 2, "[line 4] is never reached")
+    monkeypatch.setattr(grading, "grade", lambda paths: [row] if paths == [tmp_path / "ada.ipynb"] else [])
+    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"))
+    assert result.exit_code == 0
+    assert "[line 4] is never" in result.output
+    assert "ada.ipynb: 1 of 2 points" in result.output
+    assert {path.suffix for path in (tmp_path / "grades").iterdir()} == {".xml", ".csv", ".json"}
+
+
+def test_grading_what_is_not_there(tmp_path):
+    result = invoke("grade", str(tmp_path / "nobody.ipynb"))
+    assert result.exit_code == 1
+    assert "give notebooks or folders of them" in result.output
 
 
 def test_the_module_runs_as_a_command():
