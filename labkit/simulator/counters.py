@@ -1,0 +1,165 @@
+"""Reducers that turn the addresses of one warp instruction into counts and races, as njit loops over warps.
+
+Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
+index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in lanes.py). Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide,
+"Shared Memory"); a 64-bit access is served in half-warps.
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit.simulator.caches import touch
+from labkit.simulator.lanes import BLOCK, SM, START, STOP
+
+# What a reducer adds up at one site.
+ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS = range(7)
+COUNTS = 7
+
+
+@njit(cache=True)
+def bank_passes(words, lanes, seen, chain):
+    """Passes that `lanes` accesses need: the most distinct words in one bank."""
+    seen[:] = -1
+    depth = np.zeros(32, np.int64)
+    worst = 0
+    for lane in range(lanes):
+        word = words[lane]
+        bank = word % 32
+        other = seen[bank]
+        while other >= 0 and words[other] != word:
+            other = chain[other]
+        if other < 0:
+            chain[lane] = seen[bank]
+            seen[bank] = lane
+            depth[bank] += 1
+            if depth[bank] > worst:
+                worst = depth[bank]
+    return worst
+
+
+@njit(cache=True)
+def count_shared(flat, first_byte, itemsize, elements, mask, warps, totals):
+    """Requests, wavefronts and bank conflicts of one access to shared memory.
+
+    `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
+    `first_byte` of its shared memory.
+    """
+    words = np.empty(32, np.int64)
+    seen = np.empty(32, np.int64)
+    chain = np.empty(32, np.int64)
+    group = 32 if itemsize <= 4 else 128 // itemsize
+    accesses = requests = wavefronts = conflicts = 0
+    for warp in range(warps.shape[0]):
+        start, stop = warps[warp, START], warps[warp, STOP]
+        base = flat[start] - flat[start] % elements if elements > 0 else 0
+        least = passes = active = 0
+        begin = start
+        while begin < stop:
+            end = min(begin + group, stop)
+            lanes = 0
+            same = True
+            rising = True
+            for lane in range(begin, end):
+                if mask[lane]:
+                    word = (first_byte + (flat[lane] - base) * itemsize) // 4
+                    if lanes and word != words[0]:
+                        same = False
+                    if lanes and word != words[lanes - 1] + 1:
+                        rising = False
+                    words[lanes] = word
+                    lanes += 1
+            if lanes:
+                least += 1
+                passes += 1 if same or rising else bank_passes(words, lanes, seen, chain)
+                active += lanes
+            begin = end
+        if active:
+            requests += 1
+            accesses += active
+            wavefronts += passes
+            conflicts += passes - least
+    totals[ACCESSES] += accesses
+    totals[REQUESTS] += requests
+    totals[WAVEFRONTS] += wavefronts
+    totals[CONFLICTS] += conflicts
+
+
+@njit(cache=True)
+def count_plain(mask, warps, totals):
+    """Accesses and requests alone, for local and constant memory."""
+    for warp in range(warps.shape[0]):
+        active = 0
+        for lane in range(warps[warp, START], warps[warp, STOP]):
+            if mask[lane]:
+                active += 1
+        if active:
+            totals[REQUESTS] += 1
+            totals[ACCESSES] += active
+
+
+@njit(cache=True)
+def count_global(
+    flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2
+):
+    """Sectors of one access to global memory; L1 looks up loads, and what it misses is listed for L2.
+
+    `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it.
+    Returns how many rows of `to_l2` (clock, block, sector) were filled.
+    """
+    sectors = np.empty(64, np.int64)
+    rows = 0
+    accesses = requests = total = hits = 0
+    for warp in range(warps.shape[0]):
+        distinct = active = 0
+        last = -1
+        for lane in range(warps[warp, START], warps[warp, STOP]):
+            if not mask[lane]:
+                continue
+            active += 1
+            first = (address + flat[lane] * itemsize) // 32
+            final = (address + flat[lane] * itemsize + itemsize - 1) // 32
+            for sector in range(first, final + 1):
+                if sector == last:
+                    continue
+                last = sector
+                known = False
+                for i in range(distinct - 1, -1, -1):
+                    if sectors[i] == sector:
+                        known = True
+                        break
+                if not known:
+                    sectors[distinct] = sector
+                    distinct += 1
+        if not active:
+            continue
+        requests += 1
+        accesses += active
+        total += distinct
+        clock = warp_clock[warp]
+        warp_clock[warp] += 1
+        for i in range(distinct):
+            if is_load and touch(l1, warps[warp, SM], sectors[i], False, True)[0]:
+                hits += 1
+            else:
+                to_l2[rows, 0] = clock
+                to_l2[rows, 1] = warps[warp, BLOCK]
+                to_l2[rows, 2] = sectors[i]
+                rows += 1
+    totals[ACCESSES] += accesses
+    totals[REQUESTS] += requests
+    totals[SECTORS] += total
+    totals[L1_HITS] += hits
+    return rows
+
+
+@njit(cache=True)
+def replay_l2(l2, order, sectors, sites, writes, counts):
+    """Feeds L2 in `order`; adds hits to each site's counts. Returns (hits, dirty sectors evicted)."""
+    hits = evicted = 0
+    for i in order:
+        hit, dirty = touch(l2, 0, sectors[i], writes[i], True)
+        evicted += dirty
+        if hit:
+            hits += 1
+            counts[sites[i], L2_HITS] += 1
+    return hits, evicted

@@ -1,0 +1,18 @@
+"""What the simulator raises; every message is one sentence that says what is wrong and what to do."""
+
+
+class SimulatorError(Exception):
+    """Anything the simulator refuses."""
+
+
+class LaunchError(SimulatorError):
+    """A launch that a GPU would refuse too: grid, block, shared memory or arguments."""
+
+
+class KernelError(SimulatorError):
+    """Kernel code that cannot run; `line` is the line of the file or notebook cell."""
+
+    def __init__(self, message: str, line: int):
+        super().__init__(f"line {line}: {message}")
+        self.line = line
+        self.reason = message

@@ -1,0 +1,323 @@
+"""What went wrong, or could go better, in a learner's words: collected during a run, a sentence each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labkit.simulator.lanes import WarpSet
+from labkit.trace import Finding, SiteCounters, ThreadId
+
+
+@dataclass
+class Log:
+    """Findings of a run, by kind and place; the first of each is told, the others counted."""
+
+    launch: object
+    found: dict[tuple, dict] = field(default_factory=dict)
+
+    def add(self, key, count=1, **finding):
+        """Notes a finding unless its key is known already, and counts it."""
+        if key in self.found:
+            self.found[key]["count"] += count
+        else:
+            self.found[key] = {**finding, "count": count}
+
+    def known(self, key, count=1) -> bool:
+        """Counts a finding that has been told already."""
+        if key in self.found:
+            self.found[key]["count"] += count
+            return True
+        return False
+
+    def finished(self) -> list[Finding]:
+        return [Finding(**finding) for finding in self.found.values()]
+
+    def thread(self, block: int, thread: int) -> ThreadId:
+        """The thread with these linear numbers."""
+        return ThreadId(_index(block, self.launch.grid), _index(thread, self.launch.block))
+
+    def lane(self, w: WarpSet, lane: int) -> ThreadId:
+        return self.thread(int(w.block[lane]), int(w.thread[lane]))
+
+    def name(self, who: ThreadId) -> str:
+        """The thread in words, with as many coordinates as the launch has."""
+        return f"thread {_short(who.thread, self.launch.block)} of block {_short(who.block, self.launch.grid)}"
+
+    # --- accesses ---
+
+    def _place(self, w, array, mask, index):
+        lane = int(np.argmax(w.active(mask)))
+        return lane, tuple(int(i[lane]) if isinstance(i, np.ndarray) else int(i) for i in index)
+
+    def outside(self, w, site_number, array, mask, index):
+        site = self.launch.sites[site_number]
+        key = ("bounds", site.line, site.column, site.kind)
+        if self.known(key, w.count(mask)):
+            return
+        lane, place = self._place(w, array, mask, index)
+        axis = next(a for a, (i, n) in enumerate(zip(place, array.shape)) if not -n <= i < n)
+        who = self.lane(w, lane)
+        limit = f"{array.name}.shape[{axis}]" if len(array.shape) > 1 else f"{array.name}.size"
+        self.add(
+            key,
+            w.count(mask),
+            kind="bounds",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but {array.name} has "
+                f"{_shape(array.shape)}. On a GPU this touches memory that is not yours. Guard the access, for "
+                f"instance `if {_index_name(site, axis)} < {limit}:`."
+            ),
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
+    def negative(self, w, site_number, array, mask, index, axis):
+        site = self.launch.sites[site_number]
+        key = ("negative-index", site.line, site.column)
+        if self.known(key, w.count(mask)):
+            return
+        lane, place = self._place(w, array, mask, index)
+        who = self.lane(w, lane)
+        self.add(
+            key,
+            w.count(mask),
+            kind="negative-index",
+            severity="advice",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts a negative index "
+                f"from the end, as Python does, so this is element {place[axis] + array.shape[axis]} and raises no error; "
+                "guard it unless you mean that."
+            ),
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
+    def uninitialised(self, w, site_number, array, flat, lane, count):
+        site = self.launch.sites[site_number]
+        key = ("uninitialised", site.line, site.column)
+        if self.known(key, count):
+            return
+        who = self.lane(w, int(lane))
+        place = array.position(int(flat) % array.elements)
+        self.add(
+            key,
+            count,
+            kind="uninitialised",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} reads {array.name}{_brackets(place)}, which nothing has written. "
+                f"{array.space.capitalize()} memory starts with whatever was there before; fill it first."
+            ),
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
+    def race(self, w, site_number, array, found, writes):
+        sites = self.launch.sites
+        site = sites[site_number]
+        noted = self.launch.races[: min(found, len(self.launch.races))]
+        element, block, thread, other_block, other_thread, other_site, other_wrote = map(int, noted[0])
+        other = sites[other_site]
+        lines = sorted((site.line, other.line))
+        key = ("race", array.name, *lines, site.kind, other.kind)
+        if self.known(key, found):
+            return
+        mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
+        place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
+        name = f"{array.name}{_brackets(place)}"
+        across = block != other_block
+        if across:
+            cure = (
+                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of its "
+                "own, or use `cuda.atomic`."
+            )
+        elif site.line == other.line and site.kind == other.kind:
+            cure = "Give each thread an element of its own, or use `cuda.atomic`."
+        elif site.line == other.line:
+            cure = "Nothing orders their turns; use `cuda.atomic`, or give each thread an element of its own."
+        elif site.line > other.line:
+            cure = f"Put `cuda.syncthreads()` between line {other.line} and line {site.line}."
+        else:
+            cure = f"Put `cuda.syncthreads()` after line {other.line}, before the loop comes back to line {site.line}."
+        self.add(
+            key,
+            found,
+            kind="race",
+            severity="error",
+            message=(
+                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} {_verb(other)} it at line "
+                f"{other.line}, with nothing to say which comes first. {cure}"
+            ),
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(mine, theirs),
+            other_line=other.line,
+        )
+
+    # --- waiting ---
+
+    def barrier(self, line, waiting, missing, other_line=None):
+        """`waiting` and `missing` are (block, thread) pairs of one block."""
+        key = ("barrier", line, other_line)
+        if self.known(key):
+            return
+        here, there = self.thread(*waiting), self.thread(*missing)
+        if other_line:
+            what = f"waits at the barrier in line {line} while {self.name(there)} waits at another one, in line {other_line}"
+        else:
+            what = f"waits at the barrier in line {line}, but {self.name(there)} never comes there"
+        self.add(
+            key,
+            kind="barrier",
+            severity="error",
+            message=(
+                f"Line {line}: {self.name(here)} {what}. Every thread of a block must reach the same `cuda.syncthreads()`: "
+                "move it out of the `if` or the loop that only some threads run."
+            ),
+            line=line,
+            threads=(here, there),
+            other_line=other_line,
+        )
+
+    def deadlock(self, line, stuck, other=None, other_line=None):
+        """`stuck` waits in vain at `line`; `other`, if any, is a second thread that waits, at `other_line`."""
+        key = ("deadlock", line)
+        if self.known(key):
+            return
+        here = self.thread(*stuck)
+        also = ""
+        threads = (here,)
+        if other is not None:
+            there = self.thread(*other)
+            also = f", and {self.name(there)} waits at line {other_line}"
+            threads = (here, there)
+        self.add(
+            key,
+            kind="deadlock",
+            severity="error",
+            message=(
+                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end the wait. "
+                "On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
+            ),
+            line=line,
+            threads=threads,
+            other_line=other_line,
+        )
+
+
+def unwritten(launch) -> list[Finding]:
+    """Arrays that the kernel stores to, but to which no thread ever stored."""
+    found = []
+    for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
+        sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
+        if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:
+            line = sites[0][1].line
+            found.append(
+                Finding(
+                    "unwritten",
+                    "error",
+                    f"Line {line}: no thread ever stores to {name}; the condition around this line is never true, or "
+                    "the grid is empty where it matters.",
+                    line,
+                    sites[0][1].column,
+                    name,
+                )
+            )
+    return found
+
+
+def advice(launch, counted: list[SiteCounters]) -> list[Finding]:
+    """What the counters say about speed: scattered global accesses, bank conflicts, half-empty warps."""
+    found = []
+    for c in counted:
+        site = c.site
+        if site.space == "global" and c.requests and site.kind != "atomic":
+            used = c.bytes / (32 * c.sectors) if c.sectors else 1.0
+            ideal = max(1.0, c.bytes / c.requests / 32)
+            if c.sectors / c.requests >= 2 * ideal and c.accesses / c.requests >= 8 and used < 0.5:
+                found.append(
+                    Finding(
+                        "uncoalesced",
+                        "advice",
+                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} sectors of 32 bytes "
+                        f"on average and uses {used:.0%} of what they bring; let neighbouring threads (threadIdx.x) take "
+                        "neighbouring elements.",
+                        site.line,
+                        site.column,
+                        site.array,
+                        count=c.requests,
+                    )
+                )
+        if site.space == "shared" and c.bank_conflicts and site.kind != "atomic":
+            found.append(
+                Finding(
+                    "bank-conflict",
+                    "advice",
+                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
+                    "memory where it could take fewer; pad the rows by one element, or change which thread takes what.",
+                    site.line,
+                    site.column,
+                    site.array,
+                    count=c.bank_conflicts,
+                )
+            )
+    if launch.threads % 32:
+        found.append(
+            Finding(
+                "idle-lanes",
+                "advice",
+                f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves {32 - launch.threads % 32} lanes of "
+                "its last warp idle; a multiple of 32 uses them all.",
+                launch.source.first_line,
+            )
+        )
+    return found
+
+
+def _index(linear, shape):
+    x, y, _ = shape
+    return (linear % x, linear // x % y, linear // (x * y))
+
+
+def _short(index, shape):
+    rank = max((axis + 1 for axis, n in enumerate(shape) if n > 1), default=1)
+    return str(index[0]) if rank == 1 else f"({', '.join(map(str, index[:rank]))})"
+
+
+def _verb(site):
+    return {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
+
+
+def _brackets(place):
+    return f"[{', '.join(map(str, place))}]"
+
+
+def _shape(shape):
+    return f"{shape[0]} elements" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
+
+
+def _index_name(site, axis):
+    """The index as written at that axis, for the advice to guard it."""
+    inner = site.text[site.text.index("[") + 1 : -1] if "[" in site.text else "index"
+    depth, parts, part = 0, [], ""
+    for c in inner.replace("][", ", "):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and not depth:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    parts.append(part.strip())
+    return parts[axis] if axis < len(parts) else inner

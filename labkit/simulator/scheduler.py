@@ -1,0 +1,298 @@
+"""Warp sets, barriers and spins: which warps run together, who waits for whom, and when nobody can go on.
+
+A chunk (some blocks, run in lockstep) starts as one warp set that holds all its warps. Where warps would
+part ways around a wait, `guard` raises `Fork`, and the launch starts again with those warps in sets of their
+own. A set that waits yields; a set that can go on is run; when none can, that is a deadlock, or a barrier that
+some threads never reach.
+"""
+
+import numpy as np
+
+from labkit.simulator.lanes import SLOT, START, WarpSet
+from labkit.simulator.memory import Array
+from labkit.simulator.races import new_shadow
+
+RUNNING, WAITING, RETURNED, ENDED = range(4)
+
+# Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
+IDLE_ROUNDS = 200
+
+
+class Fork(Exception):
+    """Warps of one set must run as several; `classes` maps (block, warp) to a class."""
+
+    def __init__(self, classes):
+        self.classes = classes
+
+
+class Deadlock(Exception):
+    """No warp set can go on; the finding is in the log."""
+
+
+class Chunk:
+    """Some blocks of a launch, run together: their shared memory, barriers and warp sets."""
+
+    def __init__(self, launch, blocks):
+        self.launch = launch
+        self.blocks = blocks
+        self.epochs = np.zeros(len(blocks), np.int64)
+        self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
+        self.state = np.zeros((len(blocks), launch.threads), np.int8)
+        self.wait_line = np.zeros((len(blocks), launch.threads), np.int64)
+        self.sampled = [(slot, b) for slot, b in enumerate(blocks) if b in launch.recorded]
+
+    def _shared(self, allocation, number):
+        if allocation.space != "shared":
+            return None
+        shape, first_byte = self.launch.shared_layout[number]
+        data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
+        array = self._array(allocation, data, shape, first_byte)
+        array.shadow = new_shadow(data.size, filled=False)
+        return array
+
+    def local(self, number, lanes):
+        """A thread-local array for each lane of a warp set: an element's lanes lie side by side."""
+        allocation = list(self.launch.program.allocations.values())[number]
+        data = np.zeros((int(np.prod(allocation.shape)), lanes), allocation.dtype)
+        array = self._array(allocation, data, allocation.shape, 0)
+        array.written = np.zeros(data.shape, np.bool_)
+        return array
+
+    def _array(self, allocation, data, shape, first_byte):
+        strides = tuple(int(s) for s in np.cumprod((1, *shape[:0:-1]))[::-1])
+        elements = int(np.prod(shape))
+        return Array(
+            allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line
+        )
+
+    # --- running ---
+
+    def run(self):
+        """Runs every warp of the chunk to its end, or until none can go on."""
+        launch = self.launch
+        warps = [(slot, warp) for slot in range(len(self.blocks)) for warp in range(launch.warps_per_block)]
+        groups = {}
+        for slot, warp in warps:
+            groups.setdefault(launch.label(self.blocks[slot], warp), []).append((slot, warp))
+        self.sets = [_Set(self, members) for members in groups.values()]
+        self.alone = len(self.sets) == 1
+        if not launch.program.blocking:
+            for s in self.sets:
+                launch.program.kernel(s.w, None, *launch.arguments)
+            return
+        for s in self.sets:
+            s.start()
+        self._schedule()
+
+    def _schedule(self):
+        idle = 0
+        while True:
+            live = [s for s in self.sets if not s.done]
+            if not live:
+                return
+            version = self.launch.version
+            moved = False
+            for s in live:
+                if s.barrier and not self._released(s):
+                    continue
+                was_spinning = s.spinning
+                s.step()
+                moved |= not (s.spinning and was_spinning)
+                if s.done:
+                    self._release_blocks()
+            moved |= version != self.launch.version
+            idle = 0 if moved else idle + 1
+            if idle > IDLE_ROUNDS or (idle and not any(s.spinning for s in live if not s.done)):
+                self._stuck([s for s in live if not s.done])
+                idle = 0
+
+    def _stuck(self, live):
+        """Nobody can go on: name the deadlock, or the barrier that some threads never reach, and release it."""
+        log = self.launch.log
+        spinning = [s for s in live if s.spinning]
+        waiting = [s for s in live if s.barrier]
+        if spinning:
+            first = spinning[0]
+            other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
+            log.deadlock(
+                first.line,
+                first.someone(),
+                other.someone() if other else None,
+                other.line if other else None,
+            )
+            raise Deadlock
+        for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
+            self._mismatch(slot)
+            self._open(slot)
+
+    # --- barriers ---
+
+    def barrier(self, w, mask, line) -> bool:
+        """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
+        if w.whole_blocks:
+            self._meet(w, mask, line)
+            return False
+        lanes = slice(None) if mask is None else mask
+        slots, threads = w.slot[lanes], w.thread[lanes]
+        self.state[slots, threads] = WAITING
+        self.wait_line[slots, threads] = line
+        self._note_returned(w)
+        owner = self._owner(w)
+        owner.barrier = True
+        owner.line = line
+        owner.mask = mask
+        self._release_blocks()
+        if self._released(owner):
+            owner.barrier = False
+            return False
+        return True
+
+    def _meet(self, w, mask, line):
+        """The set holds whole blocks, so all who can come are here."""
+        if mask is None:
+            self.epochs += 1
+            self.launch.barriers += len(self.blocks)
+            self._sample_barrier(line, range(len(self.blocks)))
+            return
+        active = w.active(mask)
+        live = w.everyone if w.exited is False else ~w.active(w.exited)
+        here = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
+        missing = live & ~active & here[w.slot]
+        if missing.any():
+            lane = int(np.argmax(missing))
+            slot = w.slot[lane]
+            waiting = int(np.argmax(active & (w.slot == slot)))
+            self.launch.log.barrier(
+                line, (int(w.block[waiting]), int(w.thread[waiting])), (int(w.block[lane]), int(w.thread[lane]))
+            )
+        self.epochs[here] += 1
+        self.launch.barriers += int(here.sum())
+        self._sample_barrier(line, np.flatnonzero(here))
+
+    def _note_returned(self, w):
+        if w.exited is not False:
+            lanes = slice(None) if w.exited is None else w.exited
+            self.state[w.slot[lanes], w.thread[lanes]] = RETURNED
+
+    def _release_blocks(self):
+        """Opens the barrier of every block whose threads have all come, or are gone."""
+        waiting = (self.state == WAITING).any(axis=1)
+        for slot in np.flatnonzero(waiting & ~(self.state == RUNNING).any(axis=1)):
+            if (self.state[slot] == ENDED).any():
+                self._mismatch(slot)
+            lines = np.unique(self.wait_line[slot][self.state[slot] == WAITING])
+            if len(lines) > 1:
+                self._mismatch(slot)
+            self._open(slot)
+
+    def _mismatch(self, slot):
+        state, lines = self.state[slot], self.wait_line[slot]
+        waiting = np.flatnonzero(state == WAITING)
+        first = int(waiting[0])
+        line = int(lines[first])
+        block = self.blocks[slot]
+        elsewhere = waiting[lines[waiting] != line]
+        if elsewhere.size:
+            other = int(elsewhere[0])
+            self.launch.log.barrier(line, (block, first), (block, other), int(lines[other]))
+            return
+        missing = np.flatnonzero((state != WAITING) & (state != RETURNED))
+        if missing.size:
+            self.launch.log.barrier(line, (block, first), (block, int(missing[0])))
+
+    def _open(self, slot):
+        waiting = self.state[slot] == WAITING
+        line = int(self.wait_line[slot][waiting][0])
+        self.state[slot][waiting] = RUNNING
+        self.epochs[slot] += 1
+        self.launch.barriers += 1
+        self._sample_barrier(line, [slot])
+
+    def _released(self, s) -> bool:
+        lanes = slice(None) if s.mask is None else s.mask
+        return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] == WAITING).any()
+
+    def _owner(self, w):
+        return next(s for s in self.sets if s.w is w)
+
+    # --- forks ---
+
+    def guard(self, w, taken, outer, spins):
+        """Raises Fork where some warps of the set enter a region that waits and others do not."""
+        if taken is outer or taken is False or len(w.members) == 1:
+            return
+        starts = w.warps[:, START]
+        inside = np.add.reduceat(w.active(taken).astype(np.int64), starts)
+        there = np.add.reduceat(w.active(outer).astype(np.int64), starts)
+        kind = np.where(inside == 0, 0, np.where(inside == there, 1, 2))
+        concerned = there > 0
+        if spins:
+            parted = len(set(kind[concerned])) > 1
+        else:
+            slots = w.warps[:, SLOT]
+            low = np.full(len(self.blocks), 3)
+            high = np.full(len(self.blocks), -1)
+            np.minimum.at(low, slots[concerned], kind[concerned])
+            np.maximum.at(high, slots[concerned], kind[concerned])
+            parted = bool((high > low).any() and (low < 3).any() and (high[low < 3] > low[low < 3]).any())
+        if parted:
+            raise Fork({(self.blocks[slot], warp): int(k) for (slot, warp), k in zip(w.members, kind)})
+
+    # --- samples ---
+
+    def sample(self, w, site, array, mask, flat, index):
+        """Keeps the raw accesses of the recorded blocks."""
+        for slot, block in self.sampled:
+            rows = w.slot == slot
+            if not rows.any():
+                continue
+            lanes = np.flatnonzero(rows & w.active(mask))
+            if lanes.size:
+                place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
+                self.launch.sampled.append((block, site, w.thread[lanes], array.c_order(place)))
+
+    def _sample_barrier(self, line, slots):
+        for slot, block in self.sampled:
+            if slot in slots:
+                self.launch.sampled.append((block, -1, line, None))
+
+
+class _Set:
+    """A warp set with its generator and what it waits for."""
+
+    def __init__(self, chunk, members):
+        self.w = WarpSet(chunk, members)
+        self.chunk = chunk
+        self.done = self.barrier = self.spinning = False
+        self.line = 0
+        self.mask = None
+        self.generator = None
+
+    def start(self):
+        launch = self.chunk.launch
+        self.generator = launch.program.kernel(self.w, None, *launch.arguments)
+
+    def step(self):
+        """Runs to the next wait."""
+        self.barrier = self.spinning = False
+        try:
+            self.line, self.mask = next(self.generator)
+        except StopIteration:
+            self._end()
+            return
+        w = self.w
+        lanes = slice(None) if self.mask is None else self.mask
+        self.barrier = bool((self.chunk.state[w.slot[lanes], w.thread[lanes]] == WAITING).any())
+        self.spinning = not self.barrier
+
+    def _end(self):
+        self.done = True
+        w, state = self.w, self.chunk.state
+        state[w.slot, w.thread] = ENDED
+        self.chunk._note_returned(w)
+
+    def someone(self):
+        """(block, thread) of a lane that waits."""
+        lane = int(np.argmax(self.w.active(self.mask)))
+        return int(self.w.block[lane]), int(self.w.thread[lane])
+

@@ -1,0 +1,232 @@
+"""What one simulated launch did: plain, frozen data that views, checks, rooflines and grades read.
+
+A `Trace` knows nothing of the machine that made it. Line numbers are those of the file or notebook
+cell the kernel was written in; `Trace.source` holds the text and `Trace.first_line` its first line.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+Space = Literal["global", "shared", "local", "constant"]
+Kind = Literal["load", "store", "atomic"]
+Severity = Literal["error", "advice"]
+
+SECTOR_BYTES = 32
+WARP_LANES = 32
+BANKS = 32
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place in the source that touches an array: `s[t] += s[t + k]` holds three.
+
+    `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the
+    subscript as written, `array` the array's name in the kernel.
+    """
+
+    line: int
+    column: int
+    array: str
+    kind: Kind
+    space: Space
+    dtype: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SiteCounters:
+    """What the whole grid did at one site.
+
+    accesses: lanes that took part. requests: warp instructions. bytes: asked for by the lanes.
+    sectors: 32-byte sectors of global memory, summed over requests. wavefronts: passes through
+    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64-bit).
+    l1_hits, l2_hits: sectors that were found there (an L2 hit is an L1 miss; stores never hit L1).
+    """
+
+    site: Site
+    accesses: int = 0
+    requests: int = 0
+    bytes: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    bank_conflicts: int = 0
+    l1_hits: int = 0
+    l2_hits: int = 0
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals of a launch, counted at source level (what the kernel asks for).
+
+    Loads and stores are lane accesses; an atomic counts as `global_atomics` or `shared_atomics`.
+    `flops` counts every floating-point add, subtract, multiply and divide of an active lane;
+    `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model.
+    `barriers` counts block barriers passed, summed over blocks.
+    """
+
+    global_loads: int = 0
+    global_stores: int = 0
+    global_atomics: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    shared_atomics: int = 0
+    global_load_requests: int = 0
+    global_store_requests: int = 0
+    global_load_sectors: int = 0
+    global_store_sectors: int = 0
+    global_bytes: int = 0
+    shared_load_wavefronts: int = 0
+    shared_store_wavefronts: int = 0
+    bank_conflicts: int = 0
+    l1_hits: int = 0
+    l2_hits: int = 0
+    l2_sectors: int = 0
+    dram_read_bytes: int = 0
+    dram_write_bytes: int = 0
+    flops: int = 0
+    flops_by_dtype: dict[str, int] = field(default_factory=dict)
+    barriers: int = 0
+
+    @property
+    def dram_bytes(self) -> int:
+        return self.dram_read_bytes + self.dram_write_bytes
+
+    @property
+    def l1_hit_rate(self) -> float:
+        """Share of the global load sectors that L1 served."""
+        return self.l1_hits / self.global_load_sectors if self.global_load_sectors else 0.0
+
+
+@dataclass(frozen=True)
+class ThreadId:
+    """A thread, by its block's and its own index (x, y, z)."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self):
+        return f"thread {_short(self.thread)} of block {_short(self.block)}"
+
+
+def _short(index):
+    kept = list(index)
+    while len(kept) > 1 and kept[-1] == 0:
+        kept.pop()
+    return f"({', '.join(map(str, kept))})"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the simulator noticed.
+
+    kind is one of: race, barrier, deadlock, bounds, uninitialised, unwritten (errors);
+    uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
+    `message` is a whole sentence in a learner's words. `threads` holds the two threads of a race
+    (or the one that went astray), `other_line` the second line of a race, `count` how often.
+    """
+
+    kind: str
+    severity: Severity
+    message: str
+    line: int
+    column: int = 0
+    array: str | None = None
+    index: tuple[int, ...] | None = None
+    threads: tuple[ThreadId, ...] = ()
+    other_line: int | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """An array that the kernel touched; shared and local arrays are as one block or thread sees them."""
+
+    name: str
+    space: Space
+    shape: tuple[int, ...]
+    dtype: str
+    itemsize: int
+    base_address: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Raw accesses of a few chosen blocks, one row a warp instruction, in the order they happened.
+
+    block: index into `blocks`; site: index into `Trace.sites`, or -1 for a block barrier;
+    warp: warp within the block; line: source line; index: flat element index (C order) of each of the
+    32 lanes in the site's array, -1 where the lane took no part.
+    """
+
+    blocks: tuple[tuple[int, int, int], ...]
+    block: np.ndarray
+    site: np.ndarray
+    warp: np.ndarray
+    line: np.ndarray
+    index: np.ndarray
+
+    def __len__(self):
+        return len(self.site)
+
+
+@dataclass(frozen=True)
+class ThreadStep:
+    """One statement that the inspected thread ran: its line, and its variables right after it."""
+
+    line: int
+    variables: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything a simulated launch left behind; `outputs` are the arguments after the run."""
+
+    kernel: str
+    source: str
+    filename: str
+    first_line: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    gpu: str
+    shared_bytes: int
+    outputs: tuple[Any, ...]
+    arrays: tuple[ArrayInfo, ...]
+    sites: tuple[SiteCounters, ...]
+    counters: Counters
+    findings: tuple[Finding, ...]
+    samples: Samples
+    steps: tuple[ThreadStep, ...] = ()
+    printed: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "error")
+
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "advice")
+
+    def array(self, name: str) -> ArrayInfo:
+        """The array of that name; raises KeyError with the names there are."""
+        for info in self.arrays:
+            if info.name == name:
+                return info
+        raise KeyError(f"the kernel has no array {name!r}; it has {', '.join(a.name for a in self.arrays)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays, as JSON-ready data."""
+        kept = ("kernel source filename first_line grid block gpu shared_bytes printed").split()
+        data = {name: getattr(self, name) for name in kept}
+        for name in ("arrays", "sites", "findings"):
+            data[name] = [asdict(item) for item in getattr(self, name)]
+        data["counters"] = asdict(self.counters)
+        return data
+
+    def __repr__(self):
+        return (
+            f"<Trace of {self.kernel}: grid {_short(self.grid)}, block {_short(self.block)}, "
+            f"{len(self.errors)} errors, {len(self.advice)} advice>"
+        )
