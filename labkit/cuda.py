@@ -4,18 +4,17 @@ On a GPU every name is numba's own, and `jit` gives numba's own dispatcher. With
 the lockstep simulator and arrays stay in host memory; numba-cuda need not be installed then.
 """
 
-import dis
 import inspect
-import sys
 import warnings
 from dataclasses import dataclass
-from functools import cache, update_wrapper
-from types import CellType, CodeType, FunctionType
+from functools import update_wrapper
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit import device as _device
+from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -57,10 +56,13 @@ def jit(func_or_sig=None, device=False, **options):
     On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
     which runs in the simulator; signatures and options that steer the compiler have no meaning there.
     """
-    make = _compiled if on_gpu() else _simulated
+    if on_gpu():
+        from labkit import compiler
+
+        return compiler.jit(func_or_sig, device=device, **options)
     if inspect.isfunction(func_or_sig):
-        return make(func_or_sig, None, device, options)
-    return lambda function: make(function, func_or_sig, device, options)
+        return Kernel(func_or_sig, device, options)
+    return lambda function: Kernel(function, device, options)
 
 
 def on_gpu() -> bool:
@@ -100,7 +102,7 @@ class Kernel:
 
     def __call__(self, *args):
         if self.device:
-            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from the host")
+            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from here")
         raise LaunchError(
             f"{self.__name__} was called without its grid and block: "
             f"write {self.__name__}[grid, block]({self._arguments()})"
@@ -136,61 +138,6 @@ class _Launch:
             warnings.warn(finding.message, FindingWarning, stacklevel=2)
 
 
-def _simulated(function, signatures, device, options):
-    return Kernel(function, device, options)
-
-
-# --- on a GPU ----------------------------------------------------------------------------------
-
-
-def _compiled(function, signatures, device, options):
-    numba_cuda, dispatcher = _numba()
-    if signatures is not None:  # numba compiles at once
-        return numba_cuda.jit(signatures, device=device, **options)(_bound(function))
-    plain = numba_cuda.jit(function, device=device, **options)
-    made = dispatcher(function, targetoptions=plain.targetoptions)
-    if options.get("cache"):
-        made.enable_caching()
-    return made
-
-
-@cache
-def _numba():
-    """numba.cuda, and its dispatcher made to bind `cuda` before it first compiles."""
-    from numba import cuda
-    from numba.cuda.core import config
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant here
-    config.CUDA_WARN_ON_IMPLICIT_COPY = 0
-
-    class Dispatcher(CUDADispatcher):
-        def _bind(self):
-            self.py_func = _bound(self.py_func)
-
-        def compile(self, sig):
-            self._bind()
-            return super().compile(sig)
-
-        def compile_device(self, args, return_type=None):
-            self._bind()
-            return super().compile_device(args, return_type)
-
-        def specialize(self, *args):
-            self._bind()
-            return super().specialize(*args)
-
-    return cuda, Dispatcher
-
-
-def _bound(function):
-    """The function with every name for this module bound to numba.cuda, whose names numba can type."""
-    this = sys.modules[__name__]
-    numba_cuda, _ = _numba()
-    names = {name for name, value in _names(function).items() if value is this}
-    return _rebuilt(function, dict.fromkeys(names, numba_cuda)) if names else function
-
-
 # --- copies with other constants ---------------------------------------------------------------
 
 
@@ -221,7 +168,7 @@ def specialise(kernel, **constants):
     copy = _specialised(kernel, constants, used)
     if unknown := sorted(constants.keys() - used):
         function = getattr(kernel, "py_func", kernel)
-        known = [n for n, v in _names(function).items() if isinstance(v, int | float | str | tuple)]
+        known = [n for n, v in names_of(function).items() if isinstance(v, int | float | str | tuple)]
         raise NameError(
             f"{function.__name__} uses no constant named {' or '.join(unknown)}; "
             + (f"it uses {', '.join(sorted(known))}" if known else "it uses none")
@@ -231,7 +178,7 @@ def specialise(kernel, **constants):
 
 def _specialised(kernel, constants, used):
     function = getattr(kernel, "py_func", kernel)
-    names = _names(function)
+    names = names_of(function)
     changes = {name: value for name, value in constants.items() if name in names}
     used.update(changes)
     for name, value in names.items():
@@ -241,48 +188,11 @@ def _specialised(kernel, constants, used):
                 changes[name] = helper
     if not changes:
         return kernel
-    copy = _rebuilt(function, changes)
+    copy = rebuilt(function, changes)
     if isinstance(kernel, Kernel):
         return Kernel(copy, kernel.device, kernel.options)
     if kernel is not function:
         return type(kernel)(copy, targetoptions=kernel.targetoptions)
-    return copy
-
-
-def _names(function) -> dict:
-    """The globals and closure variables that a function uses, with their values."""
-    code = function.__code__
-    found = {name: function.__globals__[name] for name in _globals_of(code) if name in function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        found[name] = _contents(cell)
-    return found
-
-
-def _globals_of(code: CodeType) -> set[str]:
-    loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
-    nested = (_globals_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return loaded.union(*nested)
-
-
-def _contents(cell: CellType):
-    try:
-        return cell.cell_contents
-    except ValueError:  # assigned later
-        return None
-
-
-def _rebuilt(function, changes: dict):
-    """A copy of the function with other values for some of its globals and closure variables."""
-    cells = tuple(
-        CellType(changes[name]) if name in changes else cell
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    )
-    copy = FunctionType(
-        function.__code__, {**function.__globals__, **changes}, function.__name__, function.__defaults__, cells or None
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    copy.__annotations__ = dict(function.__annotations__)
-    copy.__qualname__, copy.__doc__ = function.__qualname__, function.__doc__
     return copy
 
 

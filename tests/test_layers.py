@@ -12,7 +12,7 @@ PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
     "trace gpus places environment",
     "simulator",
-    "cuda ptx cuda_cpp timing roofline device results",
+    "cuda compiler rebinding ptx cuda_cpp timing roofline device results",
     "loops",
     "gemm",
     "conv",

@@ -1,8 +1,8 @@
 """Matrix multiplication, C = A @ B: the problem, and ladders of kernels, one idea a step.
 
-    >>> from labkit import gemm
-    >>> [step.slug for step in gemm.ladder("fp32")]
-    ['naive', 'coalesced', 'tiled']
+>>> from labkit import gemm
+>>> [step.slug for step in gemm.ladder("fp32")]
+['naive', 'coalesced', 'tiled']
 """
 
 from labkit.gemm.ladder import Step, ladder, step

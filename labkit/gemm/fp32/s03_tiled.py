@@ -32,10 +32,11 @@ def tiled(A, B, C):
     M, K = A.shape
     N = B.shape[1]
 
-    total = np.float32(0)
+    zero = np.float32(0)
+    total = zero
     for start in range(0, K, TILE):
-        A_tile[y, x] = A[row, start + x] if row < M and start + x < K else 0
-        B_tile[y, x] = B[start + y, col] if start + y < K and col < N else 0
+        A_tile[y, x] = A[row, start + x] if row < M and start + x < K else zero
+        B_tile[y, x] = B[start + y, col] if start + y < K and col < N else zero
         cuda.syncthreads()
         for k in range(TILE):
             total += A_tile[y, k] * B_tile[k, x]

@@ -1,0 +1,82 @@
+"""numba's CUDA compiler as `labkit.cuda` uses it on a GPU; imported only where numba-cuda is installed."""
+
+import sys
+from inspect import isfunction
+
+from numba import cuda
+from numba.cuda import cgutils, types
+from numba.cuda.core import config
+from numba.cuda.core.imputils import RefType, Registry, iternext_impl
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.dispatcher import CUDADispatcher
+
+from labkit.rebinding import names_of, rebuilt
+
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
+config.CUDA_WARN_ON_IMPLICIT_COPY = 0
+
+
+def jit(func_or_sig=None, **options):
+    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`."""
+    if isfunction(func_or_sig):
+        return _dispatcher(func_or_sig, options)
+    if func_or_sig is None:
+        return lambda function: _dispatcher(function, options)
+    return lambda function: cuda.jit(func_or_sig, **options)(bound(function))  # compiles at once
+
+
+def bound(function):
+    """The function with each name for `labkit.cuda` bound to `numba.cuda`, which numba can type."""
+    ours = sys.modules["labkit.cuda"]
+    names = [name for name, value in names_of(function).items() if value is ours]
+    return rebuilt(function, dict.fromkeys(names, cuda)) if names else function
+
+
+class Dispatcher(CUDADispatcher):
+    """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values."""
+
+    def compile(self, sig):
+        self.py_func = bound(self.py_func)
+        return super().compile(sig)
+
+    def compile_device(self, args, return_type=None):
+        self.py_func = bound(self.py_func)
+        return super().compile_device(args, return_type)
+
+    def specialize(self, *args):
+        self.py_func = bound(self.py_func)
+        return super().specialize(*args)
+
+
+def _dispatcher(function, options):
+    plain = cuda.jit(function, **options)
+    made = Dispatcher(function, targetoptions=plain.targetoptions)
+    if options.get("cache"):
+        made.enable_caching()
+    return made
+
+
+# numba steps a `range` inside a branch of its own, and the compiler then sees neither that the variable
+# grows by a constant nor that it is never negative: each pass of a plain loop over k pays some 30 integer
+# instructions for it. Stepped without the branch, the same loop compiles to what a C++ loop does.
+
+_ranges = Registry("labkit ranges")
+
+
+def _step_without_branch(iterator_type, no_overflow):
+    @_ranges.lower("iternext", iterator_type)
+    @iternext_impl(RefType.BORROWED)
+    def iternext(context, builder, sig, args, result):
+        state = cgutils.create_struct_proxy(iterator_type)(context, builder, args[0])
+        left, value = builder.load(state.count), builder.load(state.iter)
+        result.set_valid(builder.icmp_signed(">", left, left.type(0)))
+        result.yield_(value)
+        builder.store(builder.sub(left, left.type(1), flags=["nsw"]), state.count)
+        builder.store(builder.add(value, state.step, flags=[no_overflow]), state.iter)
+
+
+_step_without_branch(types.range_iter32_type, "nsw")
+_step_without_branch(types.range_iter64_type, "nsw")
+_step_without_branch(types.unsigned_range_iter64_type, "nuw")
+cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
+cuda_target.target_context.install_registry(_ranges)

@@ -1,0 +1,76 @@
+"""How long things take: on a GPU by device events, on the host by its clock.
+
+A time is the median of many runs after a warm-up. On a GPU the launches are put into a graph, so that the
+gaps between them, which cost microseconds each, stay out of the time of a kernel.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from math import ceil
+from statistics import median
+
+SHORTEST_REPLAY_MS = 2.0
+
+
+def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
+    """Median time of `call()` by the host's clock, after one call as a warm-up."""
+    call()
+    times_ms = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times_ms.append((time.perf_counter() - start) * 1e3)
+    return median(times_ms)
+
+
+def gpu_time_ms(launches: Sequence[Callable[[object], object]], repeats: int = 21) -> float:
+    """Median time of one launch by device events.
+
+    Parameters
+    ----------
+    launches
+        Functions of a numba stream that launch the same work on it, each on operands of its own: together
+        these should be larger than the L2 cache, which otherwise keeps what a first launch read.
+    repeats
+        How many replays of the graph are timed.
+    """
+    from numba import cuda
+
+    stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+    for launch in launches:
+        launch(stream)
+    stream.synchronize()
+
+    def elapsed_ms(work):
+        start.record(stream)
+        work()
+        end.record(stream)
+        end.synchronize()
+        return start.elapsed_time(end)
+
+    once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))
+    launches_in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
+    replay = _graph(stream, islice(cycle(launches), launches_in_graph))
+    replay()
+    return median(elapsed_ms(replay) for _ in range(repeats)) / launches_in_graph
+
+
+def _graph(stream, launches) -> Callable[[], None]:
+    """A function that replays the launches, captured once."""
+    from cuda.bindings import driver
+
+    handle = driver.CUstream(int(stream))
+    _ok(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+    for launch in launches:
+        launch(stream)
+    graph = _ok(driver.cuStreamEndCapture(handle))
+    executable = _ok(driver.cuGraphInstantiate(graph, 0))
+    return lambda: _ok(driver.cuGraphLaunch(executable, handle))
+
+
+def _ok(answer):
+    status, *results = answer
+    if int(status) != 0:
+        raise RuntimeError(f"CUDA answered {status.name}")
+    return results[0] if results else None
