@@ -1,6 +1,7 @@
 """Builds every chapter's two notebooks from its source; the same source gives the same bytes."""
 
 import os
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -73,31 +74,24 @@ def _take_outputs(notebook, built_path):
     if not built_path.exists():
         return False
     built = nbformat.read(built_path, as_version=4)
-    if [(source, tags) for _, source, tags in _code(built)] != [(source, tags) for _, source, tags in _code(notebook)]:
+    if _code(built) != _code(notebook):
         return False
-    for cell, before in zip(_checked_cells(notebook), _checked_cells(built), strict=True):
-        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    _copy_outputs(built, notebook)
     return True
 
 
 def _execute(notebook, name):
-    """Run all cells on the simulator; keep the outputs of the cells that nbval compares."""
-    client = NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3")
+    """Run all cells on the simulator; keep the outputs of the cells that nbval compares, and nothing else."""
+    run = deepcopy(notebook)
     try:
-        client.execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
+        NotebookClient(run, timeout=CELL_TIMEOUT_S).execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
     except CellExecutionError as error:
         raise SourceError(f"{name}: a cell fails: {error.ename}: {error.evalue}\n{error}") from error
-    for key in [key for key in notebook.metadata if key not in ("kernelspec", "language_info", "labkit")]:
-        del notebook.metadata[key]
-    kept = {cell.id for cell in _checked_cells(notebook)}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.metadata.pop("execution", None)
-            if cell.id not in kept:
-                cell.outputs, cell.execution_count = [], None
+    _copy_outputs(run, notebook)
 
 
-def _copy_outputs(solved, blank):
-    outputs = {cell.id: cell for cell in _checked_cells(solved)}
-    for cell in _checked_cells(blank):
-        cell.outputs, cell.execution_count = outputs[cell.id].outputs, outputs[cell.id].execution_count
+def _copy_outputs(source, target):
+    """Copy the outputs of the cells that nbval compares in `target`."""
+    by_id = {cell.id: cell for cell in source.cells}
+    for cell in _checked_cells(target):
+        cell.outputs, cell.execution_count = by_id[cell.id].outputs, by_id[cell.id].execution_count

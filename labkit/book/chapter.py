@@ -1,6 +1,7 @@
 """A chapter's source, MyST notebook text, as cells: with the exercises solved, and with blanks in their place."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def read_chapter(path: Path) -> Chapter:
     number = path.stem[:2]
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
     _require_exercises(path.name, number, cells)
-    ids = [_cell_id(number, ordinal, cell) for ordinal, cell in enumerate(cells)]
+    ids = _cell_ids(number, cells)
     solved = [_cell(cell, id, _solved(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     blank = [_cell(cell, id, _blank(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     for cell in solved:
@@ -67,29 +68,40 @@ def _cell(cell, id, source):
     return make(source, id=id, metadata=metadata)
 
 
-def _cell_id(number, ordinal, cell):
-    tags = cell.metadata.get("tags", ())
-    if "exercise" in tags:
-        return exercise_cell_id(cell.metadata["exercise"])
-    if "check" in tags:
-        return check_cell_id(cell.metadata["exercise"])
-    return f"{number}-{ordinal:03d}"
+def _cell_ids(number, cells):
+    """Text and code are counted apart, so that a new paragraph renames no code cell."""
+    count = Counter()
+    ids = []
+    for cell in cells:
+        tags = cell.metadata.get("tags", ())
+        kind = "code" if cell.cell_type == "code" else "text"
+        count[kind] += 1
+        if "exercise" in tags:
+            ids.append(exercise_cell_id(cell.metadata["exercise"]))
+        elif "check" in tags:
+            ids.append(check_cell_id(cell.metadata["exercise"]))
+        else:
+            ids.append(f"{number}-{kind}-{count[kind]:03d}")
+    return ids
 
 
 def _require_exercises(file, number, cells):
-    """Every exercise of the chapter has one cell to write in and one check cell after it."""
+    """Every exercise of the chapter has one cell to write in and one check cell after it, in order."""
     wanted = [(tag, id) for id in exercise_ids(number) for tag in ("exercise", "check")]
     found = []
     for cell in cells:
+        rest = _SOLUTION.sub("", cell.source)
+        if "### BEGIN SOLUTION" in rest or "### END SOLUTION" in rest:
+            raise SourceError(f"{file}: a `### BEGIN SOLUTION` has no `### END SOLUTION`, or the reverse:\n{rest}")
         for tag in {"exercise", "check"} & set(cell.metadata.get("tags", ())):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
                 raise SourceError(f'{file}: a cell tagged `{tag}` needs its exercise in quotes, `:exercise: "{number}.1"`.')
             found.append((tag, id))
-    if sorted(found) != sorted(wanted):
+    if found != wanted:
         faults = [f"{tag} cell of {id} missing" for tag, id in wanted if (tag, id) not in found]
         faults += [f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))]
-        raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults))}.")
+        raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
 
 
 def _solved(source):

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from labkit.grading.submission import find_submissions, read_submission
+
+
+def cell(source, id=None, type="code", **metadata):
+    return {"cell_type": type, "source": source, "metadata": metadata, **({"id": id} if id else {})}
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    def write(*cells):
+        path = tmp_path / "a.ipynb"
+        path.write_text(json.dumps({"cells": list(cells)}), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_only_exercise_cells_are_read_as_text(notebook):
+    path = notebook(cell("import os", "03-code-001"), cell(["a = 1\n", "b = 2"], "exercise-03-1"), cell("?", "check-03-1"))
+    assert read_submission(path).answers == {"03.1": "a = 1\nb = 2"}
+
+
+def test_colab_keeps_the_id_in_the_metadata(notebook):
+    colab = {**cell("a = 1"), "metadata": {"id": "exercise-03-1"}}
+    assert read_submission(notebook(colab)).answers == {"03.1": "a = 1"}
+
+
+def test_an_answer_given_twice_is_refused_with_the_count(notebook):
+    submission = read_submission(notebook(cell("a = 1", "exercise-03-1"), cell("a = 2", "exercise-03-1")))
+    assert submission.answers == {}
+    assert "2 cells" in submission.refused["03.1"]
+
+
+def test_a_markdown_cell_is_no_answer(notebook):
+    assert read_submission(notebook(cell("a = 1", "exercise-03-1", type="markdown"))).answers == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "not a notebook"),
+        (b"print('hello')", "not a notebook"),
+        (b'{"cells": [{"cell_type": "code", "id": "exer', "not a notebook"),
+        (b'{"metadata": {}}', "no list of cells"),
+        (b'{"cells": 3}', "no list of cells"),
+        (b'{"cells": [3, null]}', "no list of cells"),
+        (b"[1, 2]", "no list of cells"),
+        (b"\x89PNG\r\n\x1a\n\xff\xfe", "cannot be read"),
+        (b"[" * 100_000, "not a notebook"),
+    ],
+)
+def test_a_broken_file_gets_a_reason(tmp_path, content, complaint):
+    path = tmp_path / "broken.ipynb"
+    path.write_bytes(content)
+    assert complaint in read_submission(path).complaint
+
+
+def test_a_file_that_is_not_there_gets_a_reason(tmp_path):
+    assert "no such file" in read_submission(tmp_path / "absent.ipynb").complaint
+
+
+def test_folders_are_searched_without_jupyters_checkpoints(tmp_path):
+    for name in ("ann/a.ipynb", "ben/b.ipynb", "ben/.ipynb_checkpoints/b-checkpoint.ipynb", "ben/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert find_submissions([tmp_path, tmp_path / "ann" / "a.ipynb"]) == [
+        tmp_path / "ann" / "a.ipynb",
+        tmp_path / "ben" / "b.ipynb",
+    ]
