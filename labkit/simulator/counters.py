@@ -57,20 +57,20 @@ def count_shared(flat, first_byte, itemsize, elements, mask, warps, totals):
         while begin < stop:
             end = min(begin + group, stop)
             lanes = 0
-            same = True
-            rising = True
+            low = high = 0
             for lane in range(begin, end):
                 if mask[lane]:
                     word = (first_byte + (flat[lane] - base) * itemsize) // 4
-                    if lanes and word != words[0]:
-                        same = False
-                    if lanes and word != words[lanes - 1] + 1:
-                        rising = False
+                    if lanes == 0:
+                        low = high = word
+                    low = min(low, word)
+                    high = max(high, word)
                     words[lanes] = word
                     lanes += 1
             if lanes:
                 least += 1
-                passes += 1 if same or rising else bank_passes(words, lanes, seen, chain)
+                # 32 neighbouring words lie in 32 banks, whoever reads which
+                passes += 1 if high - low < 32 else bank_passes(words, lanes, seen, chain)
                 active += lanes
             begin = end
         if active:
@@ -107,6 +107,8 @@ def count_global(
     Returns how many rows of `to_l2` (clock, block, sector) were filled.
     """
     sectors = np.empty(64, np.int64)
+    table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
+    stamps = np.full(128, -1, np.int64)
     rows = 0
     accesses = requests = total = hits = 0
     for warp in range(warps.shape[0]):
@@ -122,12 +124,12 @@ def count_global(
                 if sector == last:
                     continue
                 last = sector
-                known = False
-                for i in range(distinct - 1, -1, -1):
-                    if sectors[i] == sector:
-                        known = True
-                        break
-                if not known:
+                cell = (sector * 2654435761 >> 12) & 127
+                while stamps[cell] == warp and table[cell] != sector:
+                    cell = (cell + 1) & 127
+                if stamps[cell] != warp:
+                    stamps[cell] = warp
+                    table[cell] = sector
                     sectors[distinct] = sector
                     distinct += 1
         if not active:

@@ -118,7 +118,7 @@ def load(w, site, array, mask, *index):
             launch.log.race(w, site, array, found, False)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
-    w.chunk.sample(w, site, array, mask, flat, index)
+    w.chunk.sample(w, site, array, mask, flat)
     return array.data.take(flat)
 
 
@@ -149,7 +149,7 @@ def store(w, site, array, mask, value, *index):
             launch.log.race(w, site, array, found, True)
     if not unchanged.all():
         launch.version += 1
-    w.chunk.sample(w, site, array, mask, flat, index)
+    w.chunk.sample(w, site, array, mask, flat)
 
 
 def _same(before, value):
@@ -326,7 +326,7 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
             launch.log.race(w, site, array, found, True)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
-    w.chunk.sample(w, site, array, mask, flat, index)
+    w.chunk.sample(w, site, array, mask, flat)
     return old
 
 

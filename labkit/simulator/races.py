@@ -143,12 +143,19 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
         if clocks.shape[0]:
             mine = block * warps + thread0 // WARP_LANES
             time = clocks[mine, mine]
+        previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
+            if flat[lane] == previous:  # the lane before read it too, after a write of an earlier epoch
+                shadow[previous, R_HIGH] = max(thread, shadow[previous, R_HIGH])
+                continue
             cell = shadow[flat[lane]]
-            if cell[W_THREAD] == NOBODY:
+            previous = -1
+            if cell[W_THREAD] >= 0 and cell[W_BLOCK] == block and cell[W_EPOCH] < epoch:
+                previous = flat[lane]
+            elif cell[W_THREAD] == NOBODY:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1

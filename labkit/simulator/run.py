@@ -560,25 +560,26 @@ class Launch:
                 )
 
     def _samples(self) -> Samples:
-        blocks = list(self.recorded)
-        rows = [[], [], [], [], []]
+        numbers = {block: number for number, block in enumerate(self.recorded)}
+        warps = self.warps_per_block
+        parts = []
         for block, site, threads, places in self.sampled:
-            number = blocks.index(block)
-            if site < 0:
-                for warp in range(self.warps_per_block):
-                    for row, value in zip(rows, (number, -1, warp, threads, np.full(WARP_LANES, -1))):
-                        row.append(value)
+            if site < 0:  # a barrier, whose line stands in place of the threads
+                parts.append((numbers[block], site, np.arange(warps), threads, np.full((warps, WARP_LANES), -1)))
                 continue
-            line = self.sites[site].line
-            for warp in np.unique(threads // WARP_LANES):
-                mine = threads // WARP_LANES == warp
-                index = np.full(WARP_LANES, -1, np.int64)
-                index[threads[mine] % WARP_LANES] = places[mine]
-                for row, value in zip(rows, (number, site, warp, line, index)):
-                    row.append(value)
-        columns = [np.array(r, np.int64) for r in rows[:4]]
-        index = np.array(rows[4], np.int64).reshape(-1, WARP_LANES)
-        return Samples(tuple(self.recorded.values()), *columns, index)
+            index = np.full(warps * WARP_LANES, -1, np.int64)
+            index[threads] = places
+            index = index.reshape(warps, WARP_LANES)
+            present = np.unique(threads // WARP_LANES) if len(threads) < self.threads else np.arange(warps)
+            parts.append((numbers[block], site, present, self.sites[site].line, index[present]))
+        lengths = [len(p[2]) for p in parts]
+
+        def column(position):
+            return np.repeat(np.array([p[position] for p in parts], np.int64), lengths)
+
+        warp = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
+        index = np.concatenate([p[4] for p in parts]) if parts else np.zeros((0, WARP_LANES), np.int64)
+        return Samples(tuple(self.recorded.values()), column(0), column(1), warp, column(3), index)
 
 
 def _plain(index):

@@ -240,16 +240,17 @@ class Chunk:
 
     # --- samples ---
 
-    def sample(self, w, site, array, mask, flat, index):
+    def sample(self, w, site, array, mask, flat):
         """Keeps the raw accesses of the recorded blocks."""
         for slot, block in self.sampled:
-            rows = w.slot == slot
-            if not rows.any():
-                continue
-            lanes = np.flatnonzero(rows & w.active(mask))
-            if lanes.size:
+            first, last = np.searchsorted(w.slot, (slot, slot + 1))
+            lanes = slice(first, last)
+            if mask is not None:
+                lanes = first + np.flatnonzero(mask[lanes])
+            threads = w.thread[lanes]
+            if threads.size:
                 place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
-                self.launch.sampled.append((block, site, w.thread[lanes], array.c_order(place)))
+                self.launch.sampled.append((block, site, threads, array.c_order(place)))
 
     def _sample_barrier(self, line, slots):
         for slot, block in self.sampled:
