@@ -26,18 +26,12 @@ def launches(rng):
         )
 
 
-_LOOP = """import numpy as np
-from labkit import cuda
-
-@cuda.jit
+_LOOP = """@cuda.jit
 def saxpy(a, x, y, out):
     for i in range(x.size):
         out[i] = a * x[i] + y[i]
 """
-_STRIDE = """import numpy as np
-from labkit import cuda
-
-@cuda.jit
+_STRIDE = """@cuda.jit
 def saxpy(a, x, y, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[i] = y[i] + x[i] * a
@@ -54,11 +48,11 @@ EXERCISE = Exercise(
         Variant("no guard", "bounds", (("if i < out.size:", "if True:"),)),
         Variant("a guard that is one too late", "bounds", (("i < out.size", "i <= out.size"),)),
         Variant("a guard that is one too early", "unwritten", (("i < out.size", "i < out.size - 1"),)),
-        Variant("threadIdx alone", "race", (("cuda.grid(1)", "cuda.threadIdx.x"),)),
+        Variant("threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),)),
         Variant("y forgotten", "result", ((" + y[i]", ""),)),
         Variant("a added", "result", (("a * x[i]", "a + x[i]"),)),
         Variant("the result goes to y", "input changed", (("out[i] =", "y[i] ="),)),
-        Variant("every thread does everything", "race", cell=_LOOP),
+        Variant("every thread does everything", "budget", cell=_LOOP),
         Variant("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
         Variant("a loop with a grid's stride", "solved", cell=_STRIDE),
     ),

@@ -29,12 +29,11 @@ def launches(rng):
 
 _START = "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x"
 _INDEX = "i = start + j * cuda.blockDim.x"
-_STRIDE = """from labkit import cuda
-
-@cuda.jit
+_STRIDE = """@cuda.jit
 def double(x, out):
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        out[i] = x[i] + x[i]
+        value = x[i]
+        out[i] = value + value
 """
 
 EXERCISE = Exercise(
@@ -46,10 +45,10 @@ EXERCISE = Exercise(
     launches=launches,
     variants=(
         Variant("the bug itself", "budget", ((_START, "start = cuda.grid(1) * PER_THREAD"), (_INDEX, "i = start + j"))),
-        Variant("blocks that overlap", "race", ((_START, "start = cuda.grid(1)"),)),
+        Variant("blocks that overlap", "unwritten", ((_START, "start = cuda.grid(1)"),)),
         Variant("no guard", "bounds", (("if i < x.size:", "if True:"),)),
         Variant("one element a thread", "unwritten", (("range(PER_THREAD)", "range(1)"),)),
-        Variant("shifted by one", "result", (("out[i] = x[i] + x[i]", "out[i] = x[i] + x[i - 1]"),)),
+        Variant("the index added", "result", (("value + value", "value + i"),)),
         Variant("a loop with a grid's stride", "solved", cell=_STRIDE),
     ),
 )

@@ -18,10 +18,7 @@ def launches(rng):
         yield matmul_launch(rng, M, N, K, BLOCK, budgets)
 
 
-_SWAPPED = """import numpy as np
-from labkit import cuda
-
-@cuda.jit
+_SWAPPED = """@cuda.jit
 def matmul(A, B, C):
     thread = cuda.threadIdx.y * 32 + cuda.threadIdx.x
     row = cuda.blockIdx.y * 8 + thread % 8
@@ -31,6 +28,15 @@ def matmul(A, B, C):
         for k in range(A.shape[1]):
             total += A[row, k] * B[k, col]
         C[row, col] = total
+"""
+
+_SUM_IN_C = """@cuda.jit
+def matmul(A, B, C):
+    col, row = cuda.grid(2)
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = 0
+        for k in range(A.shape[1]):
+            C[row, col] += A[row, k] * B[k, col]
 """
 
 EXERCISE = Exercise(
@@ -48,8 +54,6 @@ EXERCISE = Exercise(
         Variant("the last product forgotten", "result", (("range(A.shape[1])", "range(A.shape[1] - 1)"),)),
         Variant("the last product only", "result", (("total +=", "total ="),)),
         Variant("C is added to", "result", (("C[row, col] = total", "C[row, col] += total"),)),
-        Variant("the sum kept in C", "budget", (
-            ("        total = np.float32(0)\n", "        C[row, col] = 0\n"), ("total += ", "C[row, col] += "),
-            ("        C[row, col] = total\n", ""))),
+        Variant("the sum kept in C", "budget", cell=_SUM_IN_C),
     ),
 )

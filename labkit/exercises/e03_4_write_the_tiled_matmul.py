@@ -35,7 +35,7 @@ EXERCISE = Exercise(
     function="tiled_matmul",
     launches=launches,
     variants=(
-        Variant("no tiles: one thread an output", "budget", cell="import numpy as np\nfrom labkit import cuda\n" + _NAIVE),
+        Variant("no tiles: one thread an output", "budget", cell=_NAIVE),
         Variant("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
         Variant("no barrier after the products", "race", (("B_tile[k, x]\n" + _BARRIER, "B_tile[k, x]\n"),)),
         Variant("A is loaded without a guard", "bounds", (("if row < M and start + x < K:", "if row < M:"),)),

@@ -7,16 +7,17 @@ from labkit.exercises.exercise import Expected
 
 ERROR_FACTOR = 2  # the c of c * K * eps * |A||B|; K * eps alone bounds any order of summation
 
+# Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
 _POISON = {
-    np.dtype(np.float32): np.uint32(0x7FC0ABBA),
-    np.dtype(np.float64): np.uint64(0x7FF80000ABBAABBA),
+    np.dtype(np.float32): np.uint32(0x7F80ABBA),
+    np.dtype(np.float64): np.uint64(0x7FF00000ABBAABBA),
     np.dtype(np.int32): np.uint32(0x8BADF00D),
     np.dtype(np.int64): np.uint64(0x8BADF00D8BADF00D),
 }
 
 
 def unwritten(shape: tuple[int, ...], dtype=np.float32) -> Shaped[np.ndarray, "..."]:
-    """An output that nobody has written yet: a NaN (or number) that no kernel computes."""
+    """An output that nobody has written yet: a NaN (or number) that no computation gives."""
     poison = _POISON[np.dtype(dtype)]
     return np.full(shape, poison, poison.dtype).view(dtype)
 

@@ -13,10 +13,10 @@ def python_function(kernel: Any) -> Callable:
     return getattr(kernel, "py_func", kernel)
 
 
-def run_cell(text: str, name: str) -> dict[str, Any]:
+def run_cell(text: str, name: str, namespace: dict[str, Any]) -> dict[str, Any]:
     """Run the text of an exercise cell; `inspect.getsource` finds what it defines under `name`."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    namespace = {"__name__": "__main__", **namespace}
     exec(compile(text, name, "exec"), namespace)
     return namespace
 

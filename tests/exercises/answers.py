@@ -1,0 +1,28 @@
+"""The text of exercise cells, from the chapters' sources."""
+
+from functools import cache
+
+import numba
+import numpy as np
+
+from labkit import cuda, places
+from labkit.book.chapter import exercise_cell_id, read_chapter
+from labkit.exercises import exercise
+from labkit.exercises.source import run_cell
+
+
+@cache
+def _chapter(number):
+    (source,) = places.folder("notebooks").glob(f"source/{number}-*.md")
+    return read_chapter(source)
+
+
+def cell(id, notebook="solved"):
+    """The exercise's cell as the solutions (or the blanks) have it."""
+    cells = getattr(_chapter(id[:2]), notebook).cells
+    return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
+
+
+def function(id, text, name="<answer>"):
+    """What the text of an exercise cell defines, run where the chapter's imports have been."""
+    return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit})[exercise(id).function]
