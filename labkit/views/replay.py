@@ -1,25 +1,28 @@
-"""The sampled loads of a trace, sent through a cache: which sectors came in and which were pushed out, step by step."""
+"""Sampled accesses of a run, sent through its first cache: what came in and what was pushed out, step by step."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int64
 
-from labkit.simulator.caches import Cache, touch
+from labkit.gpus import CacheLevel
+from labkit.loops.loop_trace import LoopTrace
+from labkit.simulator.caches import Cache, make_cache, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Loads that went through a cache, one row a step.
+    """Accesses that went through a cache, one row a step: a warp's load, or one access of a loop.
 
     `array` counts in `arrays`; `elements` holds the flat index that each lane read (-1: it took no part).
-    `moves` has a row for each sector that came in or was pushed out: step, array, sector (counted from the
-    first of its array), and 1 for in, 0 for out.
+    `moves` has a row for each piece that came in or was pushed out: step, array, piece (counted from the
+    first of its array), and 1 for in, 0 for out. A piece is what moves at once: a GPU's sector, a CPU's line.
     """
 
     arrays: tuple[ArrayInfo, ...]
-    sector_bytes: int
+    cache: str
+    piece_bytes: int
     array: Int64[np.ndarray, " steps"]
     line: Int64[np.ndarray, " steps"]
     warp: Int64[np.ndarray, " steps"]
@@ -28,15 +31,12 @@ class Replay:
     left_out: int
 
     @property
-    def sector_reads(self) -> int:
-        """Sectors asked for, each once a step."""
-        used = self.elements >= 0
-        bases = np.array([info.base_address for info in self.arrays])
-        sizes = np.array([info.itemsize for info in self.arrays])
-        sectors = (bases[self.array, None] + self.elements * sizes[self.array, None]) // self.sector_bytes
-        sectors = np.sort(np.where(used, sectors, -1), axis=1)
-        first = np.diff(sectors, axis=1, prepend=-1) != 0
-        return int(first.sum())
+    def asked(self) -> int:
+        """Pieces asked for, each once a step."""
+        bases = np.array([info.base_address for info in self.arrays])[self.array, None]
+        sizes = np.array([info.itemsize for info in self.arrays])[self.array, None]
+        pieces = np.where(self.elements >= 0, (bases + self.elements * sizes) // self.piece_bytes, -1)
+        return int((np.diff(np.sort(pieces, axis=1), axis=1, prepend=-1) != 0).sum())
 
     @property
     def misses(self) -> int:
@@ -44,48 +44,83 @@ class Replay:
 
     @property
     def hit_rate(self) -> float:
-        return 1 - self.misses / self.sector_reads if self.sector_reads else 0.0
+        return 1 - self.misses / self.asked if self.asked else 0.0
 
 
-def replay(trace: Trace, cache: Cache, sector_bytes: int = SECTOR_BYTES, steps: int = 20_000) -> Replay:
-    """Send the first `steps` sampled loads of global arrays through an empty cache, in the order they happened."""
+def replay_launch(trace: Trace, l1_bytes: int, ways: int = 4, steps: int = 20_000) -> Replay:
+    """Send the first sampled loads of global arrays through one SM's empty L1."""
     sites = [counters.site for counters in trace.sites]
     loads = [i for i, site in enumerate(sites) if site.space == "global" and site.kind == "load"]
     arrays = tuple(trace.array(name) for name in dict.fromkeys(sites[i].array for i in loads))
-    position = {info.name: i for i, info in enumerate(arrays)}
     rows = np.flatnonzero(np.isin(trace.samples.site, loads))
     kept = rows[:steps]
+    position = {info.name: i for i, info in enumerate(arrays)}
     array = np.array([position[sites[site].array] for site in trace.samples.site[kept]], np.int64)
     elements = trace.samples.index[kept].astype(np.int64)
+    return Replay(
+        arrays=arrays,
+        cache=f"{_size(l1_bytes)} L1",
+        piece_bytes=SECTOR_BYTES,
+        array=array,
+        line=trace.samples.line[kept],
+        warp=trace.samples.warp[kept],
+        elements=elements,
+        moves=_moves(arrays, array, elements, make_cache(l1_bytes, ways), SECTOR_BYTES),
+        left_out=len(rows) - len(kept),
+    )
 
+
+def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Replay:
+    """Send the first accesses of a loop through one level of a CPU's cache; a store brings its line in too."""
+    sites = [counters.site for counters in trace.sites]
+    position = {info.name: i for i, info in enumerate(trace.arrays)}
+    site = trace.samples.site[:steps]
+    array = np.array([position[site.array] for site in sites], np.int64)[site]
+    elements = trace.samples.index[:steps, None].astype(np.int64)
+    cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
+    return Replay(
+        arrays=trace.arrays,
+        cache=f"{_size(level.bytes)} {level.name}",
+        piece_bytes=level.line_bytes,
+        array=array,
+        line=np.array([site.line for site in sites], np.int64)[site],
+        warp=np.zeros(len(array), np.int64),
+        elements=elements,
+        moves=_moves(trace.arrays, array, elements, cache, level.line_bytes),
+        left_out=trace.counters.accesses - len(array),
+    )
+
+
+def _moves(arrays, array, elements, cache: Cache, piece_bytes):
     moves = []
-    owner = {}  # of the sectors in the cache, each with its array
-    for step, (of, lanes) in enumerate(zip(array.tolist(), elements)):
+    owner = {}  # of each piece in the cache, its array
+    for step, (of, lanes) in enumerate(zip(array.tolist(), elements, strict=True)):
         address = arrays[of].base_address + lanes[lanes >= 0] * arrays[of].itemsize
-        for sector in dict.fromkeys((address // sector_bytes).tolist()):
-            pushed_out = _pushed_out(cache, sector)
-            hit, _ = touch(cache, 0, sector, False, True)
+        for piece in dict.fromkeys((address // piece_bytes).tolist()):
+            leaving = _leaving(cache, piece)
+            hit, _ = touch(cache, 0, piece, False, True)
             if hit:
                 continue
-            for old in [s for s in pushed_out if s in owner]:
+            for old in (p for p in leaving if p in owner):
                 moves.append((step, owner.pop(old), old, 0))
-            owner[sector] = of
-            moves.append((step, of, sector, 1))
+            owner[piece] = of
+            moves.append((step, of, piece, 1))
     moves = np.array(moves, np.int64).reshape(-1, 4)
-    first_sector = np.array([info.base_address // sector_bytes for info in arrays], np.int64)
-    moves[:, 2] -= first_sector[moves[:, 1]]
-    return Replay(
-        arrays, sector_bytes, array, trace.samples.line[kept], trace.samples.warp[kept], elements, moves,
-        left_out=len(rows) - len(kept),
-    )  # fmt: skip
+    first = np.array([info.base_address // piece_bytes for info in arrays], np.int64)
+    moves[:, 2] -= first[moves[:, 1]]
+    return moves
 
 
-def _pushed_out(cache, sector):
-    """The sectors of the line that makes room if `sector`'s line is not in the cache."""
+def _leaving(cache, piece):
+    """The pieces of the line that makes room if `piece`'s line is not in the cache."""
     lines = cache.lines[0]
-    line = sector // cache.sectors_per_line
+    line = piece // cache.sectors_per_line
     ways = lines[line % len(lines)]
     if line in ways:
         return range(0)
     first = int(ways[-1]) * cache.sectors_per_line
     return range(first, first + cache.sectors_per_line)
+
+
+def _size(count):
+    return f"{count // 1024} KB" if count >= 1024 else f"{count} byte"
