@@ -55,6 +55,7 @@ def checkups() -> list[Checkup]:
         ("toolkit", lambda: _toolkit(driver)),
         ("torch", lambda: _torch(driver)),
         ("simulator", _simulator),
+        ("runs on", _runs_on),
         ("JupyterLab", _jupyterlab),
         ("widgets", _widgets),
     ]
@@ -154,7 +155,6 @@ def _simulator():
 
     from labkit import cuda, simulate
 
-    @cuda.jit
     def double(x, out):
         i = cuda.grid(1)
         if i < x.size:
@@ -165,6 +165,15 @@ def _simulator():
     if trace.errors or not np.array_equal(trace.outputs[1], 2 * x):
         return Checkup("simulator", "fault", "a small kernel gave a wrong result", _reinstall())
     return Checkup("simulator", "works", "ran a small kernel")
+
+
+def _runs_on():
+    from labkit import device
+
+    try:
+        return Checkup("runs on", "works", str(device.current()))
+    except device.DeviceError as error:
+        return Checkup("runs on", "fault", str(error), "set LABKIT_DEVICE=simulator, or mend the rows above")
 
 
 def _jupyterlab():

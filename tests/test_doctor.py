@@ -43,7 +43,7 @@ def test_without_a_gpu_nothing_is_at_fault():
     console = Console(file=io.StringIO(), width=200)
     assert doctor.run(console)
     table = console.file.getvalue()
-    for what in ("Python", "GPU", "driver", "toolkit", "torch", "simulator", "JupyterLab", "widgets"):
+    for what in ("Python", "GPU", "driver", "toolkit", "torch", "simulator", "runs on", "JupyterLab", "widgets"):
         assert what in table
 
 
@@ -120,6 +120,13 @@ def test_a_checkup_that_breaks_is_a_fault_with_a_remedy(machine, monkeypatch):
     assert row.state == "fault"
     assert "DLL load failed" in row.found
     assert row.remedy
+
+
+def test_a_gpu_asked_for_in_vain(machine, monkeypatch):
+    monkeypatch.setenv("LABKIT_DEVICE", "gpu")
+    row = machine()["runs on"]
+    assert row.state == "fault"
+    assert "LABKIT_DEVICE=simulator" in row.remedy
 
 
 def test_a_fault_makes_the_answer_false(machine):
