@@ -84,7 +84,7 @@ class CppKernel:
         return launch
 
     def _launch(self, grid, block, stream, shared_bytes, arguments):
-        from cuda.bindings import driver
+        from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
 
         function = self._function
         values, kinds, copies = [], [], []
@@ -92,12 +92,8 @@ class CppKernel:
             value, kind = _as_argument(argument, copies)
             values.append(value)
             kinds.append(kind)
-        arguments = (tuple(values), tuple(kinds))
-        _ok(
-            driver.cuLaunchKernel(
-                function, *grid, *block, shared_bytes, driver.CUstream(stream), arguments, 0
-            )
-        )
+        stream = binding.CUstream(stream)
+        driver.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, (tuple(values), tuple(kinds)), 0)
         for array, on_device in copies:
             on_device.copy_to_host(array)
 
@@ -107,15 +103,14 @@ class CppKernel:
 
         if device.detect().kind != "gpu":
             raise CppError(
-                f"{self.name} is CUDA C++ and runs only on a GPU; the kernel in Python runs here too"
+                f"{self.name} is CUDA C++ and needs a GPU; the same kernel in Python runs here too"
             )
-        from cuda.bindings import driver
         from numba import cuda
+        from numba.cuda.cudadrv.driver import driver
 
         cuda.current_context()
         code = cubin(self.name, tuple(cuda.get_current_device().compute_capability))
-        module = _ok(driver.cuModuleLoadData(code))
-        return _ok(driver.cuModuleGetFunction(module, self.entry.encode()))
+        return driver.cuModuleGetFunction(driver.cuModuleLoadData(code), self.entry.encode())
 
 
 def _as_argument(argument, copies):
@@ -143,8 +138,8 @@ def _three(extent):
 
 
 def _ok(answer):
-    """The results of a call of CUDA, whose first value is its status."""
+    """The result of a call of NVRTC, whose first value is its status."""
     status, *results = answer
     if int(status) != 0:
-        raise CppError(f"CUDA answered {status.name}")
-    return results[0] if len(results) == 1 else results
+        raise CppError(f"NVRTC answered {status.name}")
+    return results[0] if results else None

@@ -58,19 +58,11 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]], repeats: int = 2
 
 def _graph(stream, launches) -> Callable[[], None]:
     """A function that replays the launches, captured once."""
-    from cuda.bindings import driver
+    from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
 
-    handle = driver.CUstream(int(stream))
-    _ok(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+    handle = binding.CUstream(int(stream))
+    driver.cuStreamBeginCapture(handle, binding.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
     for launch in launches:
         launch(stream)
-    graph = _ok(driver.cuStreamEndCapture(handle))
-    executable = _ok(driver.cuGraphInstantiate(graph, 0))
-    return lambda: _ok(driver.cuGraphLaunch(executable, handle))
-
-
-def _ok(answer):
-    status, *results = answer
-    if int(status) != 0:
-        raise RuntimeError(f"CUDA answered {status.name}")
-    return results[0] if results else None
+    executable = driver.cuGraphInstantiate(driver.cuStreamEndCapture(handle), 0)
+    return lambda: driver.cuGraphLaunch(executable, handle)

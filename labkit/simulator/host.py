@@ -94,16 +94,8 @@ def _same_form(device, host):
 
 
 def unwrap(value):
-    """The NumPy array behind a device array (this module's, numba's or torch's); other values as they are."""
-    if isinstance(value, DeviceArray):
-        return value._memory
-    if hasattr(value, "copy_to_host"):
-        return value.copy_to_host()
-    if hasattr(value, "__cuda_array_interface__"):
-        from numba import cuda
-
-        return cuda.as_cuda_array(value).copy_to_host()
-    return value
+    """The NumPy array behind a device array; anything else as it is."""
+    return value._memory if isinstance(value, DeviceArray) else value
 
 
 # --- memory ------------------------------------------------------------------------------------
