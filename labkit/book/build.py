@@ -14,7 +14,9 @@ from labkit.book.chapter import CHECKED, SourceError, read_chapter
 CELL_TIMEOUT_S = 300
 
 
-def build(notebooks: Path | None = None, *, only: tuple[str, ...] = (), check: bool = False, force: bool = False) -> list[str]:
+def build(
+    notebooks: Path | None = None, *, only: tuple[str, ...] = (), check: bool = False, force: bool = False
+) -> list[str]:
     """Bring the built notebooks up to date with their sources.
 
     A chapter is run (on the simulator) for its stored outputs only where its code has changed.
@@ -64,7 +66,11 @@ def _checked_cells(notebook):
 
 
 def _code(notebook):
-    return [(cell.id, cell.source, cell.metadata.get("tags")) for cell in notebook.cells if cell.cell_type == "code"]
+    return [
+        (cell.id, cell.source, cell.metadata.get("tags"))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
 
 
 def _take_outputs(notebook, built_path):

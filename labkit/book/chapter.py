@@ -92,15 +92,23 @@ def _require_exercises(file, number, cells):
     for cell in cells:
         rest = _SOLUTION.sub("", cell.source)
         if "### BEGIN SOLUTION" in rest or "### END SOLUTION" in rest:
-            raise SourceError(f"{file}: a `### BEGIN SOLUTION` has no `### END SOLUTION`, or the reverse:\n{rest}")
+            raise SourceError(
+                f"{file}: a `### BEGIN SOLUTION` has no `### END SOLUTION`, or the reverse:\n{rest}"
+            )
         for tag in {"exercise", "check"} & set(cell.metadata.get("tags", ())):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
-                raise SourceError(f'{file}: a cell tagged `{tag}` needs its exercise in quotes, `:exercise: "{number}.1"`.')
+                raise SourceError(
+                    f'{file}: a cell tagged `{tag}` needs its exercise in quotes, `:exercise: "{number}.1"`.'
+                )
             found.append((tag, id))
     if found != wanted:
         faults = [f"{tag} cell of {id} missing" for tag, id in wanted if (tag, id) not in found]
-        faults += [f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))]
+        faults += [
+            f"{tag} cell of {id} too many"
+            for tag, id in found
+            if found.count((tag, id)) > wanted.count((tag, id))
+        ]
         raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
 
 
@@ -119,5 +127,7 @@ def _without_given(block):
 def _given(block):
     """The lines marked `#|`: what the learner gets in place of `...`, such as a bug to find."""
     return "".join(
-        re.sub(r"#\| ?", "", line, count=1).rstrip() + "\n" for line in block.splitlines() if line.lstrip().startswith("#|")
+        re.sub(r"#\| ?", "", line, count=1).rstrip() + "\n"
+        for line in block.splitlines()
+        if line.lstrip().startswith("#|")
     )

@@ -40,7 +40,11 @@ def show(step: Any) -> Listing:
     """
     function = python_function(getattr(step, "kernel", step))
     twin = _twin(function)
-    return Listing(function.__name__, inspect.getsource(function).rstrip(), twin.read_text(encoding="utf-8") if twin else "")
+    return Listing(
+        function.__name__,
+        inspect.getsource(function).rstrip(),
+        twin.read_text(encoding="utf-8") if twin else "",
+    )
 
 
 def _twin(function):

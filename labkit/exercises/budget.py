@@ -6,11 +6,21 @@ from math import prod
 from labkit.trace import SiteCounters, Trace
 
 
+SHARED_BYTES = "bytes of shared memory a block"
+COUNTERS = {  # name: memory space, kind of access, and what is added up
+    "global loads": ("global", "load", "accesses"),
+    "global stores": ("global", "store", "accesses"),
+    "sectors loaded": ("global", "load", "sectors"),
+    "sectors stored": ("global", "store", "sectors"),
+    "bank conflicts": ("shared", "any", "bank_conflicts"),
+}
+
+
 @dataclass(frozen=True)
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`.
+    `counter` is a key of `COUNTERS`, or `SHARED_BYTES`.
     """
 
     counter: str
@@ -19,23 +29,15 @@ class Budget:
 
     def used(self, trace: Trace) -> int:
         """What the whole launch used."""
-        if self.counter == "shared bytes a block":
+        if self.counter == SHARED_BYTES:
             return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
         return sum(self.share(site) for site in trace.sites)
 
     def share(self, counters: SiteCounters) -> int:
         """What one place in the source adds."""
+        if self.counter == SHARED_BYTES:
+            return 0
         space, kind, amount = COUNTERS[self.counter]
         if counters.site.space != space or kind not in ("any", counters.site.kind):
             return 0
         return getattr(counters, amount)
-
-
-COUNTERS = {
-    "global loads": ("global", "load", "accesses"),
-    "global stores": ("global", "store", "accesses"),
-    "sectors loaded": ("global", "load", "sectors"),
-    "sectors stored": ("global", "store", "sectors"),
-    "bank conflicts": ("shared", "any", "bank_conflicts"),
-    "shared bytes a block": ("shared", "any", "bytes"),
-}

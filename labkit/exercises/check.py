@@ -30,8 +30,14 @@ def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
         verdict = _judge_launch(exercise, kernel, launch)
         if verdict is not None:
             return dataclasses.replace(verdict, launch=launch.label)
-    labels = "; ".join(launch.label for launch in launches)
-    return _verdict(exercise, "solved", f"Right and without findings on {labels}.")
+    return _verdict(exercise, "solved", _praise(launches))
+
+
+def _praise(launches):
+    """The same words for every right answer, so that nbval can compare them."""
+    counters = list(dict.fromkeys(budget.counter for launch in launches for budget in launch.budgets))
+    budget = f"\nWithin the budget of {' and '.join(counters)}." if counters else ""
+    return f"Right, and without findings, on {'; '.join(launch.label for launch in launches)}.{budget}"
 
 
 def _before_running(exercise, function):
@@ -46,7 +52,9 @@ def _before_running(exercise, function):
         line = stub_line(function)
     except (OSError, TypeError):
         return _verdict(
-            exercise, "not a kernel", "The source of this function cannot be read: define it with `def` in a cell or a file."
+            exercise,
+            "not a kernel",
+            "The source of this function cannot be read: define it with `def` in a cell or a file.",
         )
     if line is not None:
         return _verdict(exercise, "unfinished", f"Not written yet: line {line} still holds `...`.", line=line)
@@ -59,7 +67,9 @@ def _constants(exercise, function):
     for name in exercise.constants:
         value = function.__globals__.get(name)
         if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1: write for example `{name} = 16` above your kernel.")
+            raise ValueError(
+                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above your kernel."
+            )
         values[name] = value
     return values
 
@@ -113,37 +123,46 @@ def _changed_input(exercise, trace, launch, parameters):
             name = parameters[position]
             line = _line_of_store(trace, name)
             return _verdict(
-                exercise, "input changed", f"Line {line} writes to {name}, which is an input: leave it as it is.", line=line
+                exercise,
+                "input changed",
+                f"Line {line} writes to {name}, which is an input: leave it as it is.",
+                line=line,
             )
     return None
 
 
 def _line_of_store(trace, array):
-    stores = [counters.site.line for counters in trace.sites if counters.site.array == array and counters.site.kind != "load"]
-    return stores[0] if stores else trace.first_line
+    """The first line that stores into the array, or None."""
+    sites = (counters.site for counters in trace.sites)
+    return next((site.line for site in sites if site.array == array and site.kind != "load"), None)
 
 
 def _result(exercise, trace, launch, parameters):
     for position, expected in launch.outputs.items():
-        wrong = difference(parameters[position], trace.outputs[position], expected)
+        name = parameters[position]
+        wrong = difference(name, trace.outputs[position], expected)
         if wrong is not None:
             reason, message = wrong
-            return _verdict(exercise, reason, message, line=_line_of_store(trace, parameters[position]))
+            line = _line_of_store(trace, name)
+            where = f"\nLine {line} is what stores into {name}." if line else f"\nNo line stores into {name}."
+            return _verdict(exercise, reason, message + where, line=line)
     return None
 
 
 def _over_budget(exercise, trace, launch, parameters):
     for budget in launch.budgets:
         used = budget.used(trace)
-        if used <= budget.at_most:
-            continue
-        message = (
-            f"The result is right, but it took {used:,} {budget.counter}, "
-            f"and the budget is {budget.at_most:,} ({budget.formula})."
-        )
-        worst = max(trace.sites, key=budget.share)
-        message += f"\nMost of it is `{worst.site.text}` in line {worst.site.line}: {budget.share(worst):,}."
-        return _verdict(exercise, "budget", message, line=worst.site.line)
+        if used > budget.at_most:
+            message = (
+                f"The result is right, but not within the budget: {used:,} {budget.counter}, "
+                f"and at most {budget.at_most:,} are allowed ({budget.formula})."
+            )
+            worst = max(trace.sites, key=budget.share)
+            share = budget.share(worst)
+            if not share:
+                return _verdict(exercise, "budget", message)
+            message += f"\n{share:,} of them are made by `{worst.site.text}` in line {worst.site.line}."
+            return _verdict(exercise, "budget", message, line=worst.site.line)
     return None
 
 

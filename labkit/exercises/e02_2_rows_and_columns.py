@@ -33,7 +33,9 @@ EXERCISE = Exercise(
     launches=launches,
     variants=(
         Variant("the bug itself", "unwritten", ((_MAPPING, "row, col = cuda.grid(2)"),)),
-        Variant("the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)),
+        Variant(
+            "the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)
+        ),
         Variant("no guard", "bounds", ((_GUARD, "True"),)),
         Variant("half a guard", "bounds", ((_GUARD, "col < C.shape[1]"),)),
         Variant("transposed reads", "bounds", (("A[row, col]", "A[col, row]"),)),

@@ -44,7 +44,11 @@ EXERCISE = Exercise(
     function="double",
     launches=launches,
     variants=(
-        Variant("the bug itself", "budget", ((_START, "start = cuda.grid(1) * PER_THREAD"), (_INDEX, "i = start + j"))),
+        Variant(
+            "the bug itself",
+            "budget",
+            ((_START, "start = cuda.grid(1) * PER_THREAD"), (_INDEX, "i = start + j")),
+        ),
         Variant("blocks that overlap", "unwritten", ((_START, "start = cuda.grid(1)"),)),
         Variant("no guard", "bounds", (("if i < x.size:", "if True:"),)),
         Variant("one element a thread", "unwritten", (("range(PER_THREAD)", "range(1)"),)),

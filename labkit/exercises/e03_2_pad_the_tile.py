@@ -38,8 +38,14 @@ EXERCISE = Exercise(
         Variant("two columns of padding", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE + 2"),)),
         Variant("a tile too narrow", "bounds", (("WIDTH = TILE + 1", "WIDTH = TILE - 1"),)),
         Variant("no barrier", "race", (("    cuda.syncthreads()\n", ""),)),
-        Variant("no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)),
-        Variant("no guard", "bounds", (("    if row < A.shape[0] and col < A.shape[1]:\n        tile", "    tile"),)),
+        Variant(
+            "no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)
+        ),
+        Variant(
+            "no guard",
+            "bounds",
+            (("    if row < A.shape[0] and col < A.shape[1]:\n        tile", "    tile"),),
+        ),
         Variant("a copy instead of a transpose", "result", (("= tile[x, y]", "= tile[y, x]"),)),
         Variant("three columns of padding", "solved", (("WIDTH = TILE + 1", "WIDTH = TILE + 3"),)),
         Variant("an odd width of its own", "solved", (("WIDTH = TILE + 1", "WIDTH = 65"),)),

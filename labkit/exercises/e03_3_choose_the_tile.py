@@ -1,18 +1,18 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.exercises.budget import Budget
+from labkit.exercises.budget import SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_launch
 
 SHAPES = ((48, 80, 64), (32, 64, 48))
-SHARED_BYTES = 3072
+AT_MOST_BYTES = 3072
 
 
 def launches(rng, TILE):
     for M, N, K in SHAPES:
         budgets = (
             Budget("global loads", M * N * K // 8, "M * N * K / 8"),
-            Budget("shared bytes a block", SHARED_BYTES, "3 KB, so that many blocks fit on an SM"),
+            Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM"),
         )
         yield matmul_launch(rng, M, N, K, (TILE, TILE), budgets)
 

@@ -56,12 +56,20 @@ def _before_running(submission: Submission) -> list[Grade]:
     known = [id for id in exercise_ids() if id[:2] in {id[:2] for id in seen}]
     if not known:
         return [Grade(file, "", 0, 0, submission.complaint or "The notebook holds no exercise of this book.")]
-    rows = [_zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused]
-    rows += [_zero(file, id, "Missing: the notebook has no cell for this exercise.") for id in known if id not in seen]
+    rows = [
+        _zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused
+    ]
+    rows += [
+        _zero(file, id, "Missing: the notebook has no cell for this exercise.")
+        for id in known
+        if id not in seen
+    ]
     return rows
 
 
-def _grades(file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float) -> list[Grade]:
+def _grades(
+    file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float
+) -> list[Grade]:
     """A grade for every answer up to the first that hung or killed the kernel; the rest run again."""
     rows = []
     for id in answers:
@@ -69,16 +77,27 @@ def _grades(file: str, answers: dict[str, str], results: dict[str, CellResult], 
         check = results.get(check_cell_id(id))
         for cell in (answer, check):
             if cell is None or cell.timed_out:
-                rows.append(_zero(file, id, f"The answer ran longer than {cell_timeout_s:g} s, or ended the Python process."))
+                rows.append(
+                    _zero(
+                        file,
+                        id,
+                        f"The answer ran longer than {cell_timeout_s:g} s, or ended the Python process.",
+                    )
+                )
                 return rows
         if not answer.passed:
             rows.append(_zero(file, id, f"The cell fails: {answer.said}"))
         elif not check.passed:
-            rows.append(_zero(file, id, check.said))
+            rows.append(_zero(file, id, _reason(check.said)))
         else:
             points = exercise(id).points
-            rows.append(Grade(file, id, points, points, check.said))
+            rows.append(Grade(file, id, points, points, _reason(check.said)))
     return rows
+
+
+def _reason(said: str) -> str:
+    """A verdict without its headline, which repeats what the row says."""
+    return "\n".join(line.strip() for line in said.splitlines()[1:]) or said
 
 
 def _zero(file: str, id: str, message: str) -> Grade:

@@ -48,7 +48,17 @@ def _pytest(folder, names, cell_timeout_s):
     """One pytest process; the lines that the plugin wrote."""
     lines = folder / f"{names[0]}.jsonl"
     lines.touch()
-    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={folder}", "--noconftest", "-q"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pytest",
+        "-c",
+        os.devnull,
+        f"--rootdir={folder}",
+        "--noconftest",
+        "-q",
+    ]
     command += ["-p", "no:cacheprovider", "-p", "labkit.grading.plugin", f"--cell-results={lines}"]
     command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}", "--color=no"]
     command += [str(folder / f"{name}.ipynb") for name in names]

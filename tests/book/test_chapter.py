@@ -91,7 +91,7 @@ def test_jupyterlab_finds_a_kernel_without_asking(write):
     [
         (':exercise: "99.1"\n\ncheck', ":exercise: 99.1\n\ncheck", "in quotes"),
         ("[check]", "[other]", "check cell of 99.1 missing"),
-        ('[setup]', '[exercise]\n:exercise: "99.1"', "exercise cell of 99.1 too many"),
+        ("[setup]", '[exercise]\n:exercise: "99.1"', "exercise cell of 99.1 too many"),
         ("    return x + 1\n    ### END SOLUTION\n", "", "BEGIN SOLUTION"),
     ],
 )

@@ -26,3 +26,8 @@ def cell(id, notebook="solved"):
 def function(id, text, name="<answer>"):
     """What the text of an exercise cell defines, run where the chapter's imports have been."""
     return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit})[exercise(id).function]
+
+
+def prose(chapter):
+    """The text of a chapter, without its code."""
+    return "\n".join(cell.source for cell in _chapter(chapter).solved.cells if cell.cell_type == "markdown")

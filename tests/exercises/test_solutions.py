@@ -1,11 +1,15 @@
 """Every exercise accepts its solution and other right answers, and rejects wrong ones for the stated reason."""
 
 import pytest
-from answers import cell, function
+from answers import cell, function, prose
 
 from labkit.exercises import check, exercise, exercise_ids
 
-VARIANTS = [pytest.param(id, variant, id=f"{id} {variant.what}") for id in exercise_ids() for variant in exercise(id).variants]
+VARIANTS = [
+    pytest.param(id, variant, id=f"{id} {variant.what}")
+    for id in exercise_ids()
+    for variant in exercise(id).variants
+]
 
 
 @pytest.mark.parametrize("id", exercise_ids())
@@ -28,5 +32,13 @@ def test_other_answers_get_the_stated_reason(id, variant):
 
 
 @pytest.mark.parametrize("id", exercise_ids())
-def test_each_exercise_stands_in_its_chapter_word_for_word(id):
-    ...
+def test_the_chapter_gives_the_task_as_the_exercise_has_it(id):
+    text = prose(id[:2])
+    assert f"### Exercise {id} · {exercise(id).title} ({exercise(id).points} points)" in text
+    assert exercise(id).task in text
+
+
+@pytest.mark.parametrize("chapter", sorted({id[:2] for id in exercise_ids()}))
+def test_no_two_answers_of_a_chapter_share_a_name(chapter):
+    names = [exercise(id).function for id in exercise_ids(chapter)]
+    assert len(set(names)) == len(names) >= 3

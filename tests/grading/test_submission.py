@@ -20,7 +20,9 @@ def notebook(tmp_path):
 
 
 def test_only_exercise_cells_are_read_as_text(notebook):
-    path = notebook(cell("import os", "03-code-001"), cell(["a = 1\n", "b = 2"], "exercise-03-1"), cell("?", "check-03-1"))
+    path = notebook(
+        cell("import os", "03-code-001"), cell(["a = 1\n", "b = 2"], "exercise-03-1"), cell("?", "check-03-1")
+    )
     assert read_submission(path).answers == {"03.1": "a = 1\nb = 2"}
 
 

@@ -1,0 +1,111 @@
+"""Grades real notebooks under pytest and nbval: the solved and blank chapters, and ten of a mixed class."""
+
+import json
+
+import nbformat
+import pytest
+
+from labkit import places
+from labkit.exercises import exercise, exercise_ids
+from labkit.grading import grade, totals
+
+NOTEBOOKS = places.folder("notebooks")
+
+
+def by_exercise(grades):
+    return {row.exercise: row for row in grades}
+
+
+def test_solved_chapters_get_full_marks_and_blank_ones_none():
+    chapters = sorted({id[:2] for id in exercise_ids()})
+    solved = [path for path in (NOTEBOOKS / "solutions").glob("*.ipynb") if path.name[:2] in chapters]
+    blank = [path for path in NOTEBOOKS.glob("*.ipynb") if path.name[:2] in chapters]
+    sums = totals(grade(solved + blank))
+    for path in solved:
+        most = sum(exercise(id).points for id in exercise_ids(path.name[:2]))
+        assert sums[str(path)] == (most, most)
+    for path in blank:
+        assert sums[str(path)][0] == 0
+
+
+@pytest.fixture
+def submission(tmp_path):
+    """Writes a copy of the solved chapter 03 with changes made to it."""
+
+    def write(name, change):
+        notebook = nbformat.read(NOTEBOOKS / "solutions" / "03-tiled-gemm.ipynb", as_version=4)
+        change({cell.id: cell for cell in notebook.cells}, notebook)
+        path = tmp_path / name
+        path.write_text(json.dumps(notebook), encoding="utf-8")  # nbformat would mend what is broken
+        return path
+
+    return write
+
+
+def answer(id, text):
+    def change(cells, notebook):
+        cells[f"exercise-{id.replace('.', '-')}"].source = text
+
+    return change
+
+
+def edit(id, old, new):
+    def change(cells, notebook):
+        cell = cells[f"exercise-{id.replace('.', '-')}"]
+        assert old in cell.source
+        cell.source = cell.source.replace(old, new)
+
+    return change
+
+
+def test_a_mixed_class_of_ten(submission, tmp_path):
+    def remove(cells, notebook):
+        notebook.cells.remove(cells["exercise-03-4"])
+
+    def twice(cells, notebook):
+        notebook.cells.append(nbformat.from_dict(cells["exercise-03-2"]))
+
+    def forge(cells, notebook):
+        cells["exercise-03-4"].source = "tiled_matmul = None"
+        cells["check-03-4"].source = "print('solved')"
+        cells["check-03-4"].metadata.tags = ["nbval-skip"]
+
+    submission("a-perfect.ipynb", lambda cells, notebook: None)
+    submission(
+        "b-other-way.ipynb",
+        edit("03.1", "            total", "            cuda.syncthreads()\n            total"),
+    )
+    submission("c-no-barrier.ipynb", edit("03.4", "        cuda.syncthreads()\n    if", "    if"))
+    submission("d-syntax.ipynb", edit("03.3", "def tuned_matmul(A, B, C):", "def tuned_matmul(A, B, C)"))
+    submission("e-missing.ipynb", remove)
+    submission("f-twice.ipynb", twice)
+    submission("g-forged.ipynb", forge)
+    submission("h-tile.ipynb", edit("03.3", "TILE = 16", "TILE = 8"))
+    (tmp_path / "i-broken.ipynb").write_text('{"cells": [{"cell_type"', encoding="utf-8")
+    (tmp_path / "j-other.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    grades = grade([tmp_path])
+    points = {name.rsplit("/")[-1][0]: sums[0] for name, sums in totals(grades).items()}
+    assert points == dict(a=10, b=10, c=6, d=8, e=6, f=8, g=6, h=8, i=0, j=0)
+    said = {(row.submission.rsplit("/")[-1][0], row.exercise): row.message for row in grades}
+    assert "Race on A_tile" in said["c", "03.4"]
+    assert "SyntaxError" in said["d", "03.3"]
+    assert "no cell for this exercise" in said["e", "03.4"]
+    assert "2 cells" in said["f", "03.2"]
+    assert "NoneType" in said["g", "03.4"]
+    assert "global loads" in said["h", "03.3"]
+    assert "not a notebook" in said["i", ""]
+    assert "no exercise" in said["j", ""]
+
+
+def test_an_answer_that_never_ends_costs_its_own_points_only(submission):
+    path = submission("slow.ipynb", answer("03.2", "while True:\n    pass"))
+    rows = by_exercise(grade([path], cell_timeout_s=5))
+    assert "longer than 5 s" in rows["03.2"].message
+    assert sum(row.points for row in rows.values()) == 8
+
+
+def test_an_answer_that_ends_the_process_costs_its_own_points_only(submission):
+    path = submission("dead.ipynb", answer("03.1", "import os\nos._exit(1)"))
+    rows = by_exercise(grade([path], cell_timeout_s=10))
+    assert rows["03.1"].points == 0
+    assert sum(row.points for row in rows.values()) == 8
