@@ -118,20 +118,19 @@ def count_global(
             if not mask[lane]:
                 continue
             active += 1
-            first = (address + flat[lane] * itemsize) // 32
-            final = (address + flat[lane] * itemsize + itemsize - 1) // 32
-            for sector in range(first, final + 1):
-                if sector == last:
-                    continue
-                last = sector
-                cell = (sector * 2654435761 >> 12) & 127
-                while stamps[cell] == warp and table[cell] != sector:
-                    cell = (cell + 1) & 127
-                if stamps[cell] != warp:
-                    stamps[cell] = warp
-                    table[cell] = sector
-                    sectors[distinct] = sector
-                    distinct += 1
+            # elements are aligned, so each lies in one sector
+            sector = (address + flat[lane] * itemsize) >> 5
+            if sector == last:
+                continue
+            last = sector
+            cell = (sector * 2654435761 >> 12) & 127
+            while stamps[cell] == warp and table[cell] != sector:
+                cell = (cell + 1) & 127
+            if stamps[cell] != warp:
+                stamps[cell] = warp
+                table[cell] = sector
+                sectors[distinct] = sector
+                distinct += 1
         if not active:
             continue
         requests += 1

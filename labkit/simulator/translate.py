@@ -1140,7 +1140,7 @@ class _FunctionTranslator:
         if path in ("min", "max"):
             return self.extreme(node, path)
         if path in FUNCTIONS:
-            return self.function(node, FUNCTIONS[path])
+            return self.math_call(node, FUNCTIONS[path])
         special = {
             "cuda.grid": self.grid,
             "cuda.gridsize": self.gridsize,
@@ -1225,7 +1225,7 @@ class _FunctionTranslator:
             code = f"{path}imum({code}, {self.converted(value, kind)})"
         return Value(code, kind)
 
-    def function(self, node, function):
+    def math_call(self, node, function):
         values = [self.scalar(a, f"`{function.name}`") for a in node.args]
         resolved = lanes.resolve(function.typed_as, tuple(v.type for v in values))
         if resolved is None:
