@@ -37,6 +37,11 @@ def double():
 X = np.arange(70, dtype=np.float32)
 
 
+def environment():
+    """For a process that imports what this one can."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 # --- launches ----------------------------------------------------------------------------------
 
 
@@ -91,12 +96,16 @@ def test_a_kernel_prints(capsys):
     assert capsys.readouterr().out.split("\n")[:2] == ["thread 0", "thread 1"]
 
 
-def test_an_error_finding_warns_each_time_in_one_sentence():
-    out = np.zeros(64, np.float32)
-    for _ in range(2):
-        with pytest.warns(cuda.FindingWarning, match="Race on") as seen:
-            some_kernels.racy[1, 64](out)
-        assert all(w.filename == __file__ for w in seen), "the warning points at the launch"
+def test_an_error_finding_warns_at_the_launch():
+    with pytest.warns(cuda.FindingWarning, match="Race on") as seen:
+        some_kernels.racy[1, 64](np.zeros(64, np.float32))
+    assert all(w.filename == __file__ for w in seen)
+
+
+def test_a_launch_that_is_run_again_warns_again():
+    code = "import numpy as np, some_kernels\nfor _ in range(3): some_kernels.racy[1, 64](np.zeros(64, np.float32))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    assert done.stderr.count("FindingWarning: Race on") == 3, done.stderr
 
 
 def test_a_right_launch_does_not_warn(double):

@@ -42,7 +42,9 @@ def test_a_gpu_that_is_there_can_be_asked_for(machine):
 
 def test_asking_for_a_gpu_that_is_not_there_says_what_to_do(machine):
     machine("gpu", SIMULATOR)
-    with pytest.raises(DeviceError, match=r"no NVIDIA GPU was found; run `labkit doctor`.*LABKIT_DEVICE=simulator"):
+    with pytest.raises(
+        DeviceError, match=r"no NVIDIA GPU was found; run `labkit doctor`.*LABKIT_DEVICE=simulator"
+    ):
         device.current()
 
 
@@ -63,6 +65,8 @@ def test_this_machine_is_described():
 
 
 def test_no_numba_cuda_means_the_simulator(monkeypatch):
-    monkeypatch.setattr(device, "find_spec", lambda name: None if name == "numba_cuda" else importlib.util.find_spec(name))
+    monkeypatch.setattr(
+        device, "find_spec", lambda name: None if name == "numba_cuda" else importlib.util.find_spec(name)
+    )
     found = device.detect.__wrapped__()
     assert (found.kind, found.detail) == ("simulator", "numba-cuda is not installed")

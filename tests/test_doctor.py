@@ -43,7 +43,17 @@ def test_without_a_gpu_nothing_is_at_fault():
     console = Console(file=io.StringIO(), width=200)
     assert doctor.run(console)
     table = console.file.getvalue()
-    for what in ("Python", "GPU", "driver", "toolkit", "torch", "simulator", "runs on", "JupyterLab", "widgets"):
+    for what in (
+        "Python",
+        "GPU",
+        "driver",
+        "toolkit",
+        "torch",
+        "simulator",
+        "runs on",
+        "JupyterLab",
+        "widgets",
+    ):
         assert what in table
 
 

@@ -63,7 +63,10 @@ def test_each_requirement_is_pinned_to_a_version_it_allows(project, pins):
 
 
 def test_everything_that_gets_installed_is_pinned(pins):
-    loose = {name for name in needed("labkit", ("dev", "torch"), set()) if not is_cuda_wheel(name)} - {*pins, "labkit"}
+    loose = {name for name in needed("labkit", ("dev", "torch"), set()) if not is_cuda_wheel(name)} - {
+        *pins,
+        "labkit",
+    }
     assert not loose
 
 

@@ -1,0 +1,1 @@
+"""Measurements: one file an operation, each with `main(record, out)`."""

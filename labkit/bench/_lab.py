@@ -1,0 +1,139 @@
+"""A real JupyterLab on a copy of the book, driven in headless Chromium."""
+
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+START_S = 60
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium or Chrome on this machine."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+class Lab:
+    """A page that shows JupyterLab; `complaints` collects what the browser's console calls an error."""
+
+    def __init__(self, page, address: str, token: str):
+        self.page = page
+        self.address = address
+        self.token = token
+        self.complaints: list[str] = []
+        page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def open(self, notebook: str):
+        """Show a notebook of the workspace, and wait until its kernel can run cells."""
+        self.page.goto(f"{self.address}/lab/tree/{notebook}?token={self.token}&reset")
+        self.page.wait_for_function(
+            """() => {
+                const panel = window.jupyterapp?.shell.currentWidget;
+                return panel?.content?.model?.cells.length > 0 && panel.sessionContext?.session?.kernel?.status === 'idle';
+            }""",
+            timeout=START_S * 1000,
+        )
+
+    def run_all(self, timeout_s: float = 300):
+        """Run the notebook from top to bottom; a cell that fails stops it."""
+        self.page.set_default_timeout(timeout_s * 1000)
+        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+    def cells(self) -> list[dict]:
+        """id, kind, source, execution count and error (or None) of every cell."""
+        return self.page.evaluate(
+            """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(model => {
+                const cell = model.toJSON();
+                const error = (cell.outputs ?? []).find(output => output.output_type === 'error');
+                return {id: cell.id, kind: cell.cell_type, source: model.sharedModel.getSource(),
+                        count: cell.execution_count ?? null, error: error ? `${error.ename}: ${error.evalue}` : null};
+            })"""
+        )
+
+    def cell(self, id: str):
+        """The cell on the page, scrolled to and made the active one."""
+        self.page.evaluate(
+            """async id => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                const index = [...notebook.model.cells].findIndex(model => model.id === id);
+                notebook.activeCellIndex = index;
+                await notebook.scrollToItem(index);
+            }""",
+            id,
+        )
+        return self.page.locator(".jp-Notebook-cell.jp-mod-active").first
+
+    def edit(self, id: str, source: str):
+        """Write new source into a cell, as typing would, and run it."""
+        self.cell(id)
+        self.page.evaluate(
+            """async source => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                notebook.activeCell.model.sharedModel.setSource(source);
+                await window.jupyterapp.commands.execute('notebook:run-cell');
+            }""",
+            source,
+        )
+
+    def save(self):
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+
+@contextmanager
+def serve(workspace: Path):
+    """`labkit lab` on a workspace: yields its address and token."""
+    token = secrets.token_hex(16)
+    port = _free_port()
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "labkit.cli", "lab", "--workspace", str(workspace), "--no-browser"]
+    command += [f"--ServerApp.port={port}", f"--IdentityProvider.token={token}", "--ServerApp.port_retries=0"]
+    command.append("--LabApp.expose_app_in_browser=True")
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(f"{address}/api/status?token={token}", server)
+        yield address, token
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def browse(address: str, token: str, *, dark: bool = False):
+    """A headless Chromium on that server: yields a `Lab`."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        page = browser.new_page(
+            viewport={"width": 1400, "height": 1000}, color_scheme="dark" if dark else "light"
+        )
+        try:
+            yield Lab(page, address, token)
+        finally:
+            browser.close()
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_for(url, server):
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise RuntimeError(f"JupyterLab ended with code {server.returncode} before it served a page")
+        try:
+            with urlopen(url, timeout=5):
+                return
+        except (URLError, TimeoutError):
+            time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not answer within {START_S} s")
