@@ -43,14 +43,14 @@ def label_tiles(out):
 
 
 @cuda.jit(device=True)
-def tile_of(i):
-    return i // TILE
+def my_tile():
+    return cuda.threadIdx.x // TILE
 
 
 @cuda.jit
 def label_tiles_by_function(out):
     i = cuda.grid(1)
-    out[i] = tile_of(i)
+    out[i] = my_tile()
 
 
 @cuda.jit
