@@ -4,6 +4,10 @@
 class SimulatorError(Exception):
     """Anything the simulator refuses."""
 
+    def _render_traceback_(self):
+        """What a notebook shows: the sentence alone, without the simulator's own frames."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class LaunchError(SimulatorError):
     """A launch that a GPU would refuse too: grid, block, shared memory or arguments."""
