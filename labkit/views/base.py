@@ -1,0 +1,172 @@
+"""What every view shares: one module of JavaScript, one piece of data, three ways to show them.
+
+How a view is made. Python computes everything, once, into JSON-ready `data`; JavaScript only draws.
+
+    def memory(trace, ...):
+        data = {"say": ["**12.5%** of ...", ...], "lanes": pack(array), "table": table([...], rows)}
+        return View("memory", "Memory: one load of warp 0", data, still)
+
+- "memory" names `static/memory.js`, which defines `const view = {start(ui, data) {...}}` (see base.js).
+- `data["say"]` is the sentence, or a list with one for each step: then the view gets its stepping
+  controls. `code` and **emphasis** may be marked. The first sentence is the view's text/plain.
+- `data["table"]` is what stands behind the picture. `data["start"]` is the step shown first.
+- NumPy arrays travel by `pack` (base64) and arrive in JavaScript as typed arrays with a `shape`.
+- `still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
+
+Displaying a view gives the notebook two outputs: a text/html that needs no kernel, and the live widget.
+The live one hides the other; where the widget is gone (a reopened or exported notebook) the other shows.
+"""
+
+import base64
+import html
+import json
+import re
+import uuid
+from pathlib import Path
+
+import numpy as np
+
+STATIC = Path(__file__).parent / "static"
+
+# The light theme of base.css, for pictures that stand still.
+COLOURS = {
+    "bg": "#ffffff", "fg": "#1b1f24", "dim": "#5b6570", "line": "#d5dae0", "cell": "#f1f3f5",
+    "A": "#0072B2", "B": "#E69F00", "C": "#009E73", "hot": "#D55E00", "ink": "#24292f",
+}  # fmt: skip
+
+
+class View:
+    """A picture of computed data: live widget, self-contained HTML, or still picture.
+
+    Parameters
+    ----------
+    script
+        Stem of the file in `static/` that draws it.
+    title
+        Heading.
+    data
+        JSON-ready, with "say" and, if there is one, "table" (see the module's docstring).
+    still
+        `still(figure, data, step)` draws one step into a matplotlib Figure.
+    """
+
+    def __init__(self, script, title, data, still):
+        self.script = script
+        self.title = title
+        self.data = {"title": title, **data}
+        self.still = still
+        self.id = uuid.uuid4().hex[:12]
+        self._widget = None
+
+    @property
+    def sentence(self) -> str:
+        """What the view shows first, in a sentence."""
+        say = self.data["say"]
+        return plain(say if isinstance(say, str) else say[self.data.get("start", 0)])
+
+    @property
+    def widget(self):
+        """The live widget (one for each view, made when first asked for)."""
+        if self._widget is None:
+            self._widget = _make_widget(self)
+        return self._widget
+
+    def update(self, data):
+        """Show new data in place; a live widget gets it in one message."""
+        self.data = {"title": self.title, **data}
+        if self._widget is not None:
+            self._widget.data = self.data
+
+    def received(self, message):
+        """Handle what the live widget sent; a view that listens overrides this."""
+
+    def to_html(self) -> str:
+        """A whole HTML page that needs no kernel and no network."""
+        data = json.dumps(self.data, allow_nan=False).replace("</", "<\\/")
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(self.title)}</title>'
+            '<meta name="viewport" content="width=device-width">'
+            f"<style>{_static('base.css')}</style></head><body class=\"labkit-page\">"
+            f'<script type="application/json" id="labkit-data">{data}</script>'
+            f'<script type="module">{self.module()}\nlabkitPage("{self.id}");</script></body></html>'
+        )
+
+    def module(self) -> str:
+        """The JavaScript of this view: base.js and its own."""
+        return _static("base.js") + _static(f"{self.script}.js")
+
+    def save_html(self, path):
+        """Write the view as a page that opens anywhere, offline."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
+    def save_png(self, path, step=None, dpi=160):
+        """Write the view as a still picture (`.svg` in the path gives SVG)."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(layout="constrained")
+        self.still(figure, self.data, self.data.get("start", 0) if step is None else step)
+        kind = "svg" if str(path).endswith(".svg") else "png"
+        figure.savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
+
+    def _ipython_display_(self):
+        from IPython.display import display
+
+        page = html.escape(self.to_html(), quote=True)
+        fallback = (
+            f'<iframe data-labkit="{self.id}" title="{html.escape(self.title)}" srcdoc="{page}" '
+            "onload=\"this.style.height = this.style.height || '30em'\" "
+            'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
+        )
+        display({"text/plain": self.sentence, "text/html": fallback}, raw=True)
+        live = self.widget._repr_mimebundle_()
+        bundle = dict(live[0] if isinstance(live, tuple) else live)
+        display({**bundle, "text/plain": ""}, raw=True)
+
+    def __repr__(self):
+        return self.sentence
+
+
+def pack(array) -> dict:
+    """An array as JSON: base64 of the smallest of int8, int16, int32 that holds it, or float32."""
+    array = np.ascontiguousarray(array)
+    if array.dtype.kind in "iub":
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        dtype = next(d for d in (np.int8, np.int16, np.int32) if np.iinfo(d).min <= low <= high <= np.iinfo(d).max)
+    else:
+        dtype = np.float32
+    raw = array.astype(np.dtype(dtype).newbyteorder("<")).tobytes()
+    return {"b64": base64.b64encode(raw).decode(), "dtype": np.dtype(dtype).name, "shape": list(array.shape)}
+
+
+def unpack(packed) -> np.ndarray:
+    """What `pack` packed, for still pictures."""
+    return np.frombuffer(base64.b64decode(packed["b64"]), packed["dtype"]).reshape(packed["shape"])
+
+
+def table(columns, rows) -> dict:
+    """The data behind a picture, as a table."""
+    return {"columns": list(columns), "rows": [list(row) for row in rows]}
+
+
+def plain(sentence) -> str:
+    """A sentence without its marks."""
+    return re.sub(r"[`]|\*\*", "", sentence)
+
+
+def _static(name):
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _make_widget(view):
+    import anywidget
+    import traitlets
+
+    class Widget(anywidget.AnyWidget):
+        _esm = view.module()
+        _css = _static("base.css")
+        data = traitlets.Dict().tag(sync=True)
+        view_id = traitlets.Unicode().tag(sync=True)
+
+    widget = Widget(data=view.data, view_id=view.id)
+    widget.on_msg(lambda _, message, buffers: view.received(message))
+    return widget

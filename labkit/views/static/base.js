@@ -1,0 +1,291 @@
+// What every view shares. A view's own file defines one object:
+//
+//   const view = {
+//     start(ui, data) {            // build the view once for this data
+//       const number = ui.stat('global loads so far');
+//       const picture = ui.canvas({label: 'tiling', height: width => 300, maxWidth: 600, parent: ui.body,
+//         paint(g, width, height) { ... ui.step ... ui.colour('A') ... }});   // CSS pixels; redrawn on resize and theme
+//       ui.legend([['A', 'A'], ['hot', 'this warp, now']]);
+//       return step => { number(42); };      // other things that follow the step (may be left out)
+//     },
+//   };
+//
+// ui.body is a div for anything else; ui.element(tag, {class, text}, parent) makes an element; ui.go(step) moves.
+// ui.send(message) reaches Python's View.received (null where no kernel listens). data.say (one sentence, or one a
+// step), data.table and data.start are shown by this file.
+
+function labkitUnpack(value) {
+  if (Array.isArray(value)) return value.map(labkitUnpack);
+  if (value === null || typeof value !== 'object') return value;
+  if (typeof value.b64 === 'string') {
+    const bytes = Uint8Array.from(atob(value.b64), c => c.charCodeAt(0));
+    const types = {int8: Int8Array, int16: Int16Array, int32: Int32Array, float32: Float32Array};
+    return Object.assign(new types[value.dtype](bytes.buffer), {shape: value.shape});
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, labkitUnpack(item)]));
+}
+
+function labkitElement(tag, attributes = {}, parent = null) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === 'text') element.textContent = value;
+    else element.setAttribute(name, value);
+  }
+  parent?.append(element);
+  return element;
+}
+
+// Fills a node with a sentence in which `code` and **emphasis** are marked.
+function labkitSay(node, sentence) {
+  node.replaceChildren(...sentence.split(/(`[^`]*`|\*\*[^*]*\*\*)/).filter(Boolean).map(part =>
+    part[0] === '`' ? labkitElement('code', {text: part.slice(1, -1)})
+      : part.startsWith('**') ? labkitElement('b', {text: part.slice(2, -2)})
+        : document.createTextNode(part)));
+}
+
+function labkitFade(colour, alpha) {
+  const hex = colour.length === 4 ? [...colour.slice(1)].map(c => c + c).join('') : colour.slice(1);
+  const n = parseInt(hex, 16);
+  return `rgba(${n >> 16},${n >> 8 & 255},${n & 255},${alpha})`;
+}
+
+// Draws a view into host and returns {show(data), stop()}.
+function labkitMount(host, send) {
+  const root = labkitElement('section', {class: 'labkit-view', tabindex: '0'}, host);
+  let cleanups = [];
+
+  function show(packed, keptStep = null) {
+    cleanups.forEach(f => f());
+    cleanups = [];
+    const data = labkitUnpack(packed);
+    const says = Array.isArray(data.say) ? data.say : [data.say];
+    const element = labkitElement;
+    root.replaceChildren();
+    root.setAttribute('aria-label', data.title);
+    const heading = element('h2', {}, root);
+    labkitSay(heading, data.title);
+    const say = element('p', {class: 'say', 'aria-live': 'polite'}, root);
+    const painters = [];
+    let colours = {};
+    const ui = {
+      root, element, send, say: labkitSay, fade: labkitFade, step: 0, steps: says.length,
+      body: element('div', {class: 'body'}, root),
+      colour: (name, alpha = 1) => {
+        colours[name] ??= getComputedStyle(root).getPropertyValue('--' + name).trim();
+        return alpha === 1 ? colours[name] : labkitFade(colours[name], alpha);
+      },
+      stat(label, parent = null) {
+        ui.stats ??= element('div', {class: 'stats'}, ui.body);
+        const box = element('div', {class: 'stat'}, parent ?? ui.stats);
+        const number = element('b', {}, box);
+        element('span', {text: label}, box);
+        return value => { number.textContent = typeof value === 'number' ? value.toLocaleString('en') : value; };
+      },
+      legend(items, parent = ui.footer) {
+        const legend = element('div', {class: 'legend'}, parent);
+        for (const [colour, text, style] of items) {
+          const item = element('span', {}, legend);
+          const look = style === 'outline' ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`;
+          element('i', {style: look + (style > 0 ? `;opacity:${style}` : '')}, item);
+          item.append(text);
+        }
+      },
+      canvas({label, height, paint, maxWidth = 970, parent = ui.body}) {
+        const canvas = element('canvas', {role: 'img', 'aria-label': label}, parent);
+        let width = 0;
+        function redraw() {
+          if (!width) return;
+          const ratio = window.devicePixelRatio || 1, tall = height(width);
+          if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(tall * ratio)) {
+            canvas.width = Math.round(width * ratio);
+            canvas.height = Math.round(tall * ratio);
+            canvas.style.width = width + 'px';
+            canvas.style.height = tall + 'px';
+          }
+          const g = canvas.getContext('2d');
+          g.setTransform(ratio, 0, 0, ratio, 0, 0);
+          g.clearRect(0, 0, width, tall);
+          paint(g, width, tall);
+        }
+        function fit() {
+          const room = Math.floor(Math.min(maxWidth, root.clientWidth - 30));
+          if (room > 0 && room !== width) { width = room; redraw(); }
+        }
+        painters.push(redraw);
+        const observer = new ResizeObserver(fit);
+        observer.observe(root);
+        cleanups.push(() => observer.disconnect());
+        fit();
+        return canvas;
+      },
+      go,
+    };
+    ui.footer = element('div', {class: 'footer'}, root);
+    const follow = view.start(ui, data);
+    const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups) : null;
+    if (controls) root.insertBefore(controls.bar, ui.footer);
+    const table = data.table && labkitTable(data.table, root);
+
+    function go(step) {
+      ui.step = Math.max(0, Math.min(ui.steps - 1, step));
+      root.dataset.step = ui.step;
+      labkitSay(say, says[ui.step]);
+      for (const paint of painters) paint();
+      follow?.(ui.step);
+      controls?.update();
+      table?.(ui.step);
+    }
+    function repaint() { colours = {}; for (const paint of painters) paint(); }
+    const themes = new MutationObserver(repaint);
+    themes.observe(document.body, {attributes: true, attributeFilter: ['data-jp-theme-light', 'data-jp-theme-name']});
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', repaint);
+    cleanups.push(() => { themes.disconnect(); scheme.removeEventListener('change', repaint); });
+    go(keptStep ?? data.start ?? 0);
+    root.dataset.revision = Number(root.dataset.revision ?? 0) + 1;
+  }
+  return {show: data => show(data), stop: () => { cleanups.forEach(f => f()); root.remove(); }};
+}
+
+// Buttons, scrubber and keys; returns its bar and what to call after each step.
+function labkitControls(ui, root, say, go, cleanups) {
+  const bar = labkitElement('div', {class: 'bar'});
+  const back = labkitElement('button', {type: 'button', 'aria-label': 'step back', text: '\u276E'}, bar);
+  const play = labkitElement('button', {type: 'button', 'aria-label': 'play', text: '\u25B6'}, bar);
+  const next = labkitElement('button', {type: 'button', 'aria-label': 'step forward', text: '\u276F'}, bar);
+  const range = labkitElement('input', {type: 'range', min: 0, max: ui.steps - 1, 'aria-label': 'step'}, bar);
+  const count = labkitElement('span', {class: 'num'}, bar);
+  labkitElement('kbd', {text: '\u2190 \u2192 space', 'aria-hidden': 'true'}, bar);
+  let timer = 0, last = 0;
+
+  function stop() {
+    cancelAnimationFrame(timer);
+    timer = 0;
+    play.textContent = '\u25B6';
+    play.setAttribute('aria-label', 'play');
+    say.setAttribute('aria-live', 'polite');
+  }
+  function toggle() {
+    if (timer) return stop();
+    if (ui.step === ui.steps - 1) go(0);
+    const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const rate = calm ? 1 : Math.max(3, Math.min(30, ui.steps / 20));
+    play.textContent = '\u275A\u275A';
+    play.setAttribute('aria-label', 'pause');
+    say.setAttribute('aria-live', 'off');
+    last = performance.now();
+    const frame = now => {
+      if (now - last >= 1000 / rate) { last = now; go(ui.step + 1); }
+      if (ui.step === ui.steps - 1) stop();
+      else timer = requestAnimationFrame(frame);
+    };
+    timer = requestAnimationFrame(frame);
+  }
+  function move(step) { stop(); go(step); }
+  back.onclick = () => move(ui.step - 1);
+  next.onclick = () => move(ui.step + 1);
+  play.onclick = toggle;
+  range.oninput = () => move(Number(range.value));
+  const moves = {
+    ArrowLeft: () => move(ui.step - 1), ArrowRight: () => move(ui.step + 1),
+    PageUp: () => move(ui.step - 10), PageDown: () => move(ui.step + 10),
+    Home: () => move(0), End: () => move(ui.steps - 1), ' ': toggle,
+  };
+  function key(event) {
+    const own = event.target === root || event.target === range || event.target.closest('.bar') === bar;
+    if (!own || event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
+    if (event.key === ' ' && event.target.tagName === 'BUTTON') return;
+    event.preventDefault();
+    event.stopPropagation();
+    moves[event.key]();
+  }
+  root.addEventListener('keydown', key);
+  root.dataset.lmSuppressShortcuts = 'true';
+  cleanups.push(() => { stop(); root.removeEventListener('keydown', key); });
+  return {
+    bar,
+    update() {
+      range.value = ui.step;
+      range.setAttribute('aria-valuetext', `step ${ui.step + 1} of ${ui.steps}`);
+      count.textContent = `${ui.step + 1} / ${ui.steps}`;
+      back.disabled = ui.step === 0;
+      next.disabled = ui.step === ui.steps - 1;
+    },
+  };
+}
+
+// The table behind the picture, filled when it is opened. A row a step is marked as the step moves.
+function labkitTable({columns, rows, byStep}, root) {
+  const details = labkitElement('details', {}, root);
+  labkitElement('summary', {text: 'The data as a table'}, details);
+  const scroll = labkitElement('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'data'}, details);
+  let made = null, now = 0;
+  function mark() {
+    made?.querySelector('tr.now')?.classList.remove('now');
+    if (made && byStep) made.rows[now + 1]?.classList.add('now');
+  }
+  details.addEventListener('toggle', () => {
+    if (made || !details.open) return;
+    made = labkitElement('table', {}, scroll);
+    const head = labkitElement('tr', {}, labkitElement('thead', {}, made));
+    for (const column of columns) labkitElement('th', {scope: 'col', text: column}, head);
+    const body = labkitElement('tbody', {}, made);
+    for (const row of rows) {
+      const line = labkitElement('tr', {}, body);
+      for (const value of row) labkitElement('td', {text: value ?? ''}, line);
+    }
+    mark();
+  });
+  return step => { now = step; mark(); };
+}
+
+// The live widget and the page that needs no kernel know each other by id. JupyterLab shows the page's frame and the
+// widget as two outputs of one cell: the living widget hides the frame; the frame hides a widget that is gone.
+function labkitOutput(node) { return node.closest('.jp-OutputArea-child') ?? node; }
+
+export default {
+  render({model, el}) {
+    const id = model.get('view_id');
+    const hide = () => document.querySelectorAll(`iframe[data-labkit="${id}"]`).forEach(frame => {
+      labkitOutput(frame).style.display = 'none';
+    });
+    const mounted = labkitMount(el, message => model.send(message));
+    el.dataset.labkitLive = id;
+    hide();
+    requestAnimationFrame(() => { labkitOutput(el).style.display = ''; hide(); });
+    const change = () => mounted.show(model.get('data'));
+    model.on('change:data', change);
+    change();
+    return () => { model.off('change:data', change); mounted.stop(); };
+  },
+};
+
+function labkitPage(id) {
+  labkitMount(document.body, null).show(JSON.parse(document.getElementById('labkit-data').textContent));
+  const frame = labkitFrame();
+  if (!frame) return;
+  const outside = frame.ownerDocument, output = labkitOutput(frame);
+  function theme() {
+    const light = outside.body.dataset.jpThemeLight;
+    if (light !== undefined) document.body.dataset.jpThemeLight = light;
+  }
+  theme();
+  new MutationObserver(theme).observe(outside.body, {attributes: true, attributeFilter: ['data-jp-theme-light']});
+
+  const lives = () => outside.querySelector(`[data-labkit-live="${id}"]`) !== null;
+  const says = pattern => pattern.test(output.nextElementSibling?.textContent.trim() ?? '');
+  const patience_ms = output !== frame && outside.querySelector('.lm-Widget') ? 2500 : 0;
+  const began = performance.now();
+  frame.style.height = '0px';
+  function decide() {
+    if (lives()) { output.style.display = 'none'; return; }
+    if (performance.now() - began < patience_ms && !says(/^Error displaying widget/)) { setTimeout(decide, 60); return; }
+    if (says(/^(Loading widget|Error displaying widget)/)) output.nextElementSibling.style.display = 'none';
+    new ResizeObserver(() => { frame.style.height = document.body.offsetHeight + 'px'; }).observe(document.body);
+  }
+  decide();
+}
+
+function labkitFrame() {
+  try { return window.frameElement; } catch { return null; }
+}
