@@ -6,6 +6,7 @@ from kernels import cases
 from numba import types
 
 import labkit
+from labkit import cuda
 from labkit.simulator import translate
 
 CASES = cases()
@@ -63,3 +64,15 @@ def test_counters_do_not_depend_on_the_chunk_width(case, monkeypatch):
     wide = counters()
     monkeypatch.setattr(run, "CHUNK_LANES", 1)
     assert counters() == wide
+
+
+@pytest.mark.skipif(not cuda.on_gpu(), reason="compares with a GPU, and there is none")
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_a_gpu_computes_the_same(case):
+    simulated = labkit.simulate(
+        case.kernel, case.grid, case.block, *case.arguments, shared_bytes=case.shared_bytes
+    )
+    arrays = [np.copy(a) for a in case.arguments]
+    case.kernel[case.grid, case.block, 0, case.shared_bytes](*arrays)
+    for ours, theirs in zip(simulated.outputs, arrays):
+        np.testing.assert_allclose(ours, theirs, rtol=case.tolerance, atol=case.tolerance)
