@@ -1,4 +1,4 @@
-"""A chapter's source, MyST notebook text, as cells: with the exercises solved, and with blanks in their place."""
+"""A chapter's source, MyST notebook text, as two notebooks: exercises solved, and blank."""
 
 import re
 from collections import Counter

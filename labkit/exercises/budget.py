@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from math import prod
 
+from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import SiteCounters, Trace
-
 
 SHARED_BYTES = "bytes of shared memory a block"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
@@ -13,6 +13,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
     "sectors loaded": ("global", "load", "sectors"),
     "sectors stored": ("global", "store", "sectors"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
+    "misses of the L1 cache": ("global", "any", "l1_misses"),
 }
 
 
@@ -27,13 +28,13 @@ class Budget:
     at_most: int
     formula: str
 
-    def used(self, trace: Trace) -> int:
+    def used(self, trace: Trace | LoopTrace) -> int:
         """What the whole launch used."""
         if self.counter == SHARED_BYTES:
             return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
         return sum(self.share(site) for site in trace.sites)
 
-    def share(self, counters: SiteCounters) -> int:
+    def share(self, counters: SiteCounters | LoopSite) -> int:
         """What one place in the source adds."""
         if self.counter == SHARED_BYTES:
             return 0

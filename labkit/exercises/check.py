@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from labkit.exercises.compare import difference
-from labkit.exercises.exercise import Exercise
+from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.source import python_function, stub_line
 from labkit.exercises.verdict import Verdict
+from labkit.loops import LoopTrace
+from labkit.loops import trace as trace_loop
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
 FINDING_ORDER = ("bounds", "deadlock", "barrier", "race", "uninitialised")
@@ -68,7 +71,7 @@ def _constants(exercise, function):
         value = function.__globals__.get(name)
         if not isinstance(value, int) or value < 1:
             raise ValueError(
-                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above your kernel."
+                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above the kernel."
             )
         values[name] = value
     return values
@@ -97,9 +100,9 @@ def _judge_launch(exercise, kernel, launch):
     return None
 
 
-def _run(exercise, kernel, launch) -> Trace:
-    from labkit.simulator.run import simulate
-
+def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
+    if exercise.machine == "cpu":
+        return trace_loop(kernel, *launch.args)
     return simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes)
 
 

@@ -20,9 +20,7 @@ def difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected)
     where = np.unravel_index(np.argmax(wrong), wrong.shape)
     sentence = f"{name}{_index(wrong)} is {output[where]:.6g} and should be {expected.value[where]:.6g}"
     if np.isnan(output[where]):
-        return "result", (
-            f"{sentence}: {name} starts out full of rubbish, so write to it without reading it first{_where(name, wrong)}."
-        )
+        sentence += f": {name} starts out full of rubbish, so write to it without reading it first"
     return "result", f"{sentence}{_where(name, wrong)}."
 
 

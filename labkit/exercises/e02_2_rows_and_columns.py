@@ -27,7 +27,8 @@ _GUARD = "row < C.shape[0] and col < C.shape[1]"
 EXERCISE = Exercise(
     id="02.2",
     title="Rows and columns",
-    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and mend it.",
+    task="This sum of two matrices is right when they are square. "
+    "Find out why it is not otherwise, and mend it.",
     points=2,
     function="add",
     launches=launches,

@@ -20,7 +20,8 @@ def launches(rng, TILE):
 EXERCISE = Exercise(
     id="03.3",
     title="Choose the tile",
-    task="Choose TILE so that the kernel makes at most M * N * K / 8 global loads, in at most 3 KB of shared memory a block.",
+    task="Choose TILE so that the kernel makes at most M * N * K / 8 global loads, "
+    "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
     launches=launches,

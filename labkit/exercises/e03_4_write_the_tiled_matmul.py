@@ -30,7 +30,8 @@ def tiled_matmul(A, B, C):
 EXERCISE = Exercise(
     id="03.4",
     title="Write the tiled matmul",
-    task="Write C = A @ B with tiles in shared memory. Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
+    task="Write C = A @ B with tiles in shared memory. "
+    "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
     launches=launches,

@@ -20,3 +20,14 @@ def matmul_launch(
         block=block,
         budgets=budgets,
     )
+
+
+def matmul_loop(rng: np.random.Generator, M: int, N: int, K: int, budgets: tuple[Budget, ...] = ()) -> Launch:
+    """C = A @ B by a compiled loop."""
+    A, B = matrix(rng, M, K), matrix(rng, K, N)
+    return Launch(
+        label=f"A {M} x {K} times B {K} x {N}",
+        args=(A, B, unwritten((M, N))),
+        outputs={2: expect_product(A, B)},
+        budgets=budgets,
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from html import escape
 
+from labkit.loops.loop_trace import LoopTrace
 from labkit.trace import Trace
 
 
@@ -22,7 +23,7 @@ class Verdict:
     message: str
     line: int | None = None
     launch: str = ""
-    trace: Trace | None = field(default=None, repr=False, compare=False)
+    trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)
 
     @property
     def passed(self) -> bool:

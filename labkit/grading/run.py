@@ -27,7 +27,7 @@ class CellResult:
 def run_notebooks(
     notebooks: Mapping[str, nbformat.NotebookNode], cell_timeout_s: float = CELL_TIMEOUT_S
 ) -> dict[str, dict[str, CellResult]]:
-    """The results of every notebook, by name, and of its cells, by id; as many at a time as there are cores."""
+    """The results of every notebook, by name, and of its cells, by id; one process a core."""
     processes = min(len(notebooks), os.cpu_count() or 1)
     results: dict[str, dict[str, CellResult]] = {name: {} for name in notebooks}
     if not notebooks:

@@ -80,6 +80,6 @@ def test_check_names_what_is_stale_and_changes_nothing(notebooks, request, old, 
 
 def test_a_chapter_whose_cell_fails_is_not_built(notebooks):
     edit(notebooks, "6 * 7", "1 / 0")
-    with pytest.raises(SourceError, match="98-small.md.*ZeroDivisionError"):
+    with pytest.raises(SourceError, match=r"98-small\.md.*ZeroDivisionError"):
         build(notebooks)
     assert not (notebooks / "98-small.ipynb").exists()

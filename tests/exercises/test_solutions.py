@@ -1,4 +1,4 @@
-"""Every exercise accepts its solution and other right answers, and rejects wrong ones for the stated reason."""
+"""Every exercise accepts its solution and other right answers, and gives wrong ones the stated reason."""
 
 import pytest
 from answers import cell, function, prose
