@@ -23,7 +23,9 @@ class Cache(NamedTuple):
     sectors_per_line: int
 
 
-def make_cache(size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1) -> Cache:
+def make_cache(
+    size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1
+) -> Cache:
     """Empty caches of `size_bytes` each, rounded down to whole sets, whose number need not be a power of two."""
     if line_bytes % sector_bytes or not 1 <= line_bytes // sector_bytes <= 8:
         raise ValueError(

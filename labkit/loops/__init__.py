@@ -1,0 +1,12 @@
+"""Matrix multiplication as loops on a CPU: a ladder of four steps, and traces of any loop through a CPU's caches.
+
+>>> from labkit import loops
+>>> [step.slug for step in loops.ladder()]
+['python', 'compiled', 'rows', 'blocked']
+"""
+
+from labkit.loops.ladder import Step, ladder, step
+from labkit.loops.loop_trace import LoopTrace
+from labkit.loops.trace import trace
+
+__all__ = ["LoopTrace", "Step", "ladder", "step", "trace"]

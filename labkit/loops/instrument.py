@@ -1,0 +1,412 @@
+"""Rewrites a loop so that it notes every access and counts every floating-point operation.
+
+`total += A[i, k] * B[k, j]` becomes
+`total = flop(notes, total + flop(notes, load(notes, A, 0, (whole(i), whole(k))) * load(...)))`,
+and each round of a loop begins with `if full(notes): yield`, which makes the whole a generator.
+The language is closed: what is not listed here is refused with its line and what to write instead, so a stranger's
+loop can do nothing but compute.
+"""
+
+import ast
+import builtins
+import copy
+import difflib
+import inspect
+import linecache
+import numbers
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from labkit.loops import memory
+from labkit.simulator.errors import KernelError
+from labkit.trace import Site
+
+CALLS = {"range", "min", "max", "abs", "len", "int", "float"}
+CASTS = {"float32", "float64", "int32", "int64"}
+FACTS = {"shape", "size", "ndim"}
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.USub, ast.UAdd, ast.Not)
+REFUSED = {
+    ast.ListComp: "a list comprehension makes a new list; write a `for` loop that stores into an array",
+    ast.GeneratorExp: "a generator hides the loop; write a `for` loop",
+    ast.List: "lists are not compiled here; store into one of the arrays you were given",
+    ast.Dict: "dictionaries are not compiled here; store into one of the arrays you were given",
+    ast.Try: "`try` is not compiled here; leave it out",
+    ast.With: "`with` is not compiled here; leave it out",
+    ast.Import: "an `import` belongs above the function",
+    ast.ImportFrom: "an `import` belongs above the function",
+    ast.FunctionDef: "a function inside the loop is not traced; write its lines where they are needed",
+    ast.Lambda: "a function inside the loop is not traced; write its lines where they are needed",
+    ast.JoinedStr: "text is not compiled here; leave it out",
+    ast.Assert: "`assert` is not compiled here; leave it out",
+    ast.Raise: "`raise` is not compiled here; leave it out",
+    ast.Pow: "`**` is not traced; multiply instead",
+    ast.Slice: "a slice works on a whole row at once; write the loop over its elements",
+}
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """A rewritten loop: its arguments are the loop's own, then `Notes`, then the values of `constants`."""
+
+    function: FunctionType
+    sites: tuple[Site, ...]
+    constants: dict[str, numbers.Number]
+    source: str
+    filename: str
+    first_line: int
+
+
+def instrument(loop: Callable, args: tuple) -> Instrumented:
+    """The rewritten loop for arguments of these types.
+
+    Raises
+    ------
+    KernelError
+        The loop holds something that cannot be traced.
+    """
+    function = getattr(loop, "py_func", loop)
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"a loop is a function, and this is a {type(loop).__name__}: hand over its name alone"
+        )
+    try:
+        lines, first_line = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise TypeError(
+            f"the source of {function.__name__} cannot be read: define it with `def` in a cell or a file"
+        ) from None
+    source = textwrap.dedent("".join(lines))
+    definition = ast.parse(source).body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise KernelError("a loop is written with `def`", first_line)
+    ast.increment_lineno(definition, first_line - 1)
+
+    rewriter = _Rewriter(function, definition, args, source.splitlines(), first_line)
+    body = [*rewriter.round(definition.body), ast.Expr(ast.Yield())]
+    parameters = [*inspect.signature(function).parameters, "notes__", *rewriter.constants]
+    definition.args = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
+    definition.body, definition.decorator_list, definition.returns = body, [], None
+    module = ast.fix_missing_locations(ast.Module([definition], []))
+
+    filename = function.__code__.co_filename
+    namespace = {name: getattr(memory, name) for name in ("load", "store", "flop", "whole", "full")}
+    namespace = {f"{name}__": value for name, value in namespace.items()} | {"np": np}
+    exec(compile(module, filename, "exec"), namespace)
+    return Instrumented(
+        namespace[definition.name],
+        tuple(rewriter.sites),
+        rewriter.constants,
+        "".join(lines),
+        filename,
+        first_line,
+    )
+
+
+def source_line(filename: str, line: int) -> str:
+    """A line of a file or notebook cell, without its indentation."""
+    return linecache.getline(filename, line).strip()
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, function, definition, args, lines, first_line):
+        self.names = list(inspect.signature(function).parameters)
+        if len(self.names) != len(args):
+            raise TypeError(f"{function.__name__} takes {len(self.names)} arguments and is given {len(args)}")
+        self.arrays = {
+            name: value for name, value in zip(self.names, args, strict=True) if isinstance(value, np.ndarray)
+        }
+        self.assigned = {
+            node.id
+            for node in ast.walk(definition)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        closure = inspect.getclosurevars(function)
+        self.outer = closure.globals | closure.nonlocals
+        self.constants: dict[str, numbers.Number] = {}
+        self.sites: list[Site] = []
+        self.lines, self.first_line = lines, first_line
+
+    # --- statements
+
+    def visit_Expr(self, node):
+        if isinstance(node.value, ast.Constant):
+            return ast.copy_location(ast.Pass(), node)
+        if isinstance(node.value, ast.Call):
+            self.call_is_known(node.value)
+        raise self.error(
+            node, f"`{self.text(node)}` computes something and drops it; store it, or leave it out"
+        )
+
+    def visit_Assign(self, node):
+        if len(node.targets) != 1:
+            raise self.error(node, "two `=` in one line are not traced; write two lines")
+        if isinstance(node.value, ast.Name) and node.value.id in self.arrays:
+            raise self.error(node, f"{node.value.id} gets a second name here; use {node.value.id} itself")
+        target, value = node.targets[0], self.visit(node.value)
+        if isinstance(target, ast.Subscript):
+            return ast.copy_location(ast.Expr(self.store(target, value)), node)
+        self.may_be_assigned(target)
+        return ast.copy_location(ast.Assign([target], value), node)
+
+    def visit_AnnAssign(self, node):
+        raise self.error(node, "a type here means nothing to the compiler; leave it out")
+
+    def visit_AugAssign(self, node):
+        self.operator_is_known(node)
+        read = copy.deepcopy(node.target)
+        read.ctx = ast.Load()
+        value = self.counted(
+            ast.copy_location(ast.BinOp(self.visit(read), node.op, self.visit(node.value)), node)
+        )
+        if isinstance(node.target, ast.Subscript):
+            return ast.copy_location(ast.Expr(self.store(node.target, value)), node)
+        self.may_be_assigned(node.target)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def visit_For(self, node):
+        if not (
+            isinstance(node.iter, ast.Call)
+            and isinstance(node.iter.func, ast.Name)
+            and node.iter.func.id == "range"
+        ):
+            hint = (
+                "`prange` spreads it over cores; use `range`"
+                if "prange" in ast.unparse(node.iter)
+                else (f"write `for {self.text(node.target)} in range(...)`")
+            )
+            raise self.error(
+                node,
+                f"only loops over `range` are traced, and this one goes over `{self.text(node.iter)}`: {hint}",
+            )
+        if node.orelse:
+            raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
+        self.may_be_assigned(node.target)
+        node.iter = self.visit(node.iter)
+        node.body = self.round(node.body)
+        return node
+
+    def visit_While(self, node):
+        if node.orelse:
+            raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
+        node.test = self.visit(node.test)
+        node.body = self.round(node.body)
+        return node
+
+    def visit_If(self, node):
+        return self.generic_visit(node)
+
+    def visit_Return(self, node):
+        if node.value is None or isinstance(node.value, ast.Constant) and node.value.value is None:
+            return node
+        raise self.error(
+            node, "the result goes into the array you were given; leave out what `return` hands back"
+        )
+
+    def visit_Pass(self, node):
+        return node
+
+    visit_Break = visit_Continue = visit_Pass
+
+    # --- expressions
+
+    def visit_BinOp(self, node):
+        self.operator_is_known(node)
+        return self.counted(self.generic_visit(node))
+
+    def visit_UnaryOp(self, node):
+        self.operator_is_known(node)
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node):
+        return self.generic_visit(node)
+
+    visit_BoolOp = visit_IfExp = visit_Tuple = visit_Compare
+
+    def visit_Constant(self, node):
+        if isinstance(node.value, bool | int | float):
+            return node
+        raise self.error(node, f"`{self.text(node)}` is no number; only numbers are compiled here")
+
+    def visit_Name(self, node):
+        name = node.id
+        if name in self.arrays:
+            raise self.error(
+                node, f"{name} is a whole array here; work on its elements, as in `{name}[i, j]`"
+            )
+        if name in self.names or name in self.assigned:
+            return node
+        if name not in self.outer:
+            close = difflib.get_close_matches(name, [*self.names, *self.assigned, *self.outer], 1)
+            hint = f"; did you mean `{close[0]}`?" if close else ""
+            what = "cannot be used as a value here" if hasattr(builtins, name) else f"is not defined{hint}"
+            raise self.error(node, f"`{name}` {what}")
+        value = self.outer[name]
+        if not isinstance(value, numbers.Number):
+            raise self.error(
+                node, f"`{name}` is a {type(value).__name__}; only numbers can be used from outside the loop"
+            )
+        self.constants[name] = value
+        return node
+
+    def visit_Attribute(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id in self.arrays:
+            if node.attr in FACTS:
+                return node
+            raise self.error(
+                node, f"`{self.text(node)}` is not traced; of an array use its elements, `.shape` and `.size`"
+            )
+        raise self.error(
+            node, f"`{self.text(node)}` is not traced; write it out with numbers and array elements"
+        )
+
+    def visit_Subscript(self, node):
+        fact = node.value
+        if isinstance(fact, ast.Attribute) and fact.attr == "shape":
+            node.value = self.visit(fact)
+            node.slice = self.visit(node.slice)
+            return node
+        index = self.place(node)
+        return ast.copy_location(self.hook("load", self.array(node), self.site(node, "load"), index), node)
+
+    def visit_Call(self, node):
+        name = self.call_is_known(node)
+        if (
+            name == "len"
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.Name)
+            and node.args[0].id in self.arrays
+        ):
+            return node
+        node.args = [self.visit(argument) for argument in node.args]
+        if name in CASTS:
+            node.func = ast.copy_location(ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load()), node)
+        return node
+
+    def generic_visit(self, node):
+        reason = REFUSED.get(type(node))
+        if reason:
+            raise self.error(node, reason)
+        known = ast.If | ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple
+        if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, known):
+            raise self.error(
+                node,
+                f"`{self.text(node).splitlines()[0]}` is not traced; write it with `for`, `if` and array elements",
+            )
+        return super().generic_visit(node)
+
+    # --- parts
+
+    def round(self, body):
+        """The statements of one round of a loop, which first asks whether to pause."""
+        pause = ast.If(self.hook("full"), [ast.Expr(ast.Yield())], [])
+        return [ast.copy_location(pause, body[0]), *(self.visit(statement) for statement in body)]
+
+    def counted(self, node):
+        return ast.copy_location(self.hook("flop", node), node)
+
+    def store(self, target, value):
+        index = self.place(target)
+        return ast.copy_location(
+            self.hook("store", self.array(target), self.site(target, "store"), index, value), target
+        )
+
+    def place(self, node):
+        """The index expression; `A[i][k]` counts as `A[i, k]`."""
+        parts = []
+        while isinstance(node, ast.Subscript):
+            parts = (list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]) + parts
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.arrays:
+            raise self.error(
+                node,
+                f"`{self.text(node)}` is no array that the loop was given; index one of {', '.join(self.arrays)}",
+            )
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                raise self.error(part, REFUSED[ast.Slice])
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+                raise self.error(
+                    part, f"`{self.text(part)}` is not a whole number; an index is divided with `//`"
+                )
+        ndim = self.arrays[node.id].ndim
+        if len(parts) != ndim:
+            raise self.error(
+                node,
+                f"{node.id} has {ndim} dimensions and is given {len(parts)} index{'es' * (len(parts) != 1)}",
+            )
+        whole = [ast.Call(ast.Name("whole__", ast.Load()), [self.visit(part)], []) for part in parts]
+        return ast.Tuple(whole, ast.Load())
+
+    def array(self, node):
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        return ast.Name(node.id, ast.Load())
+
+    def site(self, node, kind):
+        name = self.array(node).id
+        dtype = str(self.arrays[name].dtype)
+        self.sites.append(Site(node.lineno, node.col_offset, name, kind, "global", dtype, self.text(node)))
+        return len(self.sites) - 1
+
+    def hook(self, name, *arguments):
+        arguments = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
+        return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *arguments], [])
+
+    def operator_is_known(self, node):
+        if isinstance(node.op, ast.MatMult):
+            raise self.error(
+                node, "`@` hides the loops that are to be written here; multiply and add single elements"
+            )
+        if not isinstance(node.op, OPERATORS):
+            raise self.error(
+                node, REFUSED.get(type(node.op), f"`{self.text(node)}` is not traced; use + - * / // and %")
+            )
+
+    def call_is_known(self, node):
+        """The name of the function that is called."""
+        text = self.text(node.func)
+        name = text.rsplit(".", 1)[-1]
+        module = self.outer.get(text.split(".")[0])
+        plain = isinstance(node.func, ast.Name) and name in CALLS and name not in self.outer
+        cast = name in CASTS and (module is np if "." in text else module is getattr(np, name))
+        if node.keywords:
+            raise self.error(node, f"`{text}` takes no named arguments here; give them in their order")
+        if plain or cast:
+            return name
+        if text == "print":
+            raise self.error(node, "`print` is not compiled here; look at the trace instead")
+        if text.split(".")[0] in self.arrays:
+            raise self.error(node, f"`{self.text(node)}` hides a loop; work on single elements")
+        if isinstance(module, ModuleType):
+            raise self.error(node, f"`{text}` hides a loop or more; work on single elements, with + and *")
+        if name == "append" or text in ("list", "sum", "zip", "enumerate"):
+            raise self.error(
+                node, f"`{text}` works on lists, which are not compiled here; use `range` and array elements"
+            )
+        if module is None and not hasattr(builtins, text):
+            raise self.error(node, f"`{text}` is not defined")
+        raise self.error(node, f"`{text}` cannot be called here; write its lines where they are needed")
+
+    def may_be_assigned(self, target):
+        for node in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if not isinstance(node, ast.Name):
+                raise self.error(
+                    node,
+                    f"`{self.text(node)}` cannot be assigned here; assign to a plain name or an array element",
+                )
+            if node.id in self.arrays:
+                raise self.error(
+                    node, f"{node.id} is an array; assign to its elements, as in `{node.id}[i, j] = ...`"
+                )
+
+    def text(self, node):
+        return ast.get_source_segment(
+            "\n".join([""] * (self.first_line - 1) + self.lines), node
+        ) or ast.unparse(node)
+
+    def error(self, node, message):
+        return KernelError(message, getattr(node, "lineno", self.first_line))

@@ -1,0 +1,290 @@
+"""`trace(loop, *args)`: runs a loop with every access going through a model of a CPU's caches."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaError
+
+from labkit.gpus import CPUS, Cpu, cpu as named_cpu
+from labkit.loops.instrument import Instrumented, instrument, source_line
+from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
+from labkit.loops.memory import FLOPS, LOGGED, OUTSIDE, ROUNDS, WRAPPED, Notes, add_up, look_up
+from labkit.simulator.caches import dirty_sectors, make_cache
+from labkit.simulator.errors import KernelError, LaunchError
+from labkit.trace import ArrayInfo, Finding, Site
+
+PAGE_BYTES = 4096
+LOG_ACCESSES = 1 << 16
+MOST_ROUNDS = 10**9
+MOST_ELEMENTS = 10**6  # more elements than that are not counted one by one
+
+
+def trace(
+    loop: Callable,
+    *args,
+    cpu: str | Cpu = "Ryzen 7 5800X",
+    most_accesses: int | None = None,
+    record: int = 0,
+) -> LoopTrace:
+    """Run a loop on copies of its arguments and count what each access found in the caches.
+
+    Parameters
+    ----------
+    loop
+        A Python function of `for` loops over array elements, decorated with `njit` or plain.
+    *args
+        Its arguments: NumPy arrays of up to three dimensions, and numbers. They stay as they are.
+    cpu
+        Whose caches: a name in `labkit.gpus.CPUS`, or a `Cpu` of your own.
+    most_accesses
+        Stop after so many: a sample of a run that would take too long whole.
+    record
+        How many of the first accesses to keep one by one, in `LoopTrace.samples`.
+
+    Raises
+    ------
+    KernelError
+        The loop holds what cannot be traced, or fails; the message names the line.
+    LaunchError
+        An argument that a loop cannot take.
+    """
+    machine = named_cpu(cpu) if isinstance(cpu, str) else cpu
+    copies = tuple(_copy(position, value) for position, value in enumerate(args))
+    try:
+        instrumented = instrument(loop, copies)
+    except TypeError as error:
+        raise LaunchError(str(error)) from None
+    memory = _Memory(machine, instrumented.sites, _arrays(instrumented, copies), record)
+    complete = _run(instrumented, copies, memory, most_accesses or math.inf)
+    return _result(instrumented, machine, copies, memory, complete)
+
+
+def _copy(position, value):
+    if isinstance(value, np.ndarray):
+        if value.ndim not in (1, 2, 3) or value.dtype.kind not in "iufb":
+            raise LaunchError(
+                f"argument {position} is an array of {value.dtype} with {value.ndim} dimensions: "
+                "a loop takes arrays of numbers with one to three"
+            )
+        copy = value.copy(order="K")
+        return copy if copy.flags.forc else np.ascontiguousarray(copy)
+    if isinstance(value, bool | int | float | np.number):
+        return value
+    raise LaunchError(
+        f"argument {position} is a {type(value).__name__}: a loop takes NumPy arrays and numbers"
+    )
+
+
+def _arrays(instrumented, copies):
+    code = instrumented.function.__code__
+    names = code.co_varnames[: len(copies)]
+    return {name: value for name, value in zip(names, copies, strict=True) if isinstance(value, np.ndarray)}
+
+
+class _Memory:
+    """A CPU's caches before its memory, in which the arrays lie one after the other, each on pages of its own."""
+
+    def __init__(self, machine: Cpu, sites: tuple[Site, ...], arrays: dict[str, np.ndarray], record: int):
+        levels, sizes = len(machine.caches) + 1, [array.size for array in arrays.values()]
+        pages = [-(-array.nbytes // PAGE_BYTES) for array in arrays.values()]
+        names = list(arrays)
+        self.arrays = arrays
+        self.line_bytes = machine.caches[0].line_bytes
+        self.caches = [make_cache(c.bytes, c.ways, self.line_bytes, self.line_bytes) for c in machine.caches]
+        self.addresses = np.cumsum([1, *pages[:-1]]) * PAGE_BYTES
+        self.offsets = np.cumsum([0, *sizes[:-1]])
+        self.array_of_site = np.array([names.index(site.array) for site in sites], np.int64)
+        self.itemsizes = np.array([array.itemsize for array in arrays.values()])
+        self.is_store = np.array([site.kind == "store" for site in sites], bool)
+        self.notes = Notes(
+            tally=np.zeros(3, np.int64),
+            log=np.zeros((LOG_ACCESSES, 2), np.int64),
+            strays=np.zeros((len(sites), 2, 4), np.int64),
+        )
+        self.served = np.zeros((len(sites), levels), np.int64)
+        self.elements = np.zeros((sum(sizes) if sum(sizes) <= MOST_ELEMENTS else 0, levels), np.uint32)
+        self.written_back = 0
+        self.record = record
+        self.recorded: list[np.ndarray] = []
+
+    def drain(self, most: float) -> int:
+        """Send what the loop has logged, but at most so much of it, through the caches; how much it was."""
+        log = self.notes.log[: int(min(self.notes.tally[LOGGED], most))]
+        self.notes.tally[LOGGED] = 0
+        site = log[:, 0]
+        array = self.array_of_site[site]
+        lines = (self.addresses[array] + log[:, 1] * self.itemsizes[array]) // self.line_bytes
+        level = np.zeros(len(log), np.int64)
+        for depth, cache in enumerate(self.caches):
+            evicted = look_up(cache, depth, lines, self.is_store[site], level)
+        self.written_back += evicted
+        add_up(log, level, self.offsets[self.array_of_site], self.served, self.elements)
+        if self.record:
+            kept = slice(0, self.record)
+            self.recorded.append(np.column_stack([log[kept], level[kept]]))
+            self.record -= len(self.recorded[-1])
+        return len(log)
+
+
+def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: float) -> bool:
+    """Whether the loop came to its end."""
+    key = (instrumented.source, instrumented.filename, instrumented.first_line, tuple(instrumented.constants))
+    loop = _compiled(key, _Uncompared(instrumented.function))
+    left = most_accesses
+    try:
+        for _ in loop(*copies, memory.notes, *instrumented.constants.values()):
+            left -= memory.drain(left)
+            if left <= 0:
+                return False
+            if memory.notes.tally[ROUNDS] > MOST_ROUNDS:
+                raise KernelError(
+                    f"the loops went round {MOST_ROUNDS:,} times without coming to an end",
+                    instrumented.first_line,
+                )
+    except NumbaError as error:
+        raise _explained(error, instrumented) from None
+    except (ZeroDivisionError, ValueError, OverflowError) as error:
+        raise KernelError(f"the loop stopped with: {error}", instrumented.first_line) from None
+    memory.drain(left)
+    return True
+
+
+class _Uncompared:
+    """Carries a function past the comparison of cached arguments: the same key means the same code."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _compiled(key, carried):
+    return njit(carried.function)
+
+
+def _explained(error, instrumented):
+    location = getattr(error, "loc", None)
+    line = location.line if location else instrumented.first_line
+    reason = str(error)
+    said = next((text for text in reason.splitlines() if "an index must be a whole number" in text), None)
+    text = source_line(instrumented.filename, line)
+    if said is None:
+        said = f"numba cannot compile `{text}`: the types of its parts do not go together, or a name has no value yet"
+    return KernelError(said.removeprefix("TypingError: ").strip(), line)
+
+
+def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTrace:
+    sites = tuple(
+        LoopSite(site, tuple(map(int, served)))
+        for site, served in zip(instrumented.sites, memory.served, strict=True)
+    )
+    infos = tuple(
+        ArrayInfo(
+            name,
+            "global",
+            array.shape,
+            str(array.dtype),
+            array.itemsize,
+            int(address),
+            instrumented.first_line,
+        )
+        for (name, array), address in zip(memory.arrays.items(), memory.addresses, strict=True)
+    )
+    return LoopTrace(
+        kernel=instrumented.function.__name__,
+        source=instrumented.source,
+        filename=instrumented.filename,
+        first_line=instrumented.first_line,
+        cpu=machine.name,
+        levels=(*(level.name for level in machine.caches), "DRAM"),
+        outputs=copies,
+        arrays=infos,
+        sites=sites,
+        counters=_counters(sites, memory),
+        findings=tuple(_findings(instrumented.sites, infos, memory.notes.strays)),
+        elements=_elements(memory),
+        samples=_samples(memory),
+        complete=complete,
+    )
+
+
+def _counters(sites, memory):
+    served = memory.served.sum(axis=0)
+    return LoopCounters(
+        loads=sum(s.accesses for s in sites if s.site.kind == "load"),
+        stores=sum(s.accesses for s in sites if s.site.kind == "store"),
+        served=tuple(map(int, served)),
+        flops=int(memory.notes.tally[FLOPS]),
+        dram_read_bytes=int(served[-1]) * memory.line_bytes,
+        dram_write_bytes=(memory.written_back + dirty_sectors(memory.caches[-1])) * memory.line_bytes,
+    )
+
+
+def _elements(memory):
+    if not memory.elements.size:
+        return {}
+    parts = np.split(memory.elements, memory.offsets[1:])
+    return {
+        name: np.stack([level.reshape(array.shape, order=_order(array)) for level in part.T], axis=-1)
+        for (name, array), part in zip(memory.arrays.items(), parts, strict=True)
+    }
+
+
+def _samples(memory):
+    rows = np.concatenate([np.zeros((0, 3), np.int64), *memory.recorded])
+    arrays = list(memory.arrays.values())
+    for number, array in enumerate(arrays):
+        rows_of_array = memory.array_of_site[rows[:, 0]] == number
+        position = np.unravel_index(rows[rows_of_array, 1], array.shape, order=_order(array))
+        rows[rows_of_array, 1] = np.ravel_multi_index(position, array.shape)
+    return LoopSamples(*rows.T.copy())
+
+
+def _order(array):
+    return "C" if array.flags.c_contiguous else "F"
+
+
+def _findings(sites, infos, all_strays):
+    shapes = {info.name: info.shape for info in infos}
+    for site, strays in zip(sites, all_strays, strict=True):
+        shape = shapes[site.array]
+        for kind in (OUTSIDE, WRAPPED):
+            count, *first = map(int, strays[kind])
+            if not count:
+                continue
+            index = tuple(first[: len(shape)])
+            yield (
+                _bounds(site, shape, index, count) if kind == OUTSIDE else _wrapped(site, shape, index, count)
+            )
+
+
+def _bounds(site, shape, index, count):
+    size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} elements"
+    doing = "reads" if site.kind == "load" else "writes"
+    message = (
+        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_spelled(index)}], but {site.array} {size}: "
+        "stop the loop at its edge, or guard the access with `if` or `min`."
+    )
+    return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count)
+
+
+def _wrapped(site, shape, index, count):
+    message = (
+        f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_spelled(index)}], "
+        "which counts from the end: check where the loop starts."
+    )
+    return Finding(
+        "negative-index", "advice", message, site.line, site.column, site.array, index, count=count
+    )
+
+
+def _spelled(index):
+    return ", ".join(map(str, index))
