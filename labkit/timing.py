@@ -11,6 +11,9 @@ from math import ceil
 from statistics import median
 
 SHORTEST_REPLAY_MS = 2.0
+REPLAYS = 21
+REPLAYS_OF_LONG = 5  # a launch of over LONG_MS varies little
+LONG_MS = 50.0
 
 
 def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
@@ -24,7 +27,7 @@ def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
     return median(times_ms)
 
 
-def gpu_time_ms(launches: Sequence[Callable[[object], object]], repeats: int = 21) -> float:
+def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
     """Median time of one launch by device events.
 
     Parameters
@@ -32,8 +35,6 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]], repeats: int = 2
     launches
         Functions of a numba stream that launch the same work on it, each on operands of its own: together
         these should be larger than the L2 cache, which otherwise keeps what a first launch read.
-    repeats
-        How many replays of the graph are timed.
     """
     from numba import cuda
 
@@ -53,7 +54,8 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]], repeats: int = 2
     launches_in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
     replay = _graph(stream, islice(cycle(launches), launches_in_graph))
     replay()
-    return median(elapsed_ms(replay) for _ in range(repeats)) / launches_in_graph
+    replays = REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG
+    return median(elapsed_ms(replay) for _ in range(replays)) / launches_in_graph
 
 
 def _graph(stream, launches) -> Callable[[], None]:

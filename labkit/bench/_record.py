@@ -1,0 +1,90 @@
+"""What all benches share: the header of a record, its file, and the table on the screen."""
+
+import os
+import platform
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from labkit import __version__, results
+
+PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
+
+
+def header() -> dict:
+    """What the figures were measured on and with, and when."""
+    return {
+        "date": date.today().isoformat(),
+        **gpu(),
+        "cpu": f"{cpu_name()}, {os.cpu_count()} cores",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "labkit": __version__,
+        **{name: found for name in PACKAGES if (found := installed(name))},
+    }
+
+
+def gpu() -> dict:
+    """Name, compute capability and driver of the GPU; nothing where there is none."""
+    from labkit import device
+
+    found = device.detect()
+    if found.kind != "gpu":
+        return {}
+    from numba import cuda
+    from numba.cuda.cudadrv.driver import driver
+
+    cuda.current_context()
+    capability = ".".join(map(str, cuda.get_current_device().compute_capability))
+    cuda_version = driver.cuDriverGetVersion()
+    return {
+        "gpu": found.name,
+        "compute_capability": capability,
+        "cuda_of_driver": f"{cuda_version // 1000}.{cuda_version % 1000 // 10}",
+        **driver_version(),
+    }
+
+
+def driver_version() -> dict:
+    """The driver's own version, where the system tells it."""
+    path = Path("/proc/driver/nvidia/version")
+    if not path.is_file():
+        return {}
+    words = path.read_text().splitlines()[0].split()
+    return {"driver": next((word for word in words if word[0].isdigit()), "")}
+
+
+def cpu_name() -> str:
+    path = Path("/proc/cpuinfo")
+    if path.is_file():
+        for line in path.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def show(title: str, rows: list[dict], columns: dict[str, str]) -> None:
+    """Print rows as a table; `columns` maps a field to its format, such as `.3f`."""
+    table = Table(title=title)
+    for name, form in columns.items():
+        table.add_column(name.replace("_", " "), justify="right" if form else "left")
+    for row in rows:
+        table.add_row(*(format(row[name], form) if name in row else "" for name, form in columns.items()))
+    Console().print(table)
+
+
+def finish(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:
+    """Store the rows where they are asked for: in the package (`record`) or in a folder (`out`)."""
+    if record or out:
+        path = results.save(results.Results(operation, header(), rows), machine, out or results.FOLDER)
+        Console().print(f"stored in {path}")
