@@ -337,7 +337,7 @@ def _exchange_clocks(w, array, flat, lanes):
         warp = block * launch.warps_per_block + thread // WARP_LANES
         touched = np.unique(flat[start:stop][lanes[start:stop]])
         for element in touched:
-            key = (array.name, int(element))
+            key = (id(array.data), int(element))
             known = launch.cell_clocks.get(key)
             mine = launch.clocks[warp]
             if known is not None:

@@ -87,9 +87,10 @@ def _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
 
 
 @njit(cache=True)
-def _other_writer(cell, thread):
-    """The writer to name beside `thread`."""
-    return cell[W_THREAD] if cell[W_THREAD] != thread else cell[W_ATOMIC_THREAD]
+def _other_writer(cell, block, thread):
+    """The writer to name beside `thread` of `block`."""
+    same = cell[W_BLOCK] == block and cell[W_THREAD] == thread
+    return cell[W_ATOMIC_THREAD] if same else cell[W_THREAD]
 
 
 @njit(cache=True)
@@ -162,7 +163,7 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
             elif cell[W_THREAD] >= 0 and not _after_write(
                 cell, clocks, warps, block, thread, epoch, warp_epoch
             ):
-                writer = _other_writer(cell, thread)
+                writer = _other_writer(cell, block, thread)
                 _note(races, found, flat[lane], block, thread, cell[W_BLOCK], writer, cell[W_SITE], 1)
                 found += 1
             if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
@@ -212,7 +213,7 @@ def watch_stores(
             cell = shadow[flat[lane]]
             agrees = landed[lane] if cell[W_INSTRUCTION] == instruction else unchanged[lane]
             if not agrees and not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                writer = _other_writer(cell, thread)
+                writer = _other_writer(cell, block, thread)
                 _note(races, found, flat[lane], block, thread, cell[W_BLOCK], writer, cell[W_SITE], 1)
                 found += 1
             if not unchanged[lane]:

@@ -381,6 +381,16 @@ class Launch:
         except Deadlock:
             self._flush_l2()
 
+    def share_clocks(self, blocks):
+        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        if not self.clocks.size:
+            return
+        for block in blocks:
+            first = block * self.warps_per_block
+            warps = np.arange(first, first + self.warps_per_block)
+            self.clocks[warps, warps] += 1
+            self.clocks[warps] = self.clocks[warps].max(axis=0)
+
     def tick(self):
         """Counts one trip of a `while` loop; a loop that never ends stops here."""
         self.steps += 1
@@ -474,7 +484,9 @@ class Launch:
             )
             for site, row in zip(self.sites, self.totals)
         ]
-        found = [*self.log.finished(), *told.unwritten(self), *self.program.advice.values()]
+        found = [*self.log.finished(), *self.program.advice.values()]
+        if not any(f.kind == "deadlock" for f in found):
+            found += told.unwritten(self)
         found += [*told.advice(self, counted), *self._changed_globals()]
         found.sort(key=lambda f: (f.severity != "error", f.line, f.column))
         return Trace(

@@ -150,9 +150,7 @@ class Chunk:
     def _meet(self, w, mask, line):
         """The set holds whole blocks, so all who can come are here."""
         if mask is None:
-            self.epochs += 1
-            self.launch.barriers += len(self.blocks)
-            self._sample_barrier(line, range(len(self.blocks)))
+            self._pass(np.arange(len(self.blocks)), line)
             return
         active = w.active(mask)
         live = w.everyone if w.exited is False else ~w.active(w.exited)
@@ -165,9 +163,14 @@ class Chunk:
             self.launch.log.barrier(
                 line, (int(w.block[waiting]), int(w.thread[waiting])), (int(w.block[lane]), int(w.thread[lane]))
             )
-        self.epochs[here] += 1
-        self.launch.barriers += int(here.sum())
-        self._sample_barrier(line, np.flatnonzero(here))
+        self._pass(np.flatnonzero(here), line)
+
+    def _pass(self, slots, line):
+        """The blocks in these slots pass a barrier: what came before it is known to all of their warps."""
+        self.epochs[slots] += 1
+        self.launch.barriers += len(slots)
+        self.launch.share_clocks(self.blocks[slot] for slot in slots)
+        self._sample_barrier(line, slots)
 
     def _note_returned(self, w):
         if w.exited is not False:
@@ -204,9 +207,7 @@ class Chunk:
         waiting = self.state[slot] == WAITING
         line = int(self.wait_line[slot][waiting][0])
         self.state[slot][waiting] = RUNNING
-        self.epochs[slot] += 1
-        self.launch.barriers += 1
-        self._sample_barrier(line, [slot])
+        self._pass([slot], line)
 
     def _released(self, s) -> bool:
         lanes = slice(None) if s.mask is None else s.mask
