@@ -7,7 +7,7 @@ before the tiles are overwritten. Tiles that stick out of A or B are filled with
 Costs, for sides that are multiples of TILE:
 
     2 * K / TILE            global loads per output: each value is used TILE times
-    4 / TILE                sectors per warp and k
+    8 / TILE                sectors per warp and k
     2 * TILE * TILE * 4     bytes of shared memory per block
     2 * K / TILE            barriers per block
 

@@ -1,0 +1,121 @@
+"""The fp32 ladder: right on every shape, without a finding, and as costly as its docstrings say."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import cuda, cuda_cpp, gemm
+
+STEPS = gemm.ladder("fp32")
+SHAPES = [(16, 16, 16), (32, 48, 64), (1, 1, 1), (17, 33, 5), (40, 24, 70), (3, 100, 16)]
+
+
+@pytest.fixture(params=STEPS, ids=lambda step: step.slug)
+def step(request):
+    return request.param
+
+
+def right(C, A, B):
+    return (np.abs(C - gemm.oracle(A, B)) <= gemm.error_bound(A, B)).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
+def test_a_step_multiplies_and_has_no_error(step, shape):
+    A, B, C = gemm.Problem(*shape).operands(seed=3)
+    trace = labkit.simulate(step.kernel, *step.geometry(*shape[:2]), A, B, C)
+    assert right(trace.outputs[2], A, B)
+    assert trace.errors == ()
+
+
+def test_launch_writes_the_result(step):
+    A, B, C = gemm.Problem(20, 35, 18).operands()
+    step.launch(A, B, C)
+    assert right(C, A, B)
+    A, B, C = map(cuda.to_device, gemm.Problem(20, 35, 18).operands())
+    step.launch(A, B, C)
+    assert right(C.copy_to_host(), A.copy_to_host(), B.copy_to_host())
+
+
+def test_launch_refuses_operands_that_do_not_fit(step):
+    A, B, C = gemm.Problem(4, 5, 6).operands()
+    with pytest.raises(ValueError, match="C is 5 x 4"):
+        step.launch(A, B, C.T)
+
+
+def test_only_the_naive_step_is_uncoalesced():
+    found = {}
+    for step in STEPS:
+        trace = labkit.simulate(step.kernel, *step.geometry(64, 64), *gemm.Problem(64, 64, 64).operands())
+        found[step.slug] = {finding.kind for finding in trace.advice}
+    assert found == {"naive": {"uncoalesced"}, "coalesced": set(), "tiled": set()}
+
+
+def costs(step) -> dict[str, str]:
+    """The costs that a step states, as expressions by what they are."""
+    lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:[:;].*)?$", step.module.__doc__, re.MULTILINE)
+    return {what: expression for expression, what in lines}
+
+
+def test_a_step_costs_what_its_docstring_says(step):
+    M, N, K = 64, 96, 128
+    trace = labkit.simulate(step.kernel, *step.geometry(M, N), *gemm.Problem(M, N, K).operands())
+    counters, warps = trace.counters, M * N / 32
+    blocks = trace.grid[0] * trace.grid[1]
+    counted = {
+        "global loads per output": counters.global_loads / (M * N),
+        "sectors per warp and k": counters.global_load_sectors / (warps * K),
+        "bytes of shared memory per block": trace.shared_bytes,
+        "barriers per block": counters.barriers / blocks,
+    }
+    stated = costs(step)
+    assert len(stated) >= 3
+    for what, expression in stated.items():
+        assert eval(expression, {"K": K}, vars(step.module)) == counted[what], what
+
+
+def test_steps_are_derived_from_the_folder():
+    assert [step.name for step in STEPS] == ["s01_naive", "s02_coalesced", "s03_tiled"]
+    assert all(step.kernel.__name__ == step.slug for step in STEPS)
+    assert gemm.step("fp32", "tiled") == STEPS[2]
+    assert all(step.idea.endswith(".") for step in STEPS)
+
+
+def test_unknown_ladders_and_steps_are_told_which_there_are():
+    with pytest.raises(KeyError, match="no ladder 'fp8' of gemm; there is fp32"):
+        gemm.ladder("fp8")
+    with pytest.raises(KeyError, match="no step 'tilde'; it has naive, coalesced, tiled"):
+        gemm.step("fp32", "tilde")
+
+
+def test_all_steps_have_the_same_form(step):
+    assert list(inspect.signature(step.launch).parameters) == ["A", "B", "C"]
+    assert list(inspect.signature(step.geometry).parameters) == ["M", "N"]
+
+
+def test_tile_and_geometry_can_be_specialised():
+    tiled = gemm.step("fp32", "tiled")
+    A, B, C = gemm.Problem(20, 35, 18).operands()
+    geometry = labkit.specialise(tiled.geometry, TILE=8)(20, 35)
+    assert geometry == ((5, 3), (8, 8))
+    trace = labkit.simulate(labkit.specialise(tiled.kernel, TILE=8), *geometry, A, B, C)
+    assert right(trace.outputs[2], A, B) and trace.errors == ()
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
+def test_step_and_twin_multiply_on_the_gpu(step, shape):
+    A, B, C = gemm.Problem(*shape).operands(seed=4)
+    twin = cuda_cpp.kernel(f"gemm/fp32/{step.name}")
+    for launch in (
+        lambda A, B, C: step.launch(A, B, C),
+        lambda A, B, C: twin[step.geometry(*shape[:2])](A, B, C, *shape),
+    ):
+        C[:] = np.nan
+        launch(A, B, C)
+        assert right(C, A, B)
+        on_gpu = [cuda.to_device(array) for array in (A, B, np.full_like(C, np.nan))]
+        launch(*on_gpu)
+        assert right(on_gpu[2].copy_to_host(), A, B)
