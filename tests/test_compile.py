@@ -1,0 +1,131 @@
+"""Every kernel of the ladders compiles offline for T4, A100 and H100, and keeps its values in registers."""
+
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import gemm
+
+STEPS = gemm.ladder("fp32")
+TARGETS = [(7, 5), (8, 0), (9, 0)]
+
+pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
+
+
+def ptxas() -> str:
+    """The assembler of the installed toolkit wheels, or the machine's own."""
+    roots = find_spec("nvidia").submodule_search_locations if find_spec("nvidia") else []
+    found = [path for root in roots for path in Path(root).glob("*/bin/ptxas*")]
+    return str(found[0]) if found else shutil.which("ptxas")
+
+
+def assembled(function, argument_types, target, folder) -> tuple[str, bytes]:
+    """What the assembler reports of a kernel, and its cubin."""
+    from numba import cuda
+
+    ptx, _ = cuda.compile(function, argument_types, device=False, abi="numba", cc=target, output="ptx")
+    (folder / "kernel.ptx").write_text(ptx)
+    command = [ptxas(), "-v", f"-arch=sm_{target[0]}{target[1]}", "kernel.ptx", "-o", "kernel.cubin"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr, (folder / "kernel.cubin").read_bytes()
+
+
+def matrices(n):
+    from numba import types
+
+    return (types.Array(types.float32, 2, "C"),) * n
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
+def test_a_step_assembles_without_spills(step, target, tmp_path):
+    from labkit.compiler import bound
+
+    report, cubin = assembled(bound(step.kernel.py_func), matrices(3), target, tmp_path)
+    assert cubin.startswith(b"\x7fELF")
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
+    assert int(re.search(r"Used (\d+) registers", report)[1]) <= 64
+
+
+def test_the_report_shows_a_spill(tmp_path):
+    from numba import cuda, types
+
+    def spilling(x, out):
+        kept = cuda.local.array(64, types.float32)
+        for i in range(64):
+            kept[i] = x[i, 0]
+        for i in range(64):
+            out[i, 0] = kept[int(x[i, 1]) % 64]
+
+    report, _ = assembled(spilling, matrices(2), (8, 0), tmp_path)
+    assert not re.search(r"\b0 bytes stack frame", report)
+
+
+@pytest.mark.parametrize(
+    "loop", ["range(n)", "range(2, n)", "range(0, n, 3)", "range(np.int32(n))", "range(np.uint32(n))"]
+)
+def test_a_loop_over_range_compiles_as_a_loop_of_c(loop, tmp_path):
+    """With numba's own `range` the body of this loop holds over 60 instructions."""
+    from labkit import compiler
+
+    names = {"cuda": compiler.cuda, "np": np}
+    exec(SUM.format(loop=loop), names)
+    ptx, _ = compiler.cuda.compile(
+        names["total"], matrices(2), device=False, abi="numba", cc=(8, 0), output="ptx"
+    )
+    blocks = re.split(r"\n(?=\$L__)", ptx)
+    body = max(blocks, key=lambda block: block.count("ld.global"))
+    assert body.count("ld.global") == 4
+    assert body.count(";\n") <= 25, body
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(
+    "bounds", [(7,), (0,), (-3,), (2, 9), (9, 2), (3, 20, 4), (20, 3, -4), (5, 5, 1), (-9, 9, 6)], ids=str
+)
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint64"])
+def test_a_loop_over_range_visits_what_it_should_on_the_gpu(bounds, kind):
+    from labkit import cuda
+
+    if kind == "uint64" and min(bounds) < 0:
+        pytest.skip("not negative")
+
+    @cuda.jit
+    def visit(bounds, seen):
+        n = 0
+        k = bounds[0]
+        if bounds.size == 1:
+            for k in range(bounds[0]):
+                seen[n] = k
+                n += 1
+        elif bounds.size == 2:
+            for k in range(bounds[0], bounds[1]):
+                seen[n] = k
+                n += 1
+        else:
+            for k in range(bounds[0], bounds[1], bounds[2]):
+                seen[n] = k
+                n += 1
+        seen[n] = 100 + k
+
+    expected = list(range(*bounds))
+    seen = np.full(30, -99, np.int64)
+    visit[1, 1](np.array(bounds, kind), seen)
+    last = expected[-1] if expected else bounds[0]
+    assert seen[: len(expected) + 2].tolist() == [*expected, 100 + last, -99]
+
+
+SUM = """
+def total(x, out):
+    n = x.shape[0]
+    s = np.float32(0)
+    for k in {loop}:
+        s += x[k, 0]
+    out[0, 0] = s
+"""

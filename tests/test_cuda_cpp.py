@@ -1,0 +1,44 @@
+"""The CUDA C++ twins: each belongs to a step and compiles; faults get a message that helps."""
+
+import numpy as np
+import pytest
+
+from labkit import cuda_cpp, gemm
+from labkit.cuda_cpp import CppError
+
+TARGETS = [(7, 5), (8, 0), (9, 0)]
+
+
+def test_every_step_of_gemm_has_a_twin_of_the_same_name():
+    assert cuda_cpp.names() == [f"gemm/fp32/{step.name}" for step in gemm.ladder("fp32")]
+
+
+@pytest.mark.needs("toolkit")
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("name", cuda_cpp.names())
+def test_a_twin_compiles_and_holds_the_kernel_of_its_name(name, target):
+    code = cuda_cpp.cubin(name, target)
+    assert code.startswith(b"\x7fELF")
+    assert f".text.{cuda_cpp.kernel(name).entry}".encode() in code
+
+
+@pytest.mark.needs("toolkit")
+def test_a_mistake_in_the_source_is_shown_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "s01_broken.cu").write_text("\n\n__global__ void broken() { undeclared = 1; }\n")
+    monkeypatch.setattr(cuda_cpp, "folder", lambda name: tmp_path)
+    with pytest.raises(CppError, match=r"s01_broken.cu\(3\).*undeclared"):
+        cuda_cpp.cubin("s01_broken", (8, 0))
+
+
+def test_an_unknown_twin_is_told_which_there_are():
+    with pytest.raises(CppError, match="no C\\+\\+ kernel 'gemm/fp32/s09'; there is gemm/fp32/s01_naive, "):
+        cuda_cpp.kernel("gemm/fp32/s09")
+
+
+def test_a_launch_without_a_gpu_says_what_is_missing(monkeypatch):
+    from labkit import device
+
+    monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no GPU"))
+    twin = cuda_cpp.CppKernel("gemm/fp32/s01_naive")
+    with pytest.raises(CppError, match="needs a GPU"):
+        twin[1, 32](np.zeros(3, np.float32))
