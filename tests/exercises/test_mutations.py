@@ -1,0 +1,75 @@
+"""Checks hold against small mistakes: mutations of a solution that change a result are rejected.
+
+`pytest -s` lists the survivors.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+from answers import cell, function
+
+import labkit
+from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.check import judge
+from labkit.exercises.mutate import mutations
+from labkit.exercises.source import python_function
+from labkit.simulator.errors import SimulatorError
+
+RATE = 0.9
+
+
+def other_launches(exercise, kernel, seed, monkeypatch):
+    """Launches of other shapes, on other numbers than the check's."""
+    rng = np.random.default_rng([seed, 20])
+    module = sys.modules[exercise.launches.__module__]
+    with monkeypatch.context() as patch:
+        sizes = "SHAPES" if hasattr(module, "SHAPES") else "SIZES"
+        most = np.minimum(np.array(getattr(module, sizes)), 60 if exercise.machine == "gpu" else 12)
+        patch.setattr(
+            module,
+            sizes,
+            [tuple(map(int, row)) if row.shape else int(row) for row in rng.integers(2, most + 8)],
+        )
+        constants = {name: python_function(kernel).__globals__[name] for name in exercise.constants}
+        return list(exercise.launches(rng, **constants))
+
+
+def gives_wrong_results(exercise, kernel, launches):
+    for launch in launches:
+        try:
+            outputs = run(exercise, kernel, launch)
+        except (SimulatorError, IndexError, NameError, TypeError, ValueError, ZeroDivisionError):
+            return True
+        for position, expected in launch.outputs.items():
+            with np.errstate(invalid="ignore"):
+                right = np.abs(outputs[position] - expected.value) <= expected.bound
+            if not right.all():
+                return True
+    return False
+
+
+def run(exercise, kernel, launch):
+    if exercise.machine == "gpu":
+        return labkit.simulate(kernel, launch.grid, launch.block, *launch.args).outputs
+    copies = [np.copy(value) for value in launch.args]
+    with np.errstate(all="ignore"):
+        python_function(kernel)(*copies)
+    return copies
+
+
+@pytest.mark.parametrize("id", exercise_ids())
+def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id, monkeypatch):
+    rules = exercise(id)
+    wrong, survivors = 0, []
+    for number, mutation in enumerate(mutations(cell(id))):
+        kernel = function(id, mutation.source, f"<{id} mutation {number}>")
+        launches = [launch for seed in (1, 2) for launch in other_launches(rules, kernel, seed, monkeypatch)]
+        if not gives_wrong_results(rules, kernel, launches):
+            continue
+        wrong += 1
+        if judge(rules, kernel).passed:
+            survivors.append(mutation.what)
+    print(f"{id}: {wrong - len(survivors)} of {wrong} rejected", *survivors, sep="\n   survived: ")
+    assert wrong >= 5
+    assert wrong - len(survivors) >= RATE * wrong, survivors
