@@ -71,7 +71,7 @@ def _constants(exercise, function):
         value = function.__globals__.get(name)
         if not isinstance(value, int) or value < 1:
             raise ValueError(
-                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above the kernel."
+                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above it."
             )
         values[name] = value
     return values
