@@ -22,8 +22,9 @@ class Gpu:
     """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
 
     `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is what a
-    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all SMs: NVIDIA publishes it for V100 and
-    A100 and Hopper is taken to keep it; for the rest it is the port of 64 bytes an SM, which no kernel can pass.
+    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all
+    SMs: NVIDIA publishes it for V100 and A100, and Hopper is taken to keep it; for the rest it is the port
+    of 64 bytes an SM, which no kernel can pass.
     """
 
     name: str
@@ -279,7 +280,7 @@ GPUS: dict[str, Gpu] = {
             **_HOPPER,
             dram_gb_s=3350,
             dram_gb=80,
-            source="NVIDIA H100 datasheet (SXM5) and Hopper whitepaper; float32 at 1.98 GHz, tensor at 1.83 GHz",
+            source="NVIDIA H100 datasheet (SXM5) and whitepaper; float32 at 1.98 GHz, tensor at 1.83 GHz",
         ),
         _gpu(
             "H200",
@@ -332,7 +333,7 @@ CPUS: dict[str, Cpu] = {
             ),
             dram_gb_s=34.1,
             peak_gflops={"float32": 435.2, "float64": 217.6},
-            source="Intel ARK and Intel 64 optimization manual (Skylake client): two 256-bit FMAs a cycle, 2 x DDR4-2133",
+            source="Intel ARK and optimization manual (Skylake): two 256-bit FMAs a cycle, 2 x DDR4-2133",
         ),
         Cpu(
             name="Ryzen 7 5800X",
@@ -345,7 +346,7 @@ CPUS: dict[str, Cpu] = {
             ),
             dram_gb_s=51.2,
             peak_gflops={"float32": 972.8, "float64": 486.4},
-            source="AMD product page and AMD family 19h optimization guide (Zen 3): two 256-bit FMAs a cycle, 2 x DDR4-3200",
+            source="AMD product page, family 19h guide (Zen 3): two 256-bit FMAs a cycle, 2 x DDR4-3200",
         ),
         Cpu(
             name="Xeon Platinum 8380",
@@ -358,7 +359,7 @@ CPUS: dict[str, Cpu] = {
             ),
             dram_gb_s=204.8,
             peak_gflops={"float32": 5888, "float64": 2944},
-            source="Intel ARK and Intel 64 optimization manual (Ice Lake server): two 512-bit FMAs a cycle, 8 x DDR4-3200",
+            source="Intel ARK and optimization manual (Ice Lake): two 512-bit FMAs a cycle, 8 x DDR4-3200",
         ),
     )
 }

@@ -85,7 +85,7 @@ def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
     trace : Trace
         A simulated launch.
     gpu : str or Gpu, optional
-        The GPU to run it on; the one the trace was made for when left out. Its cache hits stay those of the trace.
+        The GPU to run it on; the one the trace was made for when left out. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
     blocks = trace.grid[0] * trace.grid[1] * trace.grid[2]

@@ -1,4 +1,4 @@
-"""The tables hold together: published figures agree with one another, and a wrong name is told the right ones."""
+"""The tables hold together: published figures agree, and a wrong name is told the right ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sampled accesses of a run, sent through its first cache: what came in and what was pushed out, step by step."""
+"""Sampled accesses of a run, sent through its first cache: what came in and what was pushed out."""
 
 from dataclasses import dataclass
 
@@ -71,7 +71,7 @@ def replay_launch(trace: Trace, l1_bytes: int, ways: int = 4, steps: int = 20_00
 
 
 def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Replay:
-    """Send the first accesses of a loop through one level of a CPU's cache; a store brings its line in too."""
+    """Send the first accesses of a loop through one level of a CPU's cache; stores allocate."""
     sites = [counters.site for counters in trace.sites]
     position = {info.name: i for i, info in enumerate(trace.arrays)}
     site = trace.samples.site[:steps]
@@ -123,4 +123,4 @@ def _leaving(cache, piece):
 
 
 def _size(count):
-    return f"{count // 1024} KB" if count >= 1024 else f"{count} byte"
+    return f"{count // 1024} KB" if count >= 1024 else f"{count}-byte"

@@ -1,4 +1,4 @@
-"""The roofline chart itself: matplotlib, drawn once in the colours of either theme or as theme-aware SVG."""
+"""The roofline chart itself, drawn by matplotlib: into any figure, or as SVG that follows the theme."""
 
 import io
 from dataclasses import dataclass
@@ -10,15 +10,27 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from labkit import roofline
 from labkit.gpus import Cpu, Gpu
+from labkit.views.base import COLOURS
 
-# matplotlib knows no CSS: the light theme's colours stand for the variables and are replaced in the SVG.
-COLOURS = {"fg": "#1b1f24", "dim": "#5b6570", "line": "#d5dae0", "A": "#0072b2", "hot": "#d55e00", "card": "#ffffff"}
 SIZES = {"wide": (9.4, 3.7), "narrow": (4.6, 3.9)}
+# Where a name may stand beside its mark, in points: the first that is free.
+SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39))
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": COLOURS["line"],
+    "xtick.color": COLOURS["dim"],
+    "ytick.color": COLOURS["dim"],
+    "text.color": COLOURS["fg"],
+    "axes.labelcolor": COLOURS["dim"],
+}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what the trace allows and, if it was recorded, what it reached."""
+    """Where a kernel stands: its intensity, what the trace allows and, if recorded, what it reached."""
 
     label: str
     intensity: float
@@ -29,56 +41,33 @@ class Place:
 def svg(places: list[Place], device: Gpu | Cpu, precision: str, size: str) -> str:
     """The chart as SVG whose colours are the page's CSS variables."""
     text = io.StringIO()
-    with _style(hashsalt=size):
-        draw(places, device, precision, size).savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    figure = Figure(layout="constrained")
+    draw(figure, places, device, precision, size)
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": size}):
+        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     drawn = text.getvalue()
+    # matplotlib knows no CSS: the light theme's colours stand for the variables until here
     for name, colour in COLOURS.items():
-        drawn = drawn.replace(colour, f"var(--{name})")
+        drawn = drawn.replace(colour.lower(), f"var(--{name})")
     return drawn[drawn.index("<svg") :]
 
 
-def png(places: list[Place], device: Gpu | Cpu, precision: str) -> bytes:
-    """The chart in the light theme, as a picture of 1,504 x 592 pixels."""
-    data = io.BytesIO()
-    with _style():
-        draw(places, device, precision, "wide").savefig(data, format="png", dpi=160)
-    return data.getvalue()
-
-
-def _style(hashsalt="labkit"):
-    return matplotlib.rc_context(
-        {
-            "font.family": "sans-serif",
-            "font.size": 9.5,
-            "svg.fonttype": "none",
-            "svg.hashsalt": hashsalt,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": COLOURS["line"],
-            "xtick.color": COLOURS["dim"],
-            "ytick.color": COLOURS["dim"],
-            "text.color": COLOURS["fg"],
-            "axes.labelcolor": COLOURS["dim"],
-        }
-    )
-
-
-def draw(places: list[Place], device: Gpu | Cpu, precision: str, size: str) -> Figure:
+def draw(figure: Figure, places: list[Place], device: Gpu | Cpu, precision: str, size: str) -> None:
     """Roofs, kernels' places and their names on logarithmic axes."""
-    figure = Figure(figsize=SIZES[size], layout="constrained")
-    axes = figure.add_subplot()
-    left, right, bottom, top = _limits(places, device, precision)
-    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
-    axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(10))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.grid(color=COLOURS["line"], linewidth=0.8)
-    axes.tick_params(length=0)
-    _roofs(axes, device, precision)
-    _places(axes, places)
-    return figure
+    with matplotlib.rc_context(STYLE):
+        figure.set_size_inches(SIZES[size])
+        axes = figure.add_subplot()
+        left, right, bottom, top = _limits(places, device, precision)
+        axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
+        axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(10))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.grid(color=COLOURS["line"], linewidth=0.8)
+        axes.tick_params(length=0)
+        _roofs(axes, device, precision)
+        _places(axes, places)
 
 
 def _limits(places, device, precision):
@@ -95,12 +84,22 @@ def _roofs(axes, device, precision):
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
     corners = np.array([left, ridge, right])
-    axes.plot(corners, np.minimum(corners * device.dram_gb_s / 1000, peak), color=COLOURS["fg"], linewidth=2.2)
+    axes.plot(
+        corners, np.minimum(corners * device.dram_gb_s / 1000, peak), color=COLOURS["fg"], linewidth=2.2
+    )
     name = f"{peak:.3g} TFLOP/s" if peak >= 1 else f"{peak * 1000:.3g} GFLOP/s"
     axes.annotate(
         f"{name} {precision}", (right, peak), (-4, 6), textcoords="offset points", ha="right", weight="bold"
     )
-    speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
+    if isinstance(device, Cpu):
+        core = peak / device.cores
+        axes.axhline(core, color=COLOURS["dim"], linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.annotate(
+            "one core", (right, core), (-4, 5), textcoords="offset points", ha="right", color=COLOURS["dim"]
+        )
+    speed = (
+        f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
+    )
     middle = (left**2 * ridge) ** (1 / 3)
     axes.annotate(
         f"{speed} DRAM",
@@ -124,17 +123,47 @@ def _slope_degrees(axes):
 
 def _places(axes, places):
     """Hollow for what the trace allows, filled for what was measured, one name each."""
-    taken = []
-    for place in sorted(places, key=lambda place: place.predicted_tflops):
+    pixel = axes.figure.dpi / 72
+    marks, names = [], []
+    for place in places:
         axes.plot(
-            place.intensity, place.predicted_tflops, "o", ms=10, mfc="none", mec=COLOURS["A"], mew=1.8, zorder=4
+            place.intensity,
+            place.predicted_tflops,
+            "o",
+            ms=10,
+            mfc="none",
+            mec=COLOURS["A"],
+            mew=1.8,
+            zorder=4,
         )
+        marks.append((place.intensity, place.predicted_tflops))
         if place.measured_tflops:
             axes.plot(place.intensity, place.measured_tflops, "o", ms=7, color=COLOURS["hot"], zorder=5)
-        x, y = axes.transData.transform((place.intensity, place.measured_tflops or place.predicted_tflops))
-        gap = 15 * axes.figure.dpi / 72
-        while any(abs(x - other_x) < 9 * gap and abs(y - other_y) < gap for other_x, other_y in taken):
-            y -= gap
-        taken.append((x, y))
-        at = axes.transData.inverted().transform((x, y))
-        axes.annotate(place.label, at, (11, 0), textcoords="offset points", va="center")
+            marks.append((place.intensity, place.measured_tflops))
+    taken = [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
+    for place in places:
+        at = (place.intensity, place.measured_tflops or place.predicted_tflops)
+        x, y = axes.transData.transform(at)
+        wide, tall = 6.2 * len(place.label) * pixel, 11 * pixel
+        for side, down in SPOTS:
+            middle = x + side * pixel + (wide / 2 if side > 0 else -wide / 2)
+            box = _box(middle, y + down * pixel, wide, tall)
+            if not any(_overlap(box, other) for other in taken + names):
+                break
+        names.append(box)
+        axes.annotate(
+            place.label,
+            at,
+            (side, down),
+            textcoords="offset points",
+            va="center",
+            ha="left" if side > 0 else "right",
+        )
+
+
+def _box(x, y, wide, tall):
+    return x - wide / 2, x + wide / 2, y - tall / 2, y + tall / 2
+
+
+def _overlap(one, other):
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]

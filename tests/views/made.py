@@ -11,12 +11,15 @@ def trace(accesses, arrays, *, findings=(), source="", counters=None, **changes)
     arrays: name -> (shape, base address), float32.
     """
     infos = tuple(
-        ArrayInfo(name, "global", shape, "float32", 4, base_address=base) for name, (shape, base) in arrays.items()
+        ArrayInfo(name, "global", shape, "float32", 4, base_address=base)
+        for name, (shape, base) in arrays.items()
     )
     keys = list(dict.fromkeys((line, array) for line, array, _ in accesses))
-    sites = tuple(SiteCounters(Site(line, 8, array, "load", "global", "float32", f"{array}[i]")) for line, array in keys)
+    sites = tuple(
+        SiteCounters(Site(line, 8, array, "load", "global", "float32", f"{array}[i]")) for line, array in keys
+    )
     index = np.full((len(accesses), 32), -1, np.int64)
-    for row, (_, _, lanes) in zip(index, accesses):
+    for row, (_, _, lanes) in zip(index, accesses, strict=True):
         row[: len(lanes)] = lanes
     column = lambda values: np.array(list(values), np.int64)  # noqa: E731
     samples = Samples(
@@ -28,7 +31,8 @@ def trace(accesses, arrays, *, findings=(), source="", counters=None, **changes)
         index=index,
     )
     fields = {
-        "kernel": "k", "source": source, "filename": "k.py", "first_line": 1, "grid": (1, 1, 1), "block": (32, 1, 1),
+        "kernel": "k", "source": source, "filename": "k.py", "first_line": 1,
+        "grid": (1, 1, 1), "block": (32, 1, 1),
         "gpu": "H100 SXM", "shared_bytes": 0, "outputs": (), "arrays": infos, "sites": sites,
         "counters": counters or Counters(), "findings": tuple(findings), "samples": samples,
     }  # fmt: skip

@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_left_out_and_said():
 
 
 def loop_trace(indices, stores=0):
-    """Accesses to one array of 32 floats; the last `stores` of them are stores in another line of the source."""
+    """Accesses to one array of 32 floats; the last `stores` of them are stores in another line."""
     sites = tuple(
         LoopSite(Site(line, 4, "A", kind, "global", "float32", "A[i]"), (0, 0))
         for line, kind in ((1, "load"), (2, "store"))

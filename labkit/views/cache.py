@@ -1,0 +1,167 @@
+"""What a cache did: reuse, hits and misses of every element, and the hit rates of several runs."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from labkit.gpus import Cpu, gpu
+from labkit.gpus import cpu as named_cpu
+from labkit.loops.loop_trace import LoopTrace
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.replay import Replay, replay_launch, replay_loop
+
+
+def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
+    """Watch the first cache of a GPU or CPU at work, access by access.
+
+    Parameters
+    ----------
+    trace : Trace or LoopTrace
+        A simulated launch, whose recorded blocks run through one SM's L1, or a traced loop of chapter 01.
+    cpu : str or Cpu, optional
+        The CPU of a loop, where it is not the named one of its trace.
+    steps : int
+        How many accesses to show.
+    """
+    if isinstance(trace, LoopTrace):
+        machine = named_cpu(cpu or trace.cpu) if isinstance(cpu or trace.cpu, str) else cpu
+        replay = replay_loop(trace, machine.caches[0], steps)
+    else:
+        replay = replay_launch(trace, gpu(trace.gpu).l1_bytes - trace.shared_bytes, steps=steps)
+    if not len(replay.array):
+        raise ValueError(
+            f"{trace.kernel} has no recorded accesses of global arrays: there is nothing for a cache to do"
+        )
+    data = {
+        "say": _sentences(replay),
+        "arrays": [
+            {
+                "name": info.name,
+                "shape": list(info.shape),
+                "itemsize": info.itemsize,
+                "offset": info.base_address % replay.piece_bytes,
+            }
+            for info in replay.arrays
+        ],
+        "piece_bytes": replay.piece_bytes,
+        "array": pack(replay.array),
+        "elements": pack(replay.elements),
+        "moves": pack(replay.moves),
+        "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
+        "start": len(replay.array) // 2,
+    }
+    return View("cache", f"Cache: a {replay.cache} while `{trace.kernel}` runs", data, _still)
+
+
+def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
+    """Compare how much of what several runs read was in L1, such as the same kernel with other tiles.
+
+    Parameters
+    ----------
+    traces : mapping
+        A name for each run, such as its tile, and its trace.
+    """
+    rates = {str(name): trace.counters.l1_hit_rate for name, trace in traces.items()}
+    best = max(rates, key=rates.get)
+    data = {
+        "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
+        "bars": [
+            {"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best}
+            for name, rate in rates.items()
+        ],
+        "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
+    }
+    return View("bars", "L1 hit rates", data, _still_bars)
+
+
+def _sentences(replay: Replay):
+    incoming = [{} for _ in replay.array]
+    for step, _, piece, entered in replay.moves.tolist():
+        if entered:
+            incoming[step][piece] = None
+    loop = replay.elements.shape[1] == 1
+    describe = _loop_sentence if loop else _warp_sentence
+    tail = (
+        f" (The first {len(replay.array):,} accesses; {replay.left_out:,} more followed.)"
+        if replay.left_out
+        else ""
+    )
+    sentences = [describe(replay, step, list(came)) for step, came in enumerate(incoming)]
+    sentences[-1] += tail
+    return sentences
+
+
+def _loop_sentence(replay, step, came):
+    info = replay.arrays[replay.array[step]]
+    element = replay.elements[step, 0]
+    text = f"Access {step + 1:,}, line {replay.line[step]}: `{_element(info, element)}` "
+    if not came:
+        return text + "was in the cache."
+    first = (came[0] * replay.piece_bytes - info.base_address % replay.piece_bytes) // info.itemsize
+    last = min(first + replay.piece_bytes // info.itemsize, np.prod(info.shape)) - 1
+    first = max(first, 0)
+    return text + (
+        f"was **not in the cache**: its line of {replay.piece_bytes} bytes comes in, "
+        f"`{_element(info, first)}` to `{_element(info, last)}`."
+    )
+
+
+def _warp_sentence(replay, step, came):
+    info = replay.arrays[replay.array[step]]
+    lanes = replay.elements[step][replay.elements[step] >= 0]
+    asked = len(np.unique((info.base_address + lanes * info.itemsize) // replay.piece_bytes))
+    text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]} reads "
+    text += f"{_count(len(np.unique(lanes)), 'element')} of `{info.name}` in {_count(asked, 'sector')}; "
+    if not came:
+        return text + "L1 had all of it."
+    return text + f"**{_count(len(came), 'sector')} of {asked} had to come in.**"
+
+
+def _count(number, word):
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _element(info, flat):
+    return f"{info.name}[{', '.join(str(int(i)) for i in np.unravel_index(int(flat), info.shape))}]"
+
+
+def _rows(replay):
+    for i, info in enumerate(replay.arrays):
+        used = replay.elements[replay.array == i]
+        accesses = int((used >= 0).sum())
+        misses = int(replay.moves[replay.moves[:, 1] == i, 3].sum())
+        touched = len(np.unique(used[used >= 0]))
+        yield info.name, f"{accesses:,}", f"{misses:,}", f"{accesses / max(touched, 1):.3g}"
+
+
+def _still(figure, data, step):
+    """What is in the cache after a step, an array a picture."""
+    array, elements, moves = (unpack(data[name]) for name in ("array", "elements", "moves"))
+    figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)
+    figure.suptitle(data["title"].replace("`", ""), fontsize=10)
+    for i, info in enumerate(data["arrays"]):
+        rows = (1, *info["shape"])[-2:] if len(info["shape"]) < 2 else info["shape"]
+        flat = np.arange(np.prod(rows))
+        pieces = (info["offset"] + flat * info["itemsize"]) // data["piece_bytes"]
+        held = {}
+        for _, _, piece, entered in moves[(moves[:, 0] <= step) & (moves[:, 1] == i)].tolist():
+            held[piece] = entered
+        shade = 0.45 * np.array([held.get(piece, 0) for piece in pieces.tolist()], float)
+        if array[step] == i:
+            shade[elements[step][elements[step] >= 0]] = 1
+        axes = figure.add_subplot(1, len(data["arrays"]), i + 1)
+        axes.imshow(shade.reshape(rows[0], -1), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        axes.set_title(info["name"], color=COLOURS["fg"], fontsize=10)
+        axes.set(xticks=[], yticks=[])
+
+
+def _still_bars(figure, data, step):
+    figure.set_size_inches(6, 0.45 * len(data["bars"]) + 0.8)
+    axes = figure.add_subplot()
+    labels, values = zip(*((bar["label"], bar["value"]) for bar in data["bars"]), strict=True)
+    bars = axes.barh(labels, values, color=COLOURS["A"])
+    axes.bar_label(bars, [bar["text"] for bar in data["bars"]], padding=4, color=COLOURS["fg"])
+    axes.set(title=data["title"], xlim=(0, 1.12), xticks=[])
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)

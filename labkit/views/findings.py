@@ -1,0 +1,89 @@
+"""Findings on the kernel's source: the line, a caret, the sentence, the two threads of a race."""
+
+from labkit.trace import Finding, Trace
+from labkit.views.base import COLOURS, View, table
+
+MARKS = {"error": "✖ error", "advice": "◆ advice"}
+
+
+def findings(trace: Trace) -> View:
+    """Show a kernel's source with what the simulator found, each under the line it is about."""
+    found = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
+    notes = {}
+    for finding in found:
+        notes.setdefault(finding.line, []).append(_note(trace, finding))
+        if finding.other_line not in (None, finding.line):
+            notes.setdefault(finding.other_line, []).append(_other_end(trace, finding))
+    lines = trace.source.rstrip().split("\n")
+    data = {
+        "say": _summary(trace),
+        "lines": [
+            {"number": number, "text": text, "notes": notes.get(number, [])}
+            for number, text in enumerate(lines, trace.first_line)
+        ],
+        "table": table(
+            ("", "line", "finding", "threads", "times"),
+            (
+                (MARKS[f.severity], f.line, f.message, " and ".join(map(str, f.threads)), f"{f.count:,}")
+                for f in found
+            ),
+        ),
+    }
+    return View("findings", f"Findings in `{trace.kernel}`", data, _still)
+
+
+def _summary(trace):
+    errors, advice = len(trace.errors), len(trace.advice)
+    if not errors and not advice:
+        return "Nothing wrong was found in this run."
+    parts = [f"**{errors} error{'s' if errors > 1 else ''}**"] if errors else ["No errors"]
+    if advice:
+        parts.append(f"{advice} piece{'s' if advice > 1 else ''} of advice")
+    return " and ".join(parts) + "."
+
+
+def _note(trace, finding: Finding):
+    site = next(
+        (s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None
+    )
+    return {
+        "severity": finding.severity,
+        "mark": f"{MARKS[finding.severity]}: {finding.kind}",
+        "message": finding.message,
+        "column": finding.column,
+        "width": len(site.text) if site else 1,
+        "threads": [str(thread) for thread in finding.threads],
+        "times": f"{finding.count:,} times" if finding.count > 1 else "",
+    }
+
+
+def _other_end(trace, finding):
+    """What stands at the second line of a race."""
+    site = next(
+        (s.site for s in trace.sites if s.site.line == finding.other_line and s.site.array == finding.array),
+        None,
+    )
+    return {
+        "severity": finding.severity,
+        "mark": f"✖ the other access of the {finding.kind}",
+        "message": f"It meets line {finding.line} here.",
+        "column": site.column if site else 0,
+        "width": len(site.text) if site else 0,
+        "threads": [],
+        "times": "",
+    }
+
+
+def _still(figure, data, step):
+    """The listing as text, with its notes."""
+    rows = []
+    for line in data["lines"]:
+        colour = COLOURS["hot"] if any(n["severity"] == "error" for n in line["notes"]) else COLOURS["fg"]
+        rows.append((f"{line['number']:>4}  {line['text']}", colour))
+        for note in line["notes"]:
+            tone = COLOURS["hot" if note["severity"] == "error" else "A"]
+            rows.append((" " * (6 + note["column"]) + "^" * note["width"], tone))
+            rows.append((f"      {note['mark']}: {note['message']}", tone))
+    figure.set_size_inches(9.5, 0.2 * len(rows) + 0.3)
+    for i, (text, colour) in enumerate(rows):
+        figure.text(0.01, 1 - (i + 1) / (len(rows) + 1), text, family="monospace", size=8, color=colour)

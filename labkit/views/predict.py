@@ -1,0 +1,102 @@
+"""A question before the run, a guess that is kept back, and the comparison after it."""
+
+from collections.abc import Sequence
+
+from labkit.views.base import COLOURS, View, table
+
+# Guesses of this session by their question, so that running the cell again does not lose them.
+_guesses: dict[str, float | str] = {}
+
+
+class Prediction(View):
+    """A question; `compare(actual)` answers it."""
+
+    def __init__(self, question, unit, choices):
+        self.question = question
+        self.unit = unit
+        self.choices = tuple(choices)
+        data = {"say": question, "unit": unit, "choices": list(self.choices), "guess": self.guess}
+        super().__init__("predict", "Predict", data, _still_question)
+
+    @property
+    def guess(self) -> float | str | None:
+        """What the learner said, or None."""
+        return _guesses.get(self.question)
+
+    def received(self, message):
+        _guesses[self.question] = message["guess"]
+
+    def compare(self, actual: float | str) -> View:
+        """Show the guess against what was measured; without a guess, say what was measured."""
+        if self.choices and actual not in self.choices:
+            raise ValueError(f"{actual!r} is not one of the choices: {', '.join(map(repr, self.choices))}")
+        say = _choice(self.guess, actual) if self.choices else _number(self.guess, actual, self.unit)
+        scale = not self.choices and self.guess is not None and min(self.guess, actual) > 0
+        data = {
+            "say": say,
+            "marks": [[self.guess, f"your guess: {_shown(self.guess)}"], [actual, f"it is {_shown(actual)}"]]
+            if scale
+            else [],
+            "unit": self.unit,
+            "table": table(
+                ("", self.unit or "answer"),
+                (("your guess", _shown(self.guess)), ("measured", _shown(actual))),
+            ),
+        }
+        return View("compare", f"Predicted and measured: {self.question}", data, _still_scale)
+
+
+def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Prediction:
+    """Ask before the run: a number (with its unit), or one of the choices."""
+    return Prediction(question, unit, choices)
+
+
+def _number(guess, actual, unit):
+    it = f"**{_shown(actual)}{' ' + unit if unit else ''}**"
+    if guess is None:
+        return f"It is {it}. You made no guess this time: make one before you run it again."
+    said = f"You said {_shown(guess)}, and it is {it}"
+    if guess == actual:
+        return f"You said {_shown(guess)}, and that is exactly right: {it}."
+    if min(guess, actual) <= 0:
+        return f"{said}."
+    times = max(guess, actual) / min(guess, actual)
+    if times <= 1.1:
+        return f"{said}: as good as right."
+    return f"{said}: your guess was {_shown(times)} times too {'low' if guess < actual else 'high'}."
+
+
+def _choice(guess, actual):
+    if guess is None:
+        return f"It is **{actual}**. You made no guess this time: make one before you run it again."
+    if guess == actual:
+        return f"You said {guess}, and that is right."
+    return f"You said {guess}, and it is **{actual}**."
+
+
+def _shown(value):
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _still_question(figure, data, step):
+    figure.set_size_inches(8, 0.8)
+    figure.text(0.01, 0.4, data["say"], color=COLOURS["fg"], size=11, wrap=True)
+
+
+def _still_scale(figure, data, step):
+    figure.set_size_inches(8, 1.6)
+    figure.suptitle(data["say"].replace("**", ""), fontsize=10)
+    if not data["marks"]:
+        return
+    axes = figure.add_subplot()
+    (guess, guess_text), (actual, actual_text) = data["marks"]
+    axes.set(xscale="log", xlim=(min(guess, actual) / 5, max(guess, actual) * 5), ylim=(-1, 1), yticks=[])
+    axes.plot(guess, 0, "o", ms=11, mfc="none", mec=COLOURS["A"], mew=2)
+    axes.plot(actual, 0, "o", ms=8, color=COLOURS["hot"])
+    axes.annotate(guess_text, (guess, 0.35), ha="center")
+    axes.annotate(actual_text, (actual, -0.7), ha="center")
+    axes.spines[["left", "right", "top"]].set_visible(False)

@@ -1,0 +1,99 @@
+"""Rooflines: the roofs of a named GPU or CPU, and where kernels stand under them."""
+
+from collections.abc import Mapping
+
+from labkit import roofline as model
+from labkit.gpus import Cpu, Gpu
+from labkit.loops.loop_trace import LoopTrace
+from labkit.trace import Trace
+from labkit.views import roofline_figure
+from labkit.views.base import View, table
+from labkit.views.roofline_figure import Place
+
+
+def roofline(
+    traces: Mapping[str, Trace | LoopTrace],
+    device: str | Gpu | Cpu | None = None,
+    precision: str = "float32",
+    measured: Mapping[str, float] | None = None,
+) -> View:
+    """Place kernels under the roofs of a device.
+
+    Parameters
+    ----------
+    traces : mapping
+        A name for each kernel, and its trace: the FLOPs and DRAM bytes that say where it stands.
+    device : str, Gpu or Cpu, optional
+        Whose roofs; those of the first trace's GPU or CPU when left out.
+    precision : str
+        Whose arithmetic roof, such as "float32" or "float16 tensor".
+    measured : mapping, optional
+        TFLOP/s that were recorded, by the same names.
+    """
+    if not traces:
+        raise ValueError("a roofline needs at least one trace: give roofline({'naive': trace})")
+    first = next(iter(traces.values()))
+    device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
+    places = [
+        _place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()
+    ]
+    data = {
+        "say": _sentence(places[-1], traces[places[-1].label], device, precision),
+        "charts": {
+            size: roofline_figure.svg(places, device, precision, size) for size in roofline_figure.SIZES
+        },
+        "measured": any(place.measured_tflops for place in places),
+        "device": device.name,
+        "table": table(
+            ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
+            (
+                (
+                    p.label,
+                    f"{p.intensity:.3g}",
+                    _giga(p.predicted_tflops),
+                    _giga(p.measured_tflops) if p.measured_tflops else "",
+                )
+                for p in places
+            ),
+        ),
+    }
+
+    def still(figure, data, step):
+        roofline_figure.draw(figure, places, device, precision, "wide")
+
+    return View("roofline", f"Roofline: {device.name}, {precision}", data, still)
+
+
+def _place(name, trace, device, precision, measured):
+    intensity = model.intensity(trace)
+    if not 0 < intensity < float("inf"):
+        raise ValueError(
+            f"{name} has no place under a roof: it needs FLOPs and DRAM traffic, and the trace counts none"
+        )
+    if isinstance(device, Cpu):
+        core = model.peak_tflops(device, precision) / device.cores
+        best = min(model.attainable_tflops(device, intensity, precision), core)
+    else:
+        best = trace.counters.flops / model.time_bound(trace, device).time_ms / 1e9
+    return Place(name, intensity, best, measured)
+
+
+def _sentence(place, trace, device, precision):
+    roof = model.attainable_tflops(device, place.intensity, precision)
+    which = "memory" if place.intensity < model.ridge_point(device, precision) else "arithmetic"
+    text = f"`{place.label}` stands at **{place.intensity:.3g} FLOP/byte**: "
+    text += f"the {which} roof allows {_speed(roof)}"
+    if place.predicted_tflops < 0.95 * roof:
+        limit = "one core" if isinstance(device, Cpu) else model.time_bound(trace, device).limiter
+        text += f", and {limit} allows {_speed(place.predicted_tflops)}"
+    if place.measured_tflops:
+        text += f"; {_speed(place.measured_tflops)} were measured"
+    return text + "."
+
+
+def _speed(tflops):
+    return f"{tflops:.3g} TFLOP/s" if tflops >= 1 else f"{tflops * 1000:.3g} GFLOP/s"
+
+
+def _giga(tflops):
+    return f"{tflops * 1000:,.3g}" if tflops < 1 else f"{tflops * 1000:,.0f}"

@@ -1,0 +1,26 @@
+// A chart that was drawn in Python, in two shapes; its colours follow the theme.
+
+const view = {
+  start(ui, data) {
+    const box = ui.element('div', {role: 'img', 'aria-label': data.title}, ui.body);
+    let shown = null;
+    new ResizeObserver(() => {
+      const size = ui.root.clientWidth < 640 ? 'narrow' : 'wide';
+      if (size === shown) return;
+      shown = size;
+      box.innerHTML = data.charts[size];
+      const svg = box.firstElementChild;
+      svg.setAttribute('width', '100%');
+      svg.removeAttribute('height');
+      svg.style.maxWidth = size === 'wide' ? '970px' : '520px';
+    }).observe(ui.root);
+    const legend = ui.element('div', {class: 'legend'}, ui.footer);
+    const item = (mark, colour, text) => {
+      const line = ui.element('span', {}, legend);
+      ui.element('b', {text: mark + ' ', style: `color:var(--${colour})`, 'aria-hidden': 'true'}, line);
+      line.append(text);
+    };
+    item('○', 'A', 'at best, from the trace');
+    if (data.measured) item('●', 'hot', `measured on ${data.device}`);
+  },
+};

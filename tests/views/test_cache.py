@@ -1,0 +1,68 @@
+"""The cache view: what it says, what it sends, and its pictures."""
+
+import pytest
+
+from labkit.gpus import CacheLevel, Cpu
+from labkit.trace import Counters
+from labkit.views.base import unpack
+from labkit.views.cache import cache, hit_rates
+from tests.views.made import trace
+from tests.views.test_replay import loop_trace
+
+TINY = Cpu("tiny", 1, 1.0, (CacheLevel("L1", 128, 1, 4),), 10.0, {"float32": 32.0}, "")
+ROW = {"A": ((4, 32), 0)}
+
+
+def test_a_loops_sentences_name_the_element_and_the_line_that_comes_in():
+    view = cache(loop_trace([0, 1, 16]), cpu=TINY)
+    assert view.data["say"][0] == (
+        "Access 1, line 1: `A[0]` was **not in the cache**: its line of 64 bytes comes in, `A[0]` to `A[15]`."
+    )
+    assert view.data["say"][1] == "Access 2, line 1: `A[1]` was in the cache."
+    assert "A[16]` to `A[31]`" in view.data["say"][2]
+
+
+def test_a_warps_sentences_count_sectors():
+    view = cache(trace([(3, "A", range(32)), (3, "A", range(32))], ROW))
+    assert view.data["say"][0].startswith(
+        "Load 1, line 3: warp 0 reads 32 elements of `A` in 4 sectors; **4 sectors of 4"
+    )
+    assert view.data["say"][1].endswith("L1 had all of it.")
+
+
+def test_the_table_counts_each_array():
+    view = cache(loop_trace([0, 1, 16, 0]), cpu=TINY)
+    assert view.data["table"]["rows"] == [["A", "4", "2", "1.33"]]
+
+
+def test_the_moves_travel_whole():
+    view = cache(loop_trace([0, 16]), cpu=TINY)
+    assert unpack(view.data["moves"]).tolist() == [[0, 0, 0, 1], [1, 0, 1, 1]]
+    assert view.data["arrays"] == [{"name": "A", "shape": [32], "itemsize": 4, "offset": 0}]
+
+
+def test_a_long_run_says_what_it_leaves_out():
+    view = cache(loop_trace(range(32)), cpu=TINY, steps=10)
+    assert len(view.data["say"]) == 10
+    assert "22 more followed" in view.data["say"][-1]
+
+
+def test_a_run_without_accesses_is_refused():
+    with pytest.raises(ValueError, match="no recorded accesses"):
+        cache(trace([], {}))
+
+
+def test_hit_rates_point_out_the_best():
+    runs = {
+        4: trace([], {}, counters=Counters(global_load_sectors=100, l1_hits=50)),
+        8: trace([], {}, counters=Counters(global_load_sectors=100, l1_hits=75)),
+    }
+    view = hit_rates(runs)
+    assert view.sentence == "8 is served best: L1 had 75.0% of what it asked for."
+    assert [bar["best"] for bar in view.data["bars"]] == [False, True]
+
+
+@pytest.mark.parametrize("view", [cache(loop_trace([0, 1]), cpu=TINY), hit_rates({"a": loop_trace([0])})])
+def test_still_pictures_are_drawn(view, tmp_path):
+    view.save_png(tmp_path / "view.png")
+    assert (tmp_path / "view.png").stat().st_size > 3000

@@ -1,0 +1,72 @@
+"""A guess is kept back, compared after the run, and never missed by nbval."""
+
+import pytest
+
+from labkit.views import predict as module
+from labkit.views.predict import predict
+
+
+@pytest.fixture(autouse=True)
+def no_guesses(monkeypatch):
+    monkeypatch.setattr(module, "_guesses", {})
+
+
+def guessed(guess, **options):
+    question = predict("How many loads?", **options)
+    question.received({"guess": guess})
+    return question
+
+
+def test_unanswered_it_says_what_was_measured():
+    question = predict("How many loads?", unit="loads")
+    assert repr(question) == "How many loads?"
+    assert repr(question.compare(4096)) == (
+        "It is 4,096 loads. You made no guess this time: make one before you run it again."
+    )
+    assert question.compare(4096).data["marks"] == []
+
+
+@pytest.mark.parametrize(
+    ("guess", "actual", "words"),
+    [
+        (64, 4096, "64 times too low"),
+        (4096, 64, "64 times too high"),
+        (1000, 1050, "as good as right"),
+        (10, 10, "exactly right"),
+        (0, 10, "You said 0, and it is 10 loads."),
+    ],
+)
+def test_a_number_is_compared_by_its_factor(guess, actual, words):
+    assert words in repr(guessed(guess, unit="loads").compare(actual))
+
+
+def test_the_scale_is_left_out_where_a_logarithm_has_no_place():
+    assert guessed(0).compare(10).data["marks"] == []
+    assert [mark[0] for mark in guessed(5).compare(10).data["marks"]] == [5, 10]
+
+
+def test_choices_are_compared_as_words():
+    choices = ("faster", "slower")
+    assert repr(predict("Which?", choices=choices).compare("slower")).startswith("It is slower.")
+    assert repr(guessed("slower", choices=choices).compare("slower")) == "You said slower, and that is right."
+    assert repr(guessed("faster", choices=choices).compare("slower")) == "You said faster, and it is slower."
+    with pytest.raises(ValueError, match="'same' is not one of the choices"):
+        predict("Which?", choices=choices).compare("same")
+
+
+def test_a_guess_outlives_running_the_cell_again():
+    guessed(7)
+    assert predict("How many loads?").guess == 7
+    assert predict("Another question?").guess is None
+
+
+def test_the_live_widget_hands_over_the_guess():
+    question = predict("How many loads?")
+    question.widget._handle_custom_msg({"guess": 12}, [])
+    assert question.guess == 12
+
+
+def test_still_pictures_are_drawn(tmp_path):
+    for view in (predict("How many?"), guessed(3).compare(10), guessed(0).compare(10)):
+        view.save_png(tmp_path / "view.png")
+        assert (tmp_path / "view.png").stat().st_size > 1000

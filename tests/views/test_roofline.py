@@ -1,0 +1,61 @@
+"""The roofline view: where kernels stand, what limits them, and a chart that follows the theme."""
+
+import pytest
+
+from labkit.trace import Counters
+from labkit.views.roofline import roofline
+from tests.views.made import trace
+
+
+def launch(flops=4 * 10**9, dram=10**9, wavefronts=0):
+    counted = Counters(
+        flops=flops,
+        flops_by_dtype={"float32": flops},
+        dram_read_bytes=dram,
+        shared_load_wavefronts=wavefronts,
+    )
+    return trace([], {}, counters=counted, grid=(1000, 1, 1))
+
+
+def test_memory_bound_kernels_stand_on_the_memory_roof():
+    view = roofline({"naive": launch()})
+    assert view.sentence == "naive stands at 4 FLOP/byte: the memory roof allows 13.4 TFLOP/s."
+    assert view.data["table"]["rows"] == [["naive", "4", "13,400", ""]]
+
+
+def test_another_limiter_puts_the_place_below_the_roof():
+    view = roofline({"tiled": launch(wavefronts=261_360_000)}, measured={"tiled": 3.2})
+    assert "and shared memory allows 4 TFLOP/s; 3.2 TFLOP/s were measured." in view.sentence
+    assert view.data["table"]["rows"][0][2:] == ["4,000", "3,200"]
+
+
+def test_a_cpu_loop_is_held_to_one_core():
+    view = roofline({"ikj": launch(dram=10**7)}, "Ryzen 7 5800X")
+    assert "arithmetic roof allows 973 GFLOP/s, and one core allows 122 GFLOP/s" in view.sentence
+
+
+def test_another_precision_has_another_roof():
+    assert (
+        "989 TFLOP/s float16 tensor"
+        in roofline({"a": launch()}, precision="float16 tensor").data["charts"]["wide"]
+    )
+
+
+def test_the_chart_takes_its_colours_from_the_theme_and_is_the_same_each_time():
+    chart, again = (roofline({"a": launch()}).data["charts"] for _ in range(2))
+    assert chart == again
+    for svg in chart.values():
+        assert "var(--fg)" in svg and "var(--A)" in svg
+        assert "#1b1f24" not in svg
+        assert ">a</text>" in svg
+
+
+@pytest.mark.parametrize("counts", [{"flops": 0}, {"dram": 0}])
+def test_a_trace_without_place_is_refused(counts):
+    with pytest.raises(ValueError, match="a has no place under a roof"):
+        roofline({"a": launch(**counts)})
+
+
+def test_a_still_picture_is_drawn(tmp_path):
+    roofline({"a": launch()}).save_png(tmp_path / "view.png")
+    assert (tmp_path / "view.png").stat().st_size > 10_000
