@@ -1,0 +1,69 @@
+"""Benches: what they store and print, and what they say where they cannot run."""
+
+import json
+
+import pytest
+
+from labkit import device, results
+from labkit.bench import _record, counters, gemm, simulator
+
+
+def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tmp_path, capsys):
+    _record.finish("gemm", [{"step": "naive"}], "Some GPU", record=False, out=tmp_path)
+    stored = json.loads((tmp_path / "some-gpu" / "gemm.json").read_text())
+    assert stored["rows"] == [{"step": "naive"}]
+    assert {"date", "cpu", "system", "python", "labkit", "numpy", "numba"} <= stored["header"].keys()
+    assert "gemm.json" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_nothing_is_stored_unasked(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    _record.finish("gemm", [], "Some GPU", record=False, out=None)
+    assert not list(tmp_path.iterdir())
+    _record.finish("gemm", [], "Some GPU", record=True, out=None)
+    assert list(tmp_path.iterdir())
+
+
+def test_a_table_shows_formatted_figures(capsys):
+    _record.show(
+        "times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"}
+    )
+    out = capsys.readouterr().out
+    assert "naive" in out and "1.23 " in out and "time ms" in out
+
+
+@pytest.mark.parametrize("bench", [gemm, counters])
+def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
+    monkeypatch.setattr(
+        device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found")
+    )
+    with pytest.raises(SystemExit):
+        bench.main()
+    assert "no NVIDIA GPU was found; run `labkit doctor`" in " ".join(capsys.readouterr().out.split())
+
+
+def test_both_simulators_are_timed_on_the_same_kernel():
+    row = simulator.compare("tiled", 32)
+    assert row["numba_ms"] > row["labkit_ms"] > 0
+    assert row["ratio"] == pytest.approx(row["numba_ms"] / row["labkit_ms"])
+
+
+def test_the_first_simulate_is_timed_in_a_fresh_process(tmp_path):
+    cold = simulator.first_simulate("cold", str(tmp_path))
+    warm = simulator.first_simulate("warm", str(tmp_path))
+    assert cold["first_simulate_s"] > warm["first_simulate_s"] > 0
+
+
+def test_the_sass_factor_is_the_share_of_the_sources_loads_that_the_machine_code_makes():
+    import labkit
+    from labkit import gemm as ladder
+
+    step = ladder.step("fp32", "tiled")
+    trace = labkit.simulate(step.kernel, *step.geometry(32, 32), *ladder.Problem(32, 32, 32).operands())
+    merged = (
+        "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
+    )
+    factors = {counter.name: counters.sass_factor(merged, counter, trace) for counter in counters.COUNTERS}
+    assert factors["global_load_requests"] == 1
+    assert factors["global_store_sectors"] == 1
+    assert factors["shared_load_requests"] == 20 / 32

@@ -1,0 +1,61 @@
+"""Recorded measurements: written, found again, and fit to be quoted."""
+
+import pytest
+
+from labkit import results
+from labkit.results import Results
+
+ROWS = [{"step": "naive", "size": 64, "time_ms": 2.0}, {"step": "tiled", "size": 64, "time_ms": 1.0}]
+FIELDS = set("operation step problem dtype time_ms tflops gb_s rival rival_time_ms ratio error".split())
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    path = results.save(Results("gemm", {"gpu": "NVIDIA T4"}, ROWS), "NVIDIA T4", tmp_path)
+    assert path == tmp_path / "nvidia-t4" / "gemm.json"
+    assert results.load("gemm", folder=tmp_path) == results.load("gemm", "nvidia-t4", tmp_path)
+    assert results.load("gemm", folder=tmp_path).header == {"gpu": "NVIDIA T4"}
+    assert results.recorded(tmp_path) == [("nvidia-t4", "gemm")]
+
+
+def test_rows_are_selected_by_their_fields():
+    assert Results("gemm", {}, ROWS).select(step="tiled") == [ROWS[1]]
+    assert Results("gemm", {}, ROWS).select(step="tiled", size=1) == []
+
+
+def test_absent_results_are_told_which_there_are(tmp_path):
+    with pytest.raises(KeyError, match="for 'conv' on a machine to choose: none were recorded"):
+        results.load("conv", folder=tmp_path)
+    for gpu in ("T4", "L4"):
+        results.save(Results("gemm", {}, ROWS), gpu, tmp_path)
+    with pytest.raises(KeyError, match="name one of l4, t4"):
+        results.load("gemm", folder=tmp_path)
+    with pytest.raises(KeyError, match="on 'v100': name one of l4, t4"):
+        results.load("gemm", "v100", tmp_path)
+
+
+def test_names_become_folders():
+    assert results.slug("NVIDIA H100 80GB HBM3") == "nvidia-h100-80gb-hbm3"
+
+
+@pytest.mark.parametrize("machine, operation", results.recorded())
+def test_recorded_files_say_on_what_and_when_they_were_measured(machine, operation):
+    found = results.load(operation, machine)
+    assert found.operation == operation and found.rows
+    assert {"date", "cpu", "python"} <= found.header.keys()
+
+
+@pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm"])
+def test_recorded_gemm_holds_every_step_beside_its_rivals(machine):
+    from labkit import gemm
+
+    found = results.load("gemm", machine)
+    assert {"gpu", "driver", "compute_capability"} <= found.header.keys()
+    steps = {step.slug for step in gemm.ladder("fp32")}
+    for rival in ("CUDA C++", "cuBLAS fp32"):
+        assert {row["step"] for row in found.select(rival=rival)} == steps
+    for row in found.rows:
+        assert row.keys() >= FIELDS
+        assert row["ratio"] == pytest.approx(row["rival_time_ms"] / row["time_ms"])
+        assert row["error"] < 1e-5
+    twins = found.select(rival="CUDA C++")
+    assert all(row["ratio"] > 0.9 for row in twins), "within 10% of the C++ twin"
