@@ -234,15 +234,19 @@ def __getattr__(name):
             return getattr(host, name)
         if name in _LANGUAGE:
             return _KernelName(name)
-    from numba import cuda
-
     try:
-        return getattr(cuda, name)
+        return getattr(_theirs(), name)
     except AttributeError:
-        raise AttributeError(f"cuda has no {name!r}; numba.cuda has none either") from None
+        raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
 
 
 def __dir__():
-    from numba import cuda
+    return sorted({*dir(_theirs()), *host.__all__, *_LANGUAGE, "jit"})
 
-    return sorted({*dir(cuda), *host.__all__, *_LANGUAGE, "jit"})
+
+def _theirs():
+    try:
+        from numba import cuda
+    except ImportError:  # a numba that no longer carries it, and no numba-cuda
+        return None
+    return cuda

@@ -208,6 +208,7 @@ x = cuda.to_device(np.ones(32, np.float32))
 out = cuda.device_array_like(x)
 k.cube[1, 32](x, out)
 assert (out.copy_to_host() == 1).all()
+assert "syncthreads" in dir(cuda) and not hasattr(cuda, "nonsense")
 """
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
