@@ -6,6 +6,7 @@ nothing hid, instructions that are not counted here, and caches that behave less
 """
 
 from dataclasses import dataclass
+from math import prod
 
 from labkit import gpus
 from labkit.gpus import CPUS, GPUS, Cpu, Gpu, UnknownDevice
@@ -88,8 +89,7 @@ def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
         The GPU to run it on; the one the trace was made for when left out. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
-    blocks = trace.grid[0] * trace.grid[1] * trace.grid[2]
-    terms = _terms(trace, figures, busy_sms=min(blocks, figures.sms))
+    terms = _terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))
     limiter = max(terms, key=lambda name: terms[name].time_ms)
     return TimeBound(
         time_ms=terms[limiter].time_ms,

@@ -30,9 +30,8 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     else:
         replay = replay_launch(trace, gpu(trace.gpu).l1_bytes - trace.shared_bytes, steps=steps)
     if not len(replay.array):
-        raise ValueError(
-            f"{trace.kernel} has no recorded accesses of global arrays: there is nothing for a cache to do"
-        )
+        how = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
+        raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
     data = {
         "say": _sentences(replay),
         "arrays": [

@@ -1,6 +1,7 @@
 """Rooflines: the roofs of a named GPU or CPU, and where kernels stand under them."""
 
 from collections.abc import Mapping
+from math import prod
 
 from labkit import roofline as model
 from labkit.gpus import Cpu, Gpu
@@ -84,11 +85,17 @@ def _sentence(place, trace, device, precision):
     text = f"`{place.label}` stands at **{place.intensity:.3g} FLOP/byte**: "
     text += f"the {which} roof allows {_speed(roof)}"
     if place.predicted_tflops < 0.95 * roof:
-        limit = "one core" if isinstance(device, Cpu) else model.time_bound(trace, device).limiter
+        limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)
         text += f", and {limit} allows {_speed(place.predicted_tflops)}"
     if place.measured_tflops:
         text += f"; {_speed(place.measured_tflops)} were measured"
     return text + "."
+
+
+def _limiter(trace, gpu):
+    limiter = model.time_bound(trace, gpu).limiter
+    blocks = prod(trace.grid)
+    return limiter if blocks >= gpu.sms else f"{limiter} on the {blocks} of {gpu.sms} SMs that get a block"
 
 
 def _speed(tflops):

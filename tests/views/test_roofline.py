@@ -59,3 +59,9 @@ def test_a_trace_without_place_is_refused(counts):
 def test_a_still_picture_is_drawn(tmp_path):
     roofline({"a": launch()}).save_png(tmp_path / "view.png")
     assert (tmp_path / "view.png").stat().st_size > 10_000
+
+
+def test_a_small_grid_says_how_much_of_the_gpu_it_fills():
+    counted = Counters(flops=4 * 10**9, flops_by_dtype={"float32": 4 * 10**9}, dram_read_bytes=10**9)
+    view = roofline({"small": trace([], {}, counters=counted, grid=(2, 4, 1))})
+    assert "on the 8 of 132 SMs that get a block" in view.sentence
