@@ -103,7 +103,7 @@ def test_an_error_finding_warns_at_the_launch():
 
 
 def test_a_launch_that_is_run_again_warns_again():
-    code = "import numpy, some_kernels\nfor _ in range(3): some_kernels.racy[1, 64](numpy.zeros(64, numpy.float32))"
+    code = "import numpy as np, some_kernels as k\nfor _ in range(3): k.racy[1, 64](np.zeros(64, np.float32))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.stderr.count("FindingWarning: Race on") == 3, done.stderr
 
