@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from labkit.simulator.lanes import WarpSet
+from labkit.simulator.memory import Array
 from labkit.trace import Finding, SiteCounters, ThreadId
 
 
@@ -58,6 +59,8 @@ class Log:
         axis = next(a for a, (i, n) in enumerate(zip(place, array.shape)) if not -n <= i < n)
         who = self.lane(w, lane)
         limit = f"{array.name}.shape[{axis}]" if len(array.shape) > 1 else f"{array.name}.size"
+        written = _index_name(site, axis)
+        guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
         self.add(
             key,
             w.count(mask),
@@ -66,7 +69,7 @@ class Log:
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but {array.name} has "
                 f"{_shape(array.shape)}. On a GPU this touches memory that is not yours. Guard the access, for "
-                f"instance `if {_index_name(site, axis)} < {limit}:`."
+                f"instance `if {guard}:`."
             ),
             line=site.line,
             column=site.column,
@@ -122,20 +125,20 @@ class Log:
             threads=(who,),
         )
 
-    def race(self, w, site_number, array, found, writes):
+    def race(self, site_number, array, found):
+        """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
         site = sites[site_number]
-        noted = self.launch.races[: min(found, len(self.launch.races))]
-        element, block, thread, other_block, other_thread, other_site, other_wrote = map(int, noted[0])
+        element, block, thread, other_block, other_thread, other_site = map(int, self.launch.noted_race)
         other = sites[other_site]
         lines = sorted((site.line, other.line))
-        key = ("race", array.name, *lines, site.kind, other.kind)
+        across = block != other_block
+        key = ("race", array.name, *lines, site.kind, other.kind, across)
         if self.known(key, found):
             return
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
         place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
         name = f"{array.name}{_brackets(place)}"
-        across = block != other_block
         if across:
             cure = (
                 "Blocks of one launch run in any order and cannot wait for one another: give each block elements of its "
@@ -218,8 +221,17 @@ class Log:
 
 
 def unwritten(launch) -> list[Finding]:
-    """Arrays that the kernel stores to, but to which no thread ever stored."""
+    """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
     found = []
+    arrays = [a.name for a in launch.arguments if isinstance(a, Array)]
+    stores = any(s.space == "global" and s.kind != "load" for s in launch.sites)
+    if arrays and not stores and not launch.program.prints:
+        line = launch.source.tree.lineno
+        message = (
+            f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
+            f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
+        )
+        return [Finding("unwritten", "error", message, line)]
     for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:

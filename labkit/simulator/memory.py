@@ -63,21 +63,21 @@ def flatten(w, site, array, mask, index):
         size, stride = array.shape[axis], array.strides[axis]
         if not isinstance(i, np.ndarray):
             i = int(i)
+            if not -size <= i < size:
+                w.chunk.launch.log.outside(w, site, array, mask, index)
+                return None, False
             if i < 0:
                 w.chunk.launch.log.negative(w, site, array, mask, index, axis)
                 i += size
-            if not 0 <= i < size:
-                w.chunk.launch.log.outside(w, site, array, mask, index)
-                return None, False
             fixed += i * stride
             continue
         i = i.astype(np.int64, copy=False)
         if i.min() < 0 or i.max() >= size:
             active = w.active(mask)
-            below = i < 0
+            below = (i < 0) & (i >= -size)
             if (below & active).any():
                 w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
-            i = np.where(below, i + size, i)
+                i = np.where(below, i + size, i)
             wrong = (i < 0) | (i >= size)
             if (wrong & active).any():
                 outside = wrong if outside is False else outside | wrong
@@ -112,10 +112,10 @@ def load(w, site, array, mask, *index):
     if array.shadow is not None:
         found, unwritten, first = races.watch_loads(
             flat, lanes, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
-            site, array.shadow, launch.races,
+            site, array.shadow, launch.noted_race,
         )  # fmt: skip
         if found:
-            launch.log.race(w, site, array, found, False)
+            launch.log.race(site, array, found)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
     w.chunk.sample(w, site, array, mask, flat)
@@ -140,13 +140,13 @@ def store(w, site, array, mask, value, *index):
         array.data[flat[mask]] = value[mask]
     unchanged = _same(before, value)
     if array.shadow is not None:
-        launch.instruction += 1
+        launch.instruction += 2
         found = races.watch_stores(
             flat, lanes, unchanged, _same(array.data.take(flat), value), w.warps, w.chunk.epochs, w.warp_epochs,
-            launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow, launch.races,
+            launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow, launch.noted_race,
         )  # fmt: skip
         if found:
-            launch.log.race(w, site, array, found, True)
+            launch.log.race(site, array, found)
     if not unchanged.all():
         launch.version += 1
     w.chunk.sample(w, site, array, mask, flat)
@@ -319,11 +319,11 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
         _exchange_clocks(w, array, flat, lanes)
     if array.shadow is not None:
         found, unwritten, first = races.watch_atomics(
-            flat, lanes, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
-            site, array.shadow, launch.races,
+            flat, lanes, operation != "cas", w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
+            launch.warps_per_block, site, array.shadow, launch.noted_race,
         )  # fmt: skip
         if found:
-            launch.log.race(w, site, array, found, True)
+            launch.log.race(site, array, found)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
     w.chunk.sample(w, site, array, mask, flat)

@@ -13,8 +13,8 @@ from labkit.trace import WARP_LANES
 
 NOBODY = -1  # no thread wrote it yet
 HOST = -2  # it came filled from outside the kernel
-ATOMIC = -3  # in place of the number of the storing instruction
 
+# The last plain write; the last epoch's reads; the atomics since that write, by their first thread and a later one.
 (
     W_BLOCK,
     W_THREAD,
@@ -23,7 +23,7 @@ ATOMIC = -3  # in place of the number of the storing instruction
     W_TIME,
     W_INSTRUCTION,
     W_SITE,
-    W_ATOMIC_THREAD,
+    A_BLOCK,
     R_BLOCK,
     R_EPOCH,
     R_WARP_EPOCH,
@@ -34,12 +34,17 @@ ATOMIC = -3  # in place of the number of the storing instruction
     R_SITE,
     R_OTHER_BLOCK,
     R_OTHER_THREAD,
-) = range(18)
-FIELDS = 18
+    A_FIRST,
+    A_LATER,
+    A_EPOCH,
+    A_WARP_EPOCH,
+    A_TIME,
+    A_SITE,
+) = range(24)
+FIELDS = 24
 
-# A race: element, block, thread; the other's block, thread, site; whether the other wrote.
-RACE_FIELDS = 7
-KEPT_RACES = 16
+# A race: element, block, thread; the other's block, thread, site.
+RACE_FIELDS = 6
 
 
 def new_shadow(elements: int, filled: bool) -> np.ndarray:
@@ -69,28 +74,30 @@ def _knows(clocks, warps, block, thread, then_block, then_thread, then_time):
 
 @njit(cache=True)
 def _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-    """Do the last writes of this element happen before the present access?
-
-    After atomics, `W_THREAD` is the first thread of this epoch and `W_ATOMIC_THREAD` the latest other.
-    """
-    for field in (W_THREAD, W_ATOMIC_THREAD):
-        writer = cell[field]
-        if writer < 0:
-            continue
-        if cell[W_BLOCK] == block and _same_block_ordered(
-            cell[W_EPOCH], cell[W_WARP_EPOCH], writer, epoch, warp_epoch, thread
-        ):
-            continue
-        if not _knows(clocks, warps, block, thread, cell[W_BLOCK], writer, cell[W_TIME]):
-            return False
-    return True
+    """Does the last plain write of this element happen before the present access?"""
+    writer = cell[W_THREAD]
+    if writer < 0:
+        return True
+    if cell[W_BLOCK] == block and _same_block_ordered(
+        cell[W_EPOCH], cell[W_WARP_EPOCH], writer, epoch, warp_epoch, thread
+    ):
+        return True
+    return _knows(clocks, warps, block, thread, cell[W_BLOCK], writer, cell[W_TIME])
 
 
 @njit(cache=True)
-def _other_writer(cell, block, thread):
-    """The writer to name beside `thread` of `block`."""
-    same = cell[W_BLOCK] == block and cell[W_THREAD] == thread
-    return cell[W_ATOMIC_THREAD] if same else cell[W_THREAD]
+def _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch):
+    """The thread of an atomic that does not happen before the present plain access, or -1."""
+    for field in (A_FIRST, A_LATER):
+        other = cell[field]
+        if other < 0 or (
+            cell[A_BLOCK] == block
+            and _same_block_ordered(cell[A_EPOCH], cell[A_WARP_EPOCH], other, epoch, warp_epoch, thread)
+        ):
+            continue
+        if not _knows(clocks, warps, block, thread, cell[A_BLOCK], other, cell[A_TIME]):
+            return other
+    return -1
 
 
 @njit(cache=True)
@@ -115,19 +122,19 @@ def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
 
 
 @njit(cache=True)
-def _note(races, found, element, block, thread, other_block, other_thread, other_site, other_wrote):
-    if found < races.shape[0]:
-        races[found, 0] = element
-        races[found, 1] = block
-        races[found, 2] = thread
-        races[found, 3] = other_block
-        races[found, 4] = other_thread
-        races[found, 5] = other_site
-        races[found, 6] = other_wrote
+def _note(race, found, element, block, thread, other_block, other_thread, other_site):
+    """Keeps the first race of an instruction, or rather the first between blocks, which is harder to mend."""
+    if found == 0 or (race[1] == race[3] and block != other_block):
+        race[0] = element
+        race[1] = block
+        race[2] = thread
+        race[3] = other_block
+        race[4] = other_thread
+        race[5] = other_site
 
 
 @njit(cache=True)
-def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, races):
+def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race):
     """Checks the reads of one instruction against earlier writes.
 
     `warps_of` is the set's `WarpSet.warps`; `warps` the number of warps a block.
@@ -154,18 +161,21 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
                 continue
             cell = shadow[flat[lane]]
             previous = -1
-            if cell[W_THREAD] >= 0 and cell[W_BLOCK] == block and cell[W_EPOCH] < epoch:
+            if cell[A_BLOCK] >= 0:
+                other = _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch)
+                if other >= 0:
+                    _note(race, found, flat[lane], block, thread, cell[A_BLOCK], other, cell[A_SITE])
+                    found += 1
+            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch:
                 previous = flat[lane]
-            elif cell[W_THREAD] == NOBODY:
-                if unwritten == 0:
-                    first = lane
-                unwritten += 1
-            elif cell[W_THREAD] >= 0 and not _after_write(
-                cell, clocks, warps, block, thread, epoch, warp_epoch
-            ):
-                writer = _other_writer(cell, block, thread)
-                _note(races, found, flat[lane], block, thread, cell[W_BLOCK], writer, cell[W_SITE], 1)
-                found += 1
+            if previous < 0:
+                if cell[W_THREAD] == NOBODY:
+                    if unwritten == 0:
+                        first = lane
+                    unwritten += 1
+                elif not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
+                    _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
+                    found += 1
             if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
                 if thread <= cell[R_LOW] or cell[R_LOW] // WARP_LANES == thread // WARP_LANES:
                     cell[R_LOW] = min(thread, cell[R_LOW])
@@ -190,12 +200,13 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
 
 @njit(cache=True)
 def watch_stores(
-    flat, mask, unchanged, landed, warps_of, epochs, warp_epochs, clocks, warps, instruction, site, shadow, races
+    flat, mask, unchanged, landed, warps_of, epochs, warp_epochs, clocks, warps, instruction, site, shadow, race
 ):
     """Checks the writes of one instruction; returns the number of races.
 
     Two writes of one value are no race: `unchanged` marks lanes whose value was in memory already,
-    `landed` those whose value is there after the instruction.
+    `landed` those whose value is there after the instruction. A cell holds `instruction`, which is even, or
+    the next number if one of the instruction's values did not land there.
     """
     found = 0
     for row in range(warps_of.shape[0]):
@@ -211,30 +222,41 @@ def watch_stores(
                 continue
             thread = thread0 + lane - start
             cell = shadow[flat[lane]]
-            agrees = landed[lane] if cell[W_INSTRUCTION] == instruction else unchanged[lane]
+            again = cell[W_INSTRUCTION] >= instruction
+            lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
+            agrees = not lost if again else unchanged[lane]
             if not agrees and not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                writer = _other_writer(cell, block, thread)
-                _note(races, found, flat[lane], block, thread, cell[W_BLOCK], writer, cell[W_SITE], 1)
+                _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
                 found += 1
+            if cell[A_BLOCK] >= 0 and not unchanged[lane]:
+                other = _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch)
+                if other >= 0:
+                    _note(race, found, flat[lane], block, thread, cell[A_BLOCK], other, cell[A_SITE])
+                    found += 1
             if not unchanged[lane]:
                 then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
                 if reader >= 0:
-                    _note(races, found, flat[lane], block, thread, then, reader, cell[R_SITE], 0)
+                    _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
                     found += 1
             cell[W_BLOCK] = block
             cell[W_THREAD] = thread
             cell[W_EPOCH] = epoch
             cell[W_WARP_EPOCH] = warp_epoch
             cell[W_TIME] = time
-            cell[W_ATOMIC_THREAD] = NOBODY
-            cell[W_INSTRUCTION] = instruction
+            cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[W_SITE] = site
+            cell[A_BLOCK] = cell[A_FIRST] = cell[A_LATER] = NOBODY
     return found
 
 
 @njit(cache=True)
-def watch_atomics(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, races):
-    """Checks atomics against plain writes not ordered before them; returns as `watch_loads` does."""
+def watch_atomics(
+    flat, mask, checks_readers, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race
+):
+    """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
+
+    A compare-and-swap finds out itself whether what was read before still holds: its readers are left unchecked.
+    """
     found = 0
     unwritten = 0
     first = -1
@@ -251,26 +273,27 @@ def watch_atomics(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site
                 continue
             thread = thread0 + lane - start
             cell = shadow[flat[lane]]
-            writer = cell[W_THREAD]
-            if writer == NOBODY:
+            if cell[W_THREAD] == NOBODY:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
-            atomic_before = cell[W_INSTRUCTION] == ATOMIC
-            if writer >= 0 and not atomic_before:
-                if not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                    _note(races, found, flat[lane], block, thread, cell[W_BLOCK], writer, cell[W_SITE], 1)
+            elif not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
+                _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
+                found += 1
+            if checks_readers:
+                then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
+                if reader >= 0:
+                    _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
                     found += 1
-            if atomic_before and cell[W_BLOCK] == block and cell[W_EPOCH] == epoch:
-                if thread != writer:
-                    cell[W_ATOMIC_THREAD] = thread
+            if cell[A_BLOCK] == block and cell[A_EPOCH] == epoch:
+                if thread != cell[A_FIRST]:
+                    cell[A_LATER] = thread
             else:
-                cell[W_THREAD] = thread
-                cell[W_ATOMIC_THREAD] = NOBODY
-            cell[W_BLOCK] = block
-            cell[W_EPOCH] = epoch
-            cell[W_WARP_EPOCH] = warp_epoch
-            cell[W_TIME] = time
-            cell[W_INSTRUCTION] = ATOMIC
-            cell[W_SITE] = site
+                cell[A_FIRST] = thread
+                cell[A_LATER] = NOBODY
+            cell[A_BLOCK] = block
+            cell[A_EPOCH] = epoch
+            cell[A_WARP_EPOCH] = warp_epoch
+            cell[A_TIME] = time
+            cell[A_SITE] = site
     return found, unwritten, first

@@ -20,7 +20,7 @@ from labkit.simulator.counters import ACCESSES, CONFLICTS, COUNTS, L1_HITS, L2_H
 from labkit.simulator.counters import replay_l2
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.memory import Array
-from labkit.simulator.races import KEPT_RACES, RACE_FIELDS, new_shadow
+from labkit.simulator.races import RACE_FIELDS, new_shadow
 from labkit.simulator.scheduler import Chunk, Deadlock, Fork
 from labkit.trace import (
     SECTOR_BYTES,
@@ -251,7 +251,7 @@ class Launch:
         self.source = translate.read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
         self._place_arguments(function, arguments)
-        self.races = np.zeros((KEPT_RACES, RACE_FIELDS), np.int64)
+        self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = self.steps = 0
         self.printed: list[str] = []
         copies = min(gpu.sms, self.blocks)

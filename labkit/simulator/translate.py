@@ -87,6 +87,7 @@ class Program:
     stored: set[str] = field(default_factory=set)
     blocking: bool = False
     spins: bool = False
+    prints: bool = False
     keeps_clocks: bool = False
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
@@ -916,8 +917,8 @@ class _FunctionTranslator:
         if result != types.float64 or types.float32 not in (left.type, right.type):
             return
         other = right if left.type == types.float32 else left
-        if other.static is not MISSING and isinstance(other.type, types.Float):
-            why = f"the literal {other.static} is float64; write `float32({other.static})`"
+        if other.static is not MISSING:
+            why = f"{other.static} is {other.type}; write `float32({other.static})`"
         elif isinstance(other.type, types.Integer):
             why = f"the other side is {other.type}; convert it with `float32(...)`"
         else:
@@ -1286,6 +1287,7 @@ class _FunctionTranslator:
         for value, argument in zip(values, node.args):
             if value.type is not str and not isinstance(value.type, types.Type):
                 self.fail(argument, f"`print` in a kernel takes text and numbers, not {describe(value.type)}")
+        self.program.prints = True
         self.emit(f"w.chunk.launch.print(w, {self.mask}{''.join(', ' + v.code for v in values)})")
         return Value("None", types.none)
 

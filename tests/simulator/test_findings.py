@@ -1,0 +1,619 @@
+"""Each kind of finding: the wrong kernel gets it, in words a learner can act on, and the right one does not."""
+
+import re
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of, text_of
+from numba import float32, int32
+
+import labkit
+from labkit import cuda
+from labkit.gemm.fp32.s03_tiled import geometry, tiled
+from labkit.trace import ThreadId
+
+TILE = 16
+WARP = 32
+
+
+def numbers(*shape):
+    return np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+
+
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def findings(kernel, grid, block, *arguments, kind=None, **options):
+    trace = labkit.simulate(kernel, grid, block, *arguments, **options)
+    return [f for f in trace.findings if kind in (None, f.kind)]
+
+
+def only(kernel, grid, block, *arguments, **options):
+    (finding,) = findings(kernel, grid, block, *arguments, **options)
+    return finding
+
+
+def thread(x, y=0, block=(0, 0)):
+    return ThreadId((*block, 0), (x, y, 0))
+
+
+# --- races ---------------------------------------------------------------------------------------
+
+
+def barriers_of(kernel):
+    return [i for i, line in enumerate(text_of(kernel).splitlines()) if "syncthreads" in line]
+
+
+def without_line(kernel, number, **names):
+    lines = text_of(kernel).splitlines()
+    del lines[number]
+    return kernel_in("\n".join(lines), kernel.py_func.__name__, **names)
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 32), (17, 40, 33), (64, 16, 48)])
+@pytest.mark.parametrize("barrier", range(2))
+def test_any_barrier_removed_from_the_tiled_matmul_is_a_race(barrier, shape):
+    M, N, K = shape
+    broken = without_line(tiled, barriers_of(tiled)[barrier], TILE=TILE)
+    races = findings(broken, *geometry(M, N), numbers(M, K), numbers(K, N), zeros(M, N))
+    assert {f.kind for f in races} == {"race"}
+    assert {f.array for f in races} == {"A_tile", "B_tile"}
+    stores = {line_of(broken, "A_tile[y, x] ="), line_of(broken, "B_tile[y, x] =")}
+    for race in races:
+        assert {race.line, race.other_line} & stores
+        assert line_of(broken, "total +=") in (race.line, race.other_line)
+        first, second = race.threads
+        assert first.block == second.block and first.thread != second.thread
+        assert str(race.line) in race.message and str(race.other_line) in race.message
+        assert "cuda.syncthreads()" in race.message
+
+
+def test_the_tiled_matmul_has_no_error():
+    trace = labkit.simulate(tiled, *geometry(33, 17), numbers(33, 40), numbers(40, 17), zeros(33, 17))
+    assert trace.errors == ()
+
+
+@cuda.jit
+def neighbour(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    y[t] = s[(t + 1) % 64]
+
+
+def test_a_race_in_shared_memory_says_who_where_and_what_helps():
+    race = only(neighbour, 1, 64, numbers(64), zeros(64))
+    write, read = line_of(neighbour, "s[t] = x"), line_of(neighbour, "s[(t + 1)")
+    assert race.message == (
+        f"Race on s[1]: thread 0 of block 0 reads it at line {read}, and thread 1 of block 0 writes it at line "
+        f"{write}, with nothing to say which comes first. Put `cuda.syncthreads()` between line {write} and line "
+        f"{read}."
+    )
+    assert (race.kind, race.severity, race.array, race.index) == ("race", "error", "s", (1,))
+    assert race.threads == (thread(0), thread(1))
+    assert (race.line, race.other_line) == (read, write)
+
+
+@cuda.jit
+def neighbour_in_global(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+    x[i] = y[(i + 1) % y.size]
+
+
+def test_a_race_between_blocks_cannot_be_mended_by_a_barrier():
+    races = findings(neighbour_in_global, 2, 32, numbers(64), zeros(64), kind="race")
+    across = next(r for r in races if r.threads[0].block != r.threads[1].block)
+    assert "Blocks of one launch run in any order" in across.message
+    assert "syncthreads" not in across.message
+
+
+@cuda.jit
+def everyone_writes_one(y):
+    y[0] = cuda.grid(1)
+
+
+@cuda.jit
+def everyone_adds_to_one(y):
+    y[0] += 1
+
+
+@cuda.jit
+def everyone_adds_atomically(y):
+    cuda.atomic.add(y, 0, 1)
+
+
+@cuda.jit
+def everyone_writes_the_same(y):
+    y[0] = 7
+
+
+@cuda.jit
+def pairs_write_one(y):
+    i = cuda.grid(1)
+    y[i // 2] = i
+
+
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("kernel", [everyone_writes_one, everyone_adds_to_one, pairs_write_one], ids=str)
+def test_threads_that_write_different_values_into_one_element_race(kernel, block):
+    races = findings(kernel, 1, block, zeros(64), kind="race")
+    assert races and all("cuda.atomic" in r.message for r in races)
+    assert races[0].array == "y" and races[0].index == (0,)
+
+
+@pytest.mark.parametrize("kernel", [everyone_adds_atomically, everyone_writes_the_same], ids=str)
+def test_atomics_and_writes_of_one_value_do_not_race(kernel):
+    assert findings(kernel, 4, 64, zeros(64)) == []
+
+
+@cuda.jit
+def flag_is_set_by_many(x, found):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        found[0] = 1
+
+
+def test_many_threads_may_set_a_flag():
+    assert findings(flag_is_set_by_many, 4, 64, numbers(256), np.zeros(1, np.int32)) == []
+
+
+@cuda.jit
+def counts_then_reads(x, y):
+    s = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(s, 0, 1)
+    y[t] = s[0]
+
+
+@cuda.jit
+def zeroes_late(x, y):
+    s = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = 0
+    cuda.atomic.add(s, 0, 1)
+    cuda.syncthreads()
+    y[t] = s[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "lines"),
+    [(counts_then_reads, ("atomic.add", "y[t] = s[0]")), (zeroes_late, ("s[0] = 0", "atomic.add"))],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_an_atomic_and_a_plain_access_without_a_barrier_race(kernel, lines):
+    (race,) = findings(kernel, 1, 64, numbers(64), zeros(64), kind="race")
+    assert {race.line, race.other_line} == {line_of(kernel, fragment) for fragment in lines}
+    assert "updates" in race.message
+
+
+@cuda.jit
+def lanes_exchange(x, y):
+    s = cuda.shared.array(WARP, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    y[t] = s[31 - t]
+
+
+@cuda.jit
+def lanes_exchange_unsynchronised(x, y):
+    s = cuda.shared.array(WARP, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    y[t] = s[31 - t]
+
+
+@cuda.jit
+def warps_exchange_by_syncwarp(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    y[t] = s[63 - t]
+
+
+def test_syncwarp_orders_the_lanes_of_one_warp_and_no_others():
+    assert findings(lanes_exchange, 1, 32, numbers(32), zeros(32)) == []
+    assert only(lanes_exchange_unsynchronised, 1, 32, numbers(32), zeros(32)).kind == "race"
+    assert only(warps_exchange_by_syncwarp, 1, 64, numbers(64), zeros(64)).kind == "race"
+
+
+@cuda.jit
+def reduction(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    k = 32
+    while k > 0:
+        if t < k:
+            s[t] += s[t + k]
+        cuda.syncthreads()
+        k //= 2
+    y[t] = s[0]
+
+
+@pytest.mark.parametrize("barrier", range(2))
+def test_any_barrier_removed_from_a_reduction_is_a_race(barrier):
+    assert findings(reduction, 1, 64, numbers(64), zeros(64)) == []
+    broken = without_line(reduction, barriers_of(reduction)[barrier])
+    assert {f.kind for f in findings(broken, 1, 64, numbers(64), zeros(64))} == {"race"}
+
+
+@cuda.jit
+def histogram_without_atomics(x, counts):
+    i = cuda.grid(1)
+    counts[x[i]] += 1
+
+
+def test_a_histogram_without_atomics_races():
+    x = np.array([1, 2, 3, 1] * 16)
+    races = findings(histogram_without_atomics, 1, 64, x, np.zeros(4, np.int64))
+    assert {f.kind for f in races} == {"race"}
+    assert {f.line for f in races} == {line_of(histogram_without_atomics, "counts[x[i]]")}
+    assert all(f.index in ((1,), (2,), (3,)) for f in races)
+
+
+# --- indices -------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def unguarded(x, y):
+    i = cuda.grid(1)
+    y[i] = 2 * x[i]
+
+
+@cuda.jit
+def swapped(A, B):
+    row, col = cuda.grid(2)
+    if row < A.shape[0] and col < A.shape[1]:
+        B[col, row] = A[col, row]
+
+
+@cuda.jit
+def off_by_one(x, y):
+    i = cuda.grid(1)
+    if i <= x.size:
+        y[i] = x[i]
+
+
+def test_an_index_outside_names_the_thread_the_shape_and_a_guard():
+    bounds = findings(unguarded, 2, 64, zeros(100), zeros(100), kind="bounds")
+    line = line_of(unguarded, "y[i] =")
+    assert {(f.line, f.array) for f in bounds} == {(line, "x"), (line, "y")}
+    read = next(f for f in bounds if f.array == "x")
+    assert read.message == (
+        f"Line {line}: thread 36 of block 1 reads x[100], but x has 100 elements. On a GPU this touches memory that "
+        "is not yours. Guard the access, for instance `if i < x.size:`."
+    )
+    assert (read.severity, read.index, read.threads) == ("error", (100,), (thread(36, block=(1, 0)),))
+    assert read.count == 28
+
+
+def test_a_swapped_row_and_column_names_the_axis():
+    bounds = findings(swapped, (1, 2), (16, 16), numbers(10, 20), zeros(10, 20), kind="bounds")
+    (read,) = (f for f in bounds if f.array == "A")
+    assert read.index == (10, 0)
+    assert read.threads == (thread(0, 10),)
+    assert "A[10, 0], but A has shape (10, 20)" in read.message
+    assert "`if col < A.shape[0]:`" in read.message
+
+
+def test_one_element_too_many_is_found_and_nothing_else_is_written():
+    trace = labkit.simulate(off_by_one, 1, 128, numbers(100), zeros(100))
+    assert {(f.kind, f.index, f.count) for f in trace.findings} == {("bounds", (100,), 1)}
+    np.testing.assert_array_equal(trace.outputs[1], numbers(100))
+
+
+@cuda.jit
+def shared_overrun(x, y):
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    y[t] = s[t]
+
+
+@cuda.jit
+def local_overrun(x, y):
+    mine = cuda.local.array(4, float32)
+    i = cuda.grid(1)
+    for k in range(5):
+        mine[k] = x[i] * k
+    y[i] = mine[0]
+
+
+def test_shared_and_local_arrays_have_bounds_too():
+    shared = findings(shared_overrun, 1, 64, zeros(64), zeros(64), kind="bounds")
+    assert shared[0].index == (32,) and "s has 32 elements" in shared[0].message
+    local = findings(local_overrun, 1, 32, zeros(32), zeros(32), kind="bounds")
+    assert local[0].index == (4,) and "mine has 4 elements" in local[0].message
+
+
+@cuda.jit
+def left_neighbour(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i - 1]
+
+
+@cuda.jit
+def left_neighbour_guarded(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i - 1] if i > 0 else x[i]
+
+
+def test_a_negative_index_wraps_and_is_told():
+    trace = labkit.simulate(left_neighbour, 1, 64, numbers(64), zeros(64))
+    (finding,) = trace.findings
+    line = line_of(left_neighbour, "y[i] =")
+    assert finding.message == (
+        f"Line {line}: thread 0 of block 0 reads x[-1]. numba counts a negative index from the end, as Python does, "
+        "so this is element 63 and raises no error; guard it unless you mean that."
+    )
+    assert (finding.kind, finding.severity, finding.count) == ("negative-index", "advice", 1)
+    np.testing.assert_array_equal(trace.outputs[1], np.roll(numbers(64), 1))
+    assert findings(left_neighbour_guarded, 1, 64, numbers(64), zeros(64)) == []
+
+
+@cuda.jit
+def far_left(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i - 2 * x.size]
+
+
+def test_an_index_too_far_below_zero_is_out_of_bounds():
+    bounds = only(far_left, 1, 32, numbers(32), zeros(32))
+    assert (bounds.kind, bounds.index) == ("bounds", (-64,))
+    assert "0 <= " in bounds.message
+
+
+# --- values that nothing wrote ---------------------------------------------------------------------
+
+
+@cuda.jit
+def sums_unfilled_shared(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if t < 40:
+        s[t] = x[t]
+    cuda.syncthreads()
+    y[t] = s[t]
+
+
+@cuda.jit
+def adds_to_unfilled_shared(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] += x[t]
+    y[t] = s[t]
+
+
+@cuda.jit
+def counts_in_unfilled_shared(x, y):
+    s = cuda.shared.array(4, int32)
+    t = cuda.threadIdx.x
+    cuda.atomic.add(s, t % 4, 1)
+    cuda.syncthreads()
+    y[t] = s[t % 4]
+
+
+@cuda.jit
+def adds_to_unfilled_local(x, y):
+    mine = cuda.local.array(4, float32)
+    i = cuda.grid(1)
+    for k in range(4):
+        mine[k] += x[i]
+    y[i] = mine[0]
+
+
+def test_reading_shared_memory_that_nothing_filled():
+    finding = only(sums_unfilled_shared, 1, 64, numbers(64), zeros(64))
+    line = line_of(sums_unfilled_shared, "y[t] =")
+    assert finding.message == (
+        f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
+        "whatever was there before; fill it first."
+    )
+    assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
+    assert finding.count == 24
+
+
+@pytest.mark.parametrize(
+    ("kernel", "array", "fragment"),
+    [
+        (adds_to_unfilled_shared, "s", "s[t] +="),
+        (counts_in_unfilled_shared, "s", "atomic"),
+        (adds_to_unfilled_local, "mine", "mine[k] +="),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_adding_to_memory_that_nothing_filled(kernel, array, fragment):
+    found = findings(kernel, 1, 64, numbers(64), zeros(64), kind="uninitialised")
+    assert found[0].array == array
+    assert found[0].line == line_of(kernel, fragment)
+
+
+@cuda.jit
+def never_stores(x, y):
+    i = cuda.grid(1)
+    if i > x.size:
+        y[i] = x[i]
+
+
+@cuda.jit
+def forgets_to_store(x, y):
+    i = cuda.grid(1)
+    total = float32(0)
+    if i < x.size:
+        total += x[i]
+
+
+def test_an_output_that_no_thread_stores_to():
+    finding = only(never_stores, 1, 64, numbers(64), zeros(64))
+    assert (finding.kind, finding.severity, finding.array) == ("unwritten", "error", "y")
+    assert finding.line == line_of(never_stores, "y[i] =")
+
+
+def test_a_kernel_without_any_store():
+    finding = only(forgets_to_store, 1, 64, numbers(64), zeros(64))
+    assert (finding.kind, finding.severity) == ("unwritten", "error")
+    assert finding.line == line_of(forgets_to_store, "def ")
+    assert "never stores" in finding.message
+
+
+# --- speed -----------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def accumulates_in_float64(x, y):
+    i = cuda.grid(1)
+    total = 0.0
+    for k in range(4):
+        total += x[i] * x[i]
+    y[i] = total
+
+
+@cuda.jit
+def literal_is_float64(x, y):
+    i = cuda.grid(1)
+    y[i] = 0.5 * x[i]
+
+
+@cuda.jit
+def integer_widens(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i] * i
+
+
+@cuda.jit
+def stays_in_float32(x, y):
+    i = cuda.grid(1)
+    y[i] = float32(0.5) * x[i] * float32(i)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fragment", "remedy"),
+    [
+        (accumulates_in_float64, "total +=", "float32(0)"),
+        (literal_is_float64, "0.5 *", "float32(0.5)"),
+        (integer_widens, "x[i] * i", "float32(...)"),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_accidental_float64_names_its_cause(kernel, fragment, remedy):
+    finding = only(kernel, 1, 64, numbers(64), zeros(64))
+    assert (finding.kind, finding.severity) == ("float64", "advice")
+    assert finding.line == line_of(kernel, fragment)
+    assert remedy in finding.message and "float64" in finding.message
+
+
+def test_float32_throughout_gets_no_advice():
+    assert findings(stays_in_float32, 1, 64, numbers(64), zeros(64)) == []
+    assert findings(literal_is_float64, 1, 64, numbers(64).astype(float), np.zeros(64)) == []
+
+
+@cuda.jit
+def column_walk(A, B):
+    row, col = cuda.grid(2)
+    B[row, col] = A[row, col]
+
+
+@cuda.jit
+def row_walk(A, B):
+    col, row = cuda.grid(2)
+    B[row, col] = A[row, col]
+
+
+def test_uncoalesced_accesses_are_told_with_their_sectors():
+    found = findings(column_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32))
+    assert {f.kind for f in found} == {"uncoalesced"}
+    assert {f.array for f in found} == {"A", "B"}
+    assert "32.0 sectors" in found[0].message and "12%" in found[0].message
+    assert findings(row_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32)) == []
+
+
+@cuda.jit
+def shared_transpose(x, y):
+    s = cuda.shared.array((32, 32), float32)
+    t = cuda.threadIdx.x
+    for row in range(32):
+        s[row, t] = x[row, t]
+    cuda.syncwarp()
+    for row in range(32):
+        y[row, t] = s[t, row]
+
+
+def test_bank_conflicts_are_told_and_padding_ends_them():
+    finding = only(shared_transpose, 1, 32, numbers(32, 32), zeros(32, 32))
+    assert (finding.kind, finding.line) == ("bank-conflict", line_of(shared_transpose, "= s[t, row]"))
+    assert "32.0 passes" in finding.message and "pad" in finding.message
+    padded = kernel_in(text_of(shared_transpose).replace("(32, 32)", "(32, 33)"))
+    assert findings(padded, 1, 32, numbers(32, 32), zeros(32, 32)) == []
+
+
+@pytest.mark.parametrize(("block", "idle"), [(33, 31), (100, 28), ((3, 3), 23), (64, 0), ((16, 16), 0)])
+def test_a_last_warp_with_idle_lanes_is_told(block, idle):
+    @cuda.jit
+    def nothing(y):
+        if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+            y[0] = 1
+
+    found = findings(nothing, 1, block, zeros(1), kind="idle-lanes")
+    assert len(found) == (idle > 0)
+    if found:
+        assert f"{idle} lanes" in found[0].message and found[0].severity == "advice"
+
+
+# --- globals -----------------------------------------------------------------------------------------
+
+
+def test_a_changed_global_stays_frozen_and_is_told():
+    kernel = kernel_in(
+        """
+        SCALE = 2
+
+        @cuda.jit
+        def scaled(x, y):
+            i = cuda.grid(1)
+            y[i] = x[i] * SCALE
+        """
+    )
+    x = np.arange(32)
+    assert findings(kernel, 1, 32, x, np.zeros(32, np.int64)) == []
+    kernel.py_func.__globals__["SCALE"] = 5
+    trace = labkit.simulate(kernel, 1, 32, x, np.zeros(32, np.int64))
+    np.testing.assert_array_equal(trace.outputs[1], 2 * x)
+    (finding,) = trace.findings
+    assert (finding.kind, finding.severity) == ("changed-global", "advice")
+    for word in ("`SCALE` is 5 now", "when it was 2", "labkit.specialise(kernel, SCALE=5)"):
+        assert word in finding.message
+    kernel.py_func.__globals__["SCALE"] = 2
+    assert findings(kernel, 1, 32, x, np.zeros(32, np.int64)) == []
+
+
+# --- all of them ---------------------------------------------------------------------------------------
+
+
+def test_every_message_is_made_of_whole_sentences():
+    x, y = numbers(64), zeros(64)
+    found = [
+        *findings(neighbour, 1, 64, x, y),
+        *findings(unguarded, 2, 64, x, y),
+        *findings(left_neighbour, 1, 64, x, y),
+        *findings(sums_unfilled_shared, 1, 64, x, y),
+        *findings(never_stores, 1, 64, x, y),
+        *findings(literal_is_float64, 1, 33, x, y),
+        *findings(column_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32)),
+        *findings(shared_transpose, 1, 32, numbers(32, 32), zeros(32, 32)),
+    ]
+    assert len({f.kind for f in found}) == 9
+    for finding in found:
+        assert finding.message.endswith(".") and finding.message[0].isupper()
+        assert re.search(r"[Ll]ine \d+", finding.message)
+        assert "  " not in finding.message and "\n" not in finding.message
+        assert finding.line > 0
