@@ -5,8 +5,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from labkit import device
 from labkit.exercises.check import judge
 from labkit.exercises.exercise import Exercise
+from labkit.exercises.on_gpu import judge_on_gpu
 from labkit.exercises.verdict import Verdict
 
 __all__ = ["Exercise", "Verdict", "check", "exercise", "exercise_ids"]
@@ -46,4 +48,8 @@ def check(id: str, kernel: Any) -> Verdict:
     Verdict
         Shows what is wrong and where, or that the exercise is solved.
     """
-    return judge(exercise(id), kernel)
+    rules = exercise(id)
+    verdict = judge(rules, kernel)
+    if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":
+        return judge_on_gpu(rules, kernel, verdict)
+    return verdict

@@ -2,11 +2,12 @@
 
 import dataclasses
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from labkit.exercises.compare import difference
+from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.source import python_function, stub_line
 from labkit.exercises.verdict import Verdict
@@ -26,7 +27,7 @@ def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
     if verdict is not None:
         return verdict
     try:
-        launches = list(exercise.launches(np.random.default_rng(seed), **_constants(exercise, function)))
+        launches = list(exercise.launches(np.random.default_rng(seed), **constants_of(exercise, function)))
     except ValueError as error:
         return _verdict(exercise, "launch", str(error))
     for launch in launches:
@@ -64,7 +65,7 @@ def _before_running(exercise, function):
     return None
 
 
-def _constants(exercise, function):
+def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
     """The whole numbers that the learner chose, such as TILE."""
     values = {}
     for name in exercise.constants:
@@ -93,7 +94,7 @@ def _judge_launch(exercise, kernel, launch):
         return _verdict(exercise, "refused", str(error), line=error.line)
     except LaunchError as error:
         return _verdict(exercise, "launch", str(error))
-    for complaint in (_finding, _changed_input, _result, _over_budget):
+    for complaint in (_finding, _output, _over_budget):
         verdict = complaint(exercise, trace, launch, parameters)
         if verdict is not None:
             return dataclasses.replace(verdict, trace=trace)
@@ -118,38 +119,14 @@ def _with_line(line, message):
     return message if f"ine {line}" in message else f"Line {line}: {message}"
 
 
-def _changed_input(exercise, trace, launch, parameters):
-    for position, before in enumerate(launch.args):
-        if position in launch.outputs or not isinstance(before, np.ndarray):
-            continue
-        if not np.array_equal(before, trace.outputs[position]):
-            name = parameters[position]
-            line = _line_of_store(trace, name)
-            return _verdict(
-                exercise,
-                "input changed",
-                f"Line {line} writes to {name}, which is an input: leave it as it is.",
-                line=line,
-            )
-    return None
-
-
-def _line_of_store(trace, array):
-    """The first line that stores into the array, or None."""
+def _output(exercise, trace, launch, parameters):
+    wrong = wrong_output(launch, parameters, trace.outputs)
+    if wrong is None:
+        return None
     sites = (counters.site for counters in trace.sites)
-    return next((site.line for site in sites if site.array == array and site.kind != "load"), None)
-
-
-def _result(exercise, trace, launch, parameters):
-    for position, expected in launch.outputs.items():
-        name = parameters[position]
-        wrong = difference(name, trace.outputs[position], expected)
-        if wrong is not None:
-            reason, message = wrong
-            line = _line_of_store(trace, name)
-            where = f"\nLine {line} is what stores into {name}." if line else f"\nNo line stores into {name}."
-            return _verdict(exercise, reason, message + where, line=line)
-    return None
+    line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
+    where = f"Line {line} is what stores into {wrong.name}." if line else f"No line stores into {wrong.name}."
+    return _verdict(exercise, wrong.reason, f"{wrong.message}\n{where}", line=line)
 
 
 def _over_budget(exercise, trace, launch, parameters):

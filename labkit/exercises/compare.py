@@ -1,27 +1,56 @@
-"""Says in one sentence how an output differs from what it must hold."""
+"""Says in one sentence how the outputs of a launch differ from what they must hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from labkit.exercises.exercise import Expected
+from labkit.exercises.exercise import Expected, Launch
 from labkit.exercises.problems import is_unwritten
 
 
-def difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -> tuple[str, str] | None:
-    """The reason and the sentence, or None where every element is within its bound."""
+@dataclass(frozen=True)
+class Difference:
+    """What is wrong with the array `name`: the verdict's reason, and a sentence."""
+
+    name: str
+    reason: str
+    message: str
+
+
+def wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[Any]) -> Difference | None:
+    """The first array that is not as it must be after the launch: inputs unchanged, outputs right."""
+    for name, before, after in zip(names, launch.args, outputs, strict=True):
+        is_input = isinstance(before, np.ndarray) and not any(
+            before is launch.args[p] for p in launch.outputs
+        )
+        if is_input and not np.array_equal(before, after):
+            return Difference(
+                name, "input changed", f"{name} is an input, and the kernel changes it: leave it as it is."
+            )
+    for position, expected in launch.outputs.items():
+        difference = _difference(names[position], outputs[position], expected)
+        if difference is not None:
+            return difference
+    return None
+
+
+def _difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -> Difference | None:
     missing = is_unwritten(output)
     if missing.any():
-        first = _index(missing)
-        return "unwritten", f"{name}{first} was never written{_where(name, missing)}."
+        message = f"{name}{_index(missing)} was never written{_where(name, missing)}."
+        return Difference(name, "unwritten", message)
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(output.astype(np.float64) - expected.value) <= expected.bound)
     if not wrong.any():
         return None
-    where = np.unravel_index(np.argmax(wrong), wrong.shape)
-    sentence = f"{name}{_index(wrong)} is {output[where]:.6g} and should be {expected.value[where]:.6g}"
-    if np.isnan(output[where]):
-        sentence += f": {name} starts out full of rubbish, so write to it without reading it first"
-    return "result", f"{sentence}{_where(name, wrong)}."
+    first = np.unravel_index(np.argmax(wrong), wrong.shape)
+    message = f"{name}{_index(wrong)} is {output[first]:.6g} and should be {expected.value[first]:.6g}"
+    if np.isnan(output[first]):
+        message += f": {name} starts out full of rubbish, so write to it without reading it first"
+    return Difference(name, "result", f"{message}{_where(name, wrong)}.")
 
 
 def _index(mask: Bool[np.ndarray, "..."]) -> str:

@@ -35,7 +35,8 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        outcome = f"solved, {self.out_of} of {self.out_of} points" if self.passed else "not yet"
+        points = "1 point" if self.out_of == 1 else f"{self.out_of} of {self.out_of} points"
+        outcome = f"solved, {points}" if self.passed else "not yet"
         return f"{'✓' if self.passed else '✗'} {self.exercise} {self.title}: {outcome}"
 
     def __repr__(self):

@@ -1,0 +1,56 @@
+"""The process that runs a kernel on the GPU; here it runs in the simulator, which takes the same road."""
+
+import pytest
+from answers import cell, function
+
+from labkit.exercises import check, exercise, exercise_ids
+from labkit.exercises.on_gpu import judge_on_gpu
+
+KERNELS = [id for id in exercise_ids() if exercise(id).machine == "gpu"]
+
+
+@pytest.fixture(autouse=True)
+def in_the_simulator(monkeypatch):
+    monkeypatch.setenv("LABKIT_DEVICE", "simulator")
+
+
+@pytest.mark.parametrize("id", KERNELS[::3])
+def test_a_right_kernel_keeps_its_verdict(id):
+    kernel = function(id, cell(id))
+    verdict = check(id, kernel)
+    assert judge_on_gpu(exercise(id), kernel, verdict) == verdict
+
+
+def test_device_functions_and_constants_go_along():
+    text = """
+import math as m
+FACTOR = np.float32(1)
+
+@cuda.jit(device=True)
+def scaled(a, x):
+    return a * x * FACTOR * m.floor(1.5)
+
+@cuda.jit
+def saxpy(a, x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = scaled(a, x[i]) + y[i]
+"""
+    kernel = function("02.1", text)
+    verdict = check("02.1", kernel)
+    assert judge_on_gpu(exercise("02.1"), kernel, verdict) == verdict
+
+
+def test_a_wrong_result_there_is_said():
+    good = check("02.1", function("02.1", cell("02.1")))
+    bad = function("02.1", cell("02.1").replace(" + y[i]", ""), "<bad>")
+    verdict = judge_on_gpu(exercise("02.1"), bad, good)
+    assert not verdict.passed
+    assert verdict.message.startswith("All is well in the simulator, but on the GPU out[0] is")
+
+
+def test_a_process_that_does_not_end_in_time_is_killed():
+    kernel = function("02.1", cell("02.1"))
+    verdict = judge_on_gpu(exercise("02.1"), kernel, check("02.1", kernel), timeout_s=0.01)
+    assert not verdict.passed
+    assert "did not come to an end within 0.01 s" in verdict.message
