@@ -84,9 +84,9 @@ class View:
         """A whole HTML page that needs no kernel and no network."""
         data = json.dumps(self.data, allow_nan=False).replace("</", "<\\/")
         return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(self.title)}</title>'
-            '<meta name="viewport" content="width=device-width">'
-            f"<style>{_static('base.css')}</style></head><body class=\"labkit-page\">"
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width"><title>{html.escape(plain(self.title))}</title>'
+            f'<style>{_static("base.css")}</style></head><body class="labkit-page">'
             f'<script type="application/json" id="labkit-data">{data}</script>'
             f'<script type="module">{self.module()}\nlabkitPage("{self.id}");</script></body></html>'
         )
@@ -113,7 +113,7 @@ class View:
 
         page = html.escape(self.to_html(), quote=True)
         fallback = (
-            f'<iframe data-labkit="{self.id}" title="{html.escape(self.title)}" srcdoc="{page}" '
+            f'<iframe data-labkit="{self.id}" title="{html.escape(plain(self.title))}" srcdoc="{page}" '
             "onload=\"this.style.height = this.style.height || '30em'\" "
             'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
         )
@@ -130,12 +130,16 @@ def pack(array) -> dict:
     """An array as JSON: base64 of the smallest of int8, int16, int32 that holds it, or float32."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind in "iub":
-        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-        dtype = next(d for d in (np.int8, np.int16, np.int32) if np.iinfo(d).min <= low <= high <= np.iinfo(d).max)
+        extremes = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        dtype = next(d for d in (np.int8, np.int16, np.int32) if all(_holds(d, value) for value in extremes))
     else:
         dtype = np.float32
     raw = array.astype(np.dtype(dtype).newbyteorder("<")).tobytes()
     return {"b64": base64.b64encode(raw).decode(), "dtype": np.dtype(dtype).name, "shape": list(array.shape)}
+
+
+def _holds(dtype, value):
+    return np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
 def unpack(packed) -> np.ndarray:
@@ -146,6 +150,12 @@ def unpack(packed) -> np.ndarray:
 def table(columns, rows) -> dict:
     """The data behind a picture, as a table."""
     return {"columns": list(columns), "rows": [list(row) for row in rows]}
+
+
+def heading(data, step) -> str:
+    """Title and sentence of a step, for still pictures."""
+    say = data["say"] if isinstance(data["say"], str) else data["say"][step]
+    return f"{plain(data['title'])}\n{plain(say)}"
 
 
 def plain(sentence) -> str:

@@ -1,0 +1,243 @@
+"""One warp's addresses: as sectors of global memory, and as banks of shared memory."""
+
+import numpy as np
+
+from labkit.trace import BANKS, SECTOR_BYTES, Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import block_name, join, recorded_block
+
+MOST_STEPS = 2000
+
+
+def memory(
+    trace: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None
+) -> View:
+    """The sectors that a warp's global accesses move, and how many of the bytes are used.
+
+    Parameters
+    ----------
+    trace
+        A run that recorded the block.
+    line, array
+        Which accesses: those of this source line, of this array; of any if left out.
+    warp
+        The warp within the block.
+    block
+        Index (x, y, z) of a recorded block; the first recorded one if left out.
+    """
+    block, site, lanes = _accesses(trace, "global", line, array, warp, block)
+    sites = [_site_data(trace, i) for i in range(len(trace.sites))]
+    says, rows = [], []
+    for step, (which, index) in enumerate(zip(site.tolist(), lanes, strict=True)):
+        says.append(_memory_sentence(trace.sites[which].site, sites[which], index))
+        used, moved = _bytes(sites[which], index)
+        facts = sites[which]
+        rows.append([step + 1, facts["line"], facts["text"], moved // SECTOR_BYTES, used, moved])
+    columns = ["access", "line", "text", "sectors", "bytes used", "bytes moved"]
+    data = {
+        "say": says,
+        "sites": sites,
+        "site": pack(site),
+        "index": pack(lanes),
+        "table": {**table(columns, rows), "byStep": True},
+    }
+    title = f"Memory: warp {warp} of block {block_name(block)} of `{trace.kernel}`"
+    return View("memory", title, data, memory_still)
+
+
+def banks(
+    *traces: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None, labels=()
+) -> View:
+    """The shared-memory banks that a warp's accesses meet in; several traces stand side by side.
+
+    Parameters
+    ----------
+    traces
+        Runs that recorded the block: of one kernel, or of two that differ in their shared arrays' shape.
+    line, array
+        Which accesses; if both are left out, the array access with the most bank conflicts.
+    warp
+        The warp within the block.
+    block
+        Index (x, y, z) of a recorded block; the first recorded one if left out.
+    labels
+        What to call each trace; else the array and its shape.
+    """
+    sides = []
+    for i, trace in enumerate(traces):
+        of = array if line or array else _worst_array(traces, trace)
+        _, site, lanes = _accesses(trace, "shared", line, of, warp, block)
+        sites = [_site_data(trace, s) for s in range(len(trace.sites))]
+        passes = [_passes(sites[s], index) for s, index in zip(site.tolist(), lanes, strict=True)]
+        first = trace.array(trace.sites[site[0]].site.array)
+        shape = "".join(f"[{n}]" for n in first.shape)
+        sides.append(
+            {
+                "label": labels[i] if i < len(labels) else f"{first.name}{shape}",
+                "sites": sites,
+                "site": pack(site),
+                "index": pack(lanes),
+                "passes": pack(np.array(passes)),
+                "count": len(passes),
+                "texts": [f"line {c.site.line}, `{c.site.text}`" for c in trace.sites],
+            }
+        )
+    steps = max(side["count"] for side in sides)
+    passes = [unpack(side["passes"]) for side in sides]
+    worst = max(range(steps), key=lambda step: max(int(p[min(step, len(p) - 1)]) for p in passes))
+    says = [_banks_sentence(sides, step, warp) for step in range(steps)]
+    rows = [[step + 1, *(int(p[step]) if step < len(p) else "" for p in passes)] for step in range(steps)]
+    columns = ["access", *(f"wavefronts, {side['label']}" for side in sides)]
+    data = {
+        "say": says,
+        "start": worst,
+        "sides": sides,
+        "alone": len(sides) == 1,
+        "table": {**table(columns, rows), "byStep": True},
+    }
+    return View("banks", f"Banks: what warp {warp} meets in shared memory", data, banks_still)
+
+
+def _accesses(trace, space, line, array, warp, block):
+    """Block, and the site and lanes of each of the warp's accesses that match."""
+    block, rows = recorded_block(trace, block)
+    samples = trace.samples
+    of_space = [(i, counted.site) for i, counted in enumerate(trace.sites) if counted.site.space == space]
+    wanted = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
+    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], wanted)][:MOST_STEPS]
+    if not len(rows):
+        places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
+        known = f"it touches {join(places)}" if places else f"it uses no {space} memory"
+        where = (f" at line {line}" if line else "") + (f" of {array!r}" if array else "")
+        raise ValueError(
+            f"Warp {warp} of block {block_name(block)} makes no {space} access{where}; in this kernel, {known}."
+        )
+    return block, samples.site[rows], samples.index[rows]
+
+
+def _site_data(trace, which):
+    site = trace.sites[which].site
+    info = next((a for a in trace.arrays if a.name == site.array), None)
+    return {
+        "text": site.text,
+        "line": site.line,
+        "array": site.array,
+        "sectors": trace.sites[which].sectors,
+        "itemsize": info.itemsize if info else 4,
+        "base": info.base_address if info else 0,
+    }
+
+
+def _bytes(site, index):
+    """Bytes that the lanes ask for (each once), and bytes that move."""
+    touched = np.unique(index[index >= 0])
+    sectors = np.unique((site["base"] + touched * site["itemsize"]) // SECTOR_BYTES)
+    return len(touched) * site["itemsize"], len(sectors) * SECTOR_BYTES
+
+
+def _memory_sentence(site, facts, index):
+    lanes = int((index >= 0).sum())
+    used, moved = _bytes(facts, index)
+    sectors = moved // SECTOR_BYTES
+    verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
+    distinct = used // facts["itemsize"]
+    who = _count(lanes, "lane") + ("" if distinct == lanes else f" ({_count(distinct, 'different element')})")
+    share = f"{100 * used / moved:.1f}".removesuffix(".0")
+    return (
+        f"Line {site.line}, `{site.text}`: {who} {verb} {_count(sectors, 'sector')} "
+        f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**"
+    )
+
+
+def _count(number, word):
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _worst_array(traces, trace):
+    """The shared array with the most bank conflicts in any trace, if this trace has it; else its own worst."""
+    own, every = {}, {}
+    for counted in (counted for t in traces for counted in t.sites if counted.site.space == "shared"):
+        name = counted.site.array
+        every[name] = max(every.get(name, 0), counted.bank_conflicts)
+        if counted in trace.sites:
+            own[name] = max(own.get(name, 0), counted.bank_conflicts)
+    best = max(every, key=every.get, default=None)
+    return best if best in own else max(own, key=own.get, default=None)
+
+
+def _passes(site, index) -> int:
+    """Wavefronts of one access: 32 banks of 4 bytes; wide elements go in groups of 128 bytes."""
+    group = 32 if site["itemsize"] <= 4 else 128 // site["itemsize"]
+    passes = 0
+    for begin in range(0, 32, group):
+        lanes = index[begin : begin + group]
+        words = np.unique((site["base"] + lanes[lanes >= 0] * site["itemsize"]) // 4)
+        if len(words):
+            passes += int(np.bincount(words % BANKS).max())
+    return passes
+
+
+def _banks_sentence(sides, step, warp):
+    def side_at(side):
+        at = min(step, side["count"] - 1)
+        passes = int(unpack(side["passes"])[at])
+        waves = f"**{passes} wavefronts**" if passes > 1 else "1 wavefront"
+        return side["texts"][int(unpack(side["site"])[at])], waves
+
+    found = [side_at(side) for side in sides]
+    if len(sides) == 1:
+        return f"Warp {warp}, {found[0][0]}: {found[0][1]}."
+    if len({text for text, _ in found}) == 1:
+        waves = join([f"{waves} with {side['label']}" for side, (_, waves) in zip(sides, found, strict=True)])
+        return f"Warp {warp}, {found[0][0]}: {waves}."
+    parts = [f"{side['label']}, {text}: {waves}" for side, (text, waves) in zip(sides, found, strict=True)]
+    return f"Warp {warp}, {'; '.join(parts)}."
+
+
+def memory_still(figure, data, step):
+    """Lanes above, sectors below, each used byte marked."""
+    site = data["sites"][int(unpack(data["site"])[step])]
+    index = unpack(data["index"])[step].astype(int)
+    address = site["base"] + index * site["itemsize"]
+    sectors = np.unique(address[index >= 0] // SECTOR_BYTES)
+    figure.set_size_inches(9.5, 2.1)
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    width = 32 / max(8, len(sectors))
+    for lane in range(32):
+        on = index[lane] >= 0
+        axes.add_patch(_box(lane, 3, 0.8, 0.6, COLOURS["A"] if on else COLOURS["cell"]))
+        colour = "white" if on else COLOURS["dim"]
+        axes.text(lane + 0.4, 3.3, lane, ha="center", va="center", fontsize=7, color=colour)
+    for place in range(len(sectors)):
+        axes.add_patch(_box(place * width, 0, width * 0.9, 0.7, COLOURS["line"]))
+    for lane in np.flatnonzero(index >= 0):
+        place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
+        byte = width * 0.9 / SECTOR_BYTES
+        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["itemsize"] * byte
+        axes.add_patch(_box(left, 0, size, 0.7, COLOURS["hot"]))
+        axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
+    axes.set(xlim=(-0.2, 32.2), ylim=(-0.2, 3.8))
+    axes.set_title(heading(data, step), fontsize=9, loc="left", color=COLOURS["fg"])
+
+
+def banks_still(figure, data, step):
+    """Each trace's banks, the words that meet in one stacked up."""
+    figure.set_size_inches(9.5, 2.4)
+    for axes, side in zip(np.ravel(figure.subplots(1, len(data["sides"]))), data["sides"], strict=True):
+        at = min(step, side["count"] - 1)
+        site = side["sites"][int(unpack(side["site"])[at])]
+        index = unpack(side["index"])[at].astype(int)
+        words = np.unique((site["base"] + index[index >= 0] * site["itemsize"]) // 4)
+        counts = np.bincount(words % BANKS, minlength=BANKS)
+        axes.bar(range(BANKS), counts, color=[COLOURS["hot"] if c > 1 else COLOURS["C"] for c in counts])
+        passes = int(unpack(side["passes"])[at])
+        axes.set_title(f"{side['label']}: {passes} wavefront{'s'[: passes != 1]}", fontsize=10, loc="left")
+        axes.set(ylim=(0, 32), xlabel="bank", ylabel="words", xticks=[0, 8, 16, 24, 31])
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def _box(x, y, width, height, colour):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x, y), width, height, facecolor=colour)

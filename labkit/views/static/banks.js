@@ -1,0 +1,45 @@
+// Each trace's 32 banks; different words that meet in one bank stand on each other, one wavefront each.
+const view = {
+  start(ui, data) {
+    const sheet = ui.element('div', {class: 'row'}, ui.body), PASS = 3, FLOOR = 126;
+    for (const side of data.sides) {
+      ui.canvas({
+        label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => 152,
+        paint(g, width) {
+          const step = Math.min(ui.step, side.count - 1), facts = side.sites[side.site[step]], passes = side.passes[step];
+          const w = width / 32, group = facts.itemsize <= 4 ? 32 : 128 / facts.itemsize, stacks = Array.from({length: 32}, () => new Set());
+          for (let lane = 0; lane < 32; lane++) {
+            const element = side.index[step * 32 + lane];
+            if (element < 0) continue;
+            const word = Math.floor((facts.base + element * facts.itemsize) / 4);
+            for (let part = 0; part < Math.max(1, facts.itemsize / 4); part++) {
+              stacks[(word + part) % 32].add(`${Math.floor(lane / group)} ${word + part}`);
+            }
+          }
+          g.textAlign = 'left';
+          g.font = '600 12px system-ui, sans-serif';
+          g.fillStyle = ui.colour('fg');
+          g.fillText(side.label, 0, 13, width * 0.6);
+          g.textAlign = 'right';
+          g.font = '600 13px system-ui, sans-serif';
+          g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'C');
+          g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
+          stacks.forEach((words, bank) => {
+            g.fillStyle = ui.colour('cell');
+            g.fillRect(bank * w, FLOOR - 32 * PASS - 6, w - 2, 32 * PASS + 6);
+            g.fillStyle = ui.colour(words.size > 1 ? 'hot' : 'C', 0.9);
+            for (let i = 0; i < words.size; i++) g.fillRect(bank * w, FLOOR - (i + 1) * PASS, w - 2, PASS - 0.8);
+          });
+          g.font = '12px system-ui, sans-serif';
+          g.fillStyle = ui.colour('dim');
+          g.textAlign = 'left';
+          g.fillText('bank 0', 0, FLOOR + 17);
+          g.textAlign = 'right';
+          g.fillText('31', width - 2, FLOOR + 17);
+        },
+      });
+    }
+    ui.legend([['C', 'a word alone in its bank'], ['hot', 'different words in one bank: one after the other']]);
+    return null;
+  },
+};

@@ -1,0 +1,83 @@
+"""The tiling view as a picture that stands still, drawn from the same data."""
+
+import numpy as np
+
+from labkit.views.base import COLOURS, heading, unpack
+
+
+def still(figure, data, step):
+    """Every array at one step: what was touched, what lies in shared memory, what is touched now."""
+    from matplotlib.colors import to_rgb
+
+    panels = data["panels"]
+    touched, filled, reads, now = _replay(data, step)
+    everywhere = _replay(data, len(data["phases"]) - 1)[0] if panels else []
+    figure.set_size_inches(9.5, 4.6)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    hot = np.array(to_rgb(COLOURS["hot"]))
+    for axes, which in zip(_places(figure, data), range(len(panels)), strict=True):
+        panel = panels[which]
+        own = np.array(to_rgb(COLOURS[panel["role"]]))
+        cells = np.tile(to_rgb(COLOURS["cell"]), (panel["rows"] * panel["columns"], 1))
+
+        def tint(mask, strength, colour=own, cells=cells):
+            cells[: len(mask)][mask] = strength * colour + (1 - strength)
+
+        if panel["space"] == "global":
+            tint(everywhere[which], 0.15)
+            tint(touched[which], 0.9 if panel["role"] == "C" else 0.4)
+        else:
+            tint(filled[which], 0.5)
+        tint(now[which] > 0, 0.55, hot)
+        tint(now[which] > 1, 1, hot)
+        axes.imshow(cells.reshape(panel["rows"], panel["columns"], 3), interpolation="nearest")
+        if panel["columns"] <= 64:
+            axes.set_xticks(np.arange(panel["columns"] + 1) - 0.5, minor=True)
+            axes.set_yticks(np.arange(panel["rows"] + 1) - 0.5, minor=True)
+            axes.grid(which="minor", color="white", linewidth=0.4)
+        axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+        axes.spines[:].set_visible(False)
+        axes.set_title(panel["name"], fontsize=9, color=COLOURS[panel["role"]], loc="left", weight="bold")
+        if panel["space"] == "shared" and panel["columns"] <= 16:
+            for element in np.flatnonzero(reads[which]):
+                at = element % panel["columns"], element // panel["columns"]
+                axes.text(*at, f"{reads[which][element]}", ha="center", va="center", fontsize=5)
+    if data["stats"]["values"]:
+        pairs = zip(data["stats"]["values"][step], data["stats"]["labels"], strict=True)
+        figure.supxlabel("   ·   ".join(f"{value:,} {label}" for value, label in pairs), fontsize=9)
+
+
+def _places(figure, data):
+    """Axes for each panel: A left, B above, C where they meet; the others to the right of them."""
+    panels = data["panels"]
+    if not data["product"]:
+        return list(np.ravel(figure.subplots(1, len(panels)))) if panels else []
+    A, B = panels[0], panels[1]
+    others = len(panels) - 3
+    widths = [A["columns"], B["columns"], *[(A["columns"] + B["columns"]) / 3] * others]
+    grid = figure.add_gridspec(2, 2 + others, width_ratios=widths, height_ratios=[B["rows"], A["rows"]])
+    spots = [grid[1, 0], grid[0, 1], grid[1, 1], *(grid[0, 2 + i] for i in range(others))]
+    return [figure.add_subplot(spot) for spot in spots]
+
+
+def _replay(data, step):
+    """Per panel: elements touched, filled, their reads, and those touched now (2: by the picked warp)."""
+    touched = [np.zeros(p["size"], bool) for p in data["panels"]]
+    filled = [np.zeros(p["size"], bool) for p in data["panels"]]
+    reads = [np.zeros(p["size"], int) for p in data["panels"]]
+    now = [np.zeros(p["size"], int) for p in data["panels"]]
+    offsets, sites, warps, index = (unpack(data[name]) for name in ("offsets", "site", "warp", "index"))
+    for row in range(offsets[step + 1] if len(offsets) > 1 else 0):
+        if sites[row] < 0:
+            continue
+        site = data["sites"][sites[row]]
+        which, lanes = site["panel"], index[row][index[row] >= 0]
+        touched[which][lanes] = True
+        if site["kind"] == "load":
+            np.add.at(reads[which], lanes, 1)
+        else:
+            filled[which][lanes] = True
+            reads[which][lanes] = 0
+        if row >= offsets[step]:
+            now[which][lanes] = np.maximum(now[which][lanes], 2 if warps[row] == data["picked"] else 1)
+    return touched, filled, reads, now
