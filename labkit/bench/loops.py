@@ -1,0 +1,167 @@
+"""`labkit bench loops`: chapter 01's loops beside NumPy on this CPU, one core against all of them.
+
+A loop does the same work for every row of A, so it is timed on the first rows of A alone, and the whole is
+reckoned from them: `timed_rows` says how many the clock saw (for Python on a part of B's columns, too).
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit import gemm, loops, specialise, timing
+from labkit.bench import _record
+from labkit.loops.orders import ORDERS
+
+SIZE = 4096
+ROWS = {"python": 1, "compiled": 4, "rows": 64, "blocked": 512}
+ORDER_SIZE = 512
+TILES = (8, 16, 32, 64, 128, 256, 512)
+TILE_ROWS = 256
+WORKING_SETS_KB = tuple(2**power for power in range(4, 19))
+CHASED = 500_000
+TRACED_ACCESSES = 8_000_000
+COLUMNS = {
+    "step": "",
+    "problem": "",
+    "time_ms": ",.1f",
+    "gflops": ".3f",
+    "timed_rows": "d",
+    "rival": "",
+    "ratio": ".4f",
+    "error": ".1e",
+}
+
+
+def main(record=False, out=None) -> None:
+    cpu = _record.cpu_name()
+    steps, orders, tiles = time_steps(), time_orders(), time_tiles()
+    latencies, misses = time_latencies(), trace_misses()
+    _record.show(f"C = A @ B in float32 on {cpu}", steps, COLUMNS)
+    _record.show("The six orders", orders, COLUMNS)
+    _record.show("Tiles", tiles, {"tile": "d", **COLUMNS})
+    _record.show("One load after the other", latencies, {"working_set_kb": ",d", "time_ns": ".2f"})
+    columns = {"step": "", "problem": "", "cpu": "", "array": "", "l1_miss_rate": ".4f", "dram_rate": ".4f"}
+    _record.show("Accesses that miss, traced", misses, columns)
+    _record.finish("loops", [*steps, *orders, *tiles, *latencies, *misses], cpu, record, out)
+
+
+def time_steps() -> list[dict]:
+    """The ladder at SIZE, and NumPy."""
+    problem = gemm.Problem(SIZE, SIZE, SIZE)
+    A, B, C = problem.operands()
+    rival_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
+    rows = []
+    for step in loops.ladder():
+        part = ROWS[step.slug]
+        columns = SIZE // 16 if step.slug == "python" else SIZE
+        arguments = (
+            A[:part],
+            np.ascontiguousarray(B[:, :columns]),
+            np.full((part, columns), np.nan, np.float32),
+        )
+        time_ms = timing.host_time_ms(
+            lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3
+        )
+        row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
+        rows.append({**row, "timed_rows": part, **_beside(rival_ms, row["time_ms"])})
+    return rows
+
+
+def time_orders() -> list[dict]:
+    """The six orders, all of them whole, at a smaller size."""
+    problem = gemm.Problem(ORDER_SIZE, ORDER_SIZE, ORDER_SIZE)
+    A, B, C = problem.operands()
+    rows = []
+    for name, loop in ORDERS.items():
+        C[:] = 0
+        loop(A, B, C)
+        error = _error(A, B, C)
+        time_ms = timing.host_time_ms(lambda loop=loop: loop(A, B, C), repeats=3)
+        rows.append({**_row(name, problem, time_ms), "error": error, "timed_rows": ORDER_SIZE})
+    return rows
+
+
+def time_tiles() -> list[dict]:
+    """The blocked loop with other tiles."""
+    problem = gemm.Problem(SIZE, SIZE, SIZE)
+    A, B, C = problem.operands()
+    A, C = A[:TILE_ROWS], C[:TILE_ROWS]
+    rows = []
+    for tile in TILES:
+        loop = njit(specialise(loops.step("blocked").kernel.py_func, TILE=tile))
+        time_ms = timing.host_time_ms(lambda loop=loop: loop(A, B, C), repeats=3)
+        row = _row("blocked", problem, time_ms * SIZE / TILE_ROWS, (A, B, C))
+        rows.append({**row, "tile": tile, "timed_rows": TILE_ROWS})
+    return rows
+
+
+def time_latencies() -> list[dict]:
+    """Nanoseconds a load takes when the next address is known only from its result, by what is walked over.
+
+    The walk visits the lines of its working set in a random order, which no prefetcher guesses. Large sets
+    pay for missing page translations too.
+    """
+    rng = np.random.default_rng(0)
+    rows = []
+    for kb in WORKING_SETS_KB:
+        order = rng.permutation(kb * 1024 // 64) * 8
+        following = np.zeros(kb * 128, np.int64)
+        following[order] = np.roll(order, -1)
+        time_ms = timing.host_time_ms(lambda following=following: _chase(following, CHASED), repeats=3)
+        time_ns = time_ms / CHASED * 1e6
+        rows.append({"operation": "loops", "step": "pointer chase", "working_set_kb": kb, "time_ns": time_ns})
+    return rows
+
+
+@njit
+def _chase(following, steps):
+    place = 0
+    for _ in range(steps):
+        place = following[place]
+    return place
+
+
+def trace_misses() -> list[dict]:
+    """How many accesses of each array miss, in a sample of the first ones, at SIZE and one column more."""
+    rows = []
+    for columns in (SIZE, SIZE + 1):
+        problem = gemm.Problem(8, columns, SIZE)
+        for slug in ("compiled", "rows"):
+            traced = loops.trace(loops.step(slug).kernel, *problem.operands(), most_accesses=TRACED_ACCESSES)
+            for name in "ABC":
+                served = traced.served(name)
+                rows.append(
+                    {
+                        "operation": "loops",
+                        "step": slug,
+                        "problem": f"{SIZE}x{columns}x{SIZE}",
+                        "cpu": traced.cpu,
+                        "array": name,
+                        "traced_accesses": sum(served),
+                        "l1_miss_rate": traced.miss_rate(name),
+                        "dram_rate": served[-1] / max(sum(served), 1),
+                    }
+                )
+    return rows
+
+
+def _row(slug, problem, time_ms, arrays=None) -> dict:
+    error = {"error": _error(*arrays)} if arrays else {}
+    return {
+        "operation": "loops",
+        "step": slug,
+        "problem": f"{problem.M}x{problem.N}x{problem.K}",
+        "dtype": "float32",
+        "time_ms": time_ms,
+        "gflops": problem.flops / time_ms / 1e6,
+        **error,
+    }
+
+
+def _beside(rival_ms, time_ms):
+    return {"rival": "NumPy", "rival_time_ms": rival_ms, "ratio": rival_ms / time_ms}
+
+
+def _error(A, B, C) -> float:
+    """The relative error against float64."""
+    expected = gemm.oracle(A, B)
+    return float(np.linalg.norm(C - expected) / np.linalg.norm(expected))
