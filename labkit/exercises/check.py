@@ -49,7 +49,7 @@ def _before_running(exercise, function):
         return _verdict(
             exercise,
             "not a kernel",
-            f"`{exercise.function}` should be your function, and this is a {type(function).__name__}: "
+            f"`{exercise.function}` should be your function, and this is of type {type(function).__name__}: "
             f"hand over its name alone, `check({exercise.id!r}, {exercise.function})`.",
         )
     try:
@@ -94,6 +94,8 @@ def _judge_launch(exercise, kernel, launch):
         return _verdict(exercise, "refused", str(error), line=error.line)
     except LaunchError as error:
         return _verdict(exercise, "launch", str(error))
+    except Exception as error:  # a check reports, whatever a learner's code does
+        return _verdict(exercise, "refused", f"The run ended with {type(error).__name__}: {error}")
     for complaint in (_finding, _output, _over_budget):
         verdict = complaint(exercise, trace, launch, parameters)
         if verdict is not None:

@@ -1,0 +1,113 @@
+"""What `check` says to things that are no answer, and how it says what is wrong."""
+
+import numpy as np
+import pytest
+from answers import cell, function
+
+from labkit import check, cuda
+
+
+def saxpy_of_three(x, y, out):
+    out[0] = x[0]
+
+
+def executed_from_a_string():
+    namespace = {"cuda": cuda}
+    exec("@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = a", namespace)
+    return namespace["saxpy"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (5, "this is of type int"),
+        (None, "this is of type NoneType"),
+        (np.zeros(3), "this is of type ndarray"),
+        (print, "this is of type builtin_function_or_method"),
+        (saxpy_of_three, "takes 3 arguments and is given 4"),
+        (executed_from_a_string(), "define it with `def` in a cell or a file"),
+        (lambda a, x, y, out: None, "`def`"),
+    ],
+)
+def test_what_is_no_kernel_gets_a_sentence(kernel, said):
+    verdict = check("02.1", kernel)
+    assert not verdict.passed
+    assert said in verdict.message
+
+
+def test_an_unknown_exercise_names_those_there_are():
+    with pytest.raises(ValueError, match=r"no exercise '9\.9'.*02\.1"):
+        check("9.9", saxpy_of_three)
+
+
+def test_a_blank_names_the_line_that_still_waits():
+    verdict = check("02.1", function("02.1", cell("02.1", "blank")))
+    assert verdict.reason == "unfinished"
+    assert verdict.line == 3
+    assert "line 3" in verdict.message
+
+
+def test_a_half_finished_answer_names_the_dots_that_are_left():
+    text = cell("02.1").replace("        out[i] = a * x[i] + y[i]", "        ...")
+    verdict = check("02.1", function("02.1", text))
+    assert (verdict.reason, verdict.line) == ("unfinished", 5)
+
+
+def test_a_missing_constant_is_asked_for():
+    verdict = check("03.3", function("03.3", cell("03.3").replace("TILE = 16", "TILE = 16.0")))
+    assert "TILE must be a whole number" in verdict.message
+
+
+def test_a_wrong_result_names_the_element_the_values_and_the_line():
+    verdict = check("02.1", function("02.1", cell("02.1").replace("+ y[i]", "- y[i]")))
+    assert verdict.reason == "result"
+    assert "out[0] is" in verdict.message
+    assert "should be" in verdict.message
+    assert "Line 5" in verdict.message
+    assert verdict.line == 5
+
+
+def test_elements_never_written_are_said_to_be_that():
+    verdict = check("02.2", function("02.2", cell("02.2", "blank")))
+    assert "C[0, 16] was never written; 1280 of 1536 elements are like that, all in columns 16 to 95" in verdict.message
+
+
+def test_an_output_that_is_read_before_it_is_written_is_explained():
+    verdict = check("02.4", function("02.4", cell("02.4").replace("C[row, col] =", "C[row, col] +=")))
+    assert "starts out full of rubbish" in verdict.message
+
+
+def test_a_race_names_two_threads_and_two_lines():
+    verdict = check("03.1", function("03.1", cell("03.1", "blank")))
+    assert verdict.reason == "race"
+    assert verdict.message.count("thread (") == 2
+    assert verdict.message.count("line ") >= 2
+
+
+def test_a_budget_names_the_line_that_uses_most_of_it():
+    verdict = check("02.3", function("02.3", cell("02.3", "blank")))
+    assert verdict.reason == "budget"
+    assert "512 sectors loaded" in verdict.message
+    assert "at most 128" in verdict.message
+    assert "`x[i]` in line 10" in verdict.message
+
+
+def test_right_answers_get_the_same_words_whatever_they_used():
+    strided = """@cuda.jit
+def saxpy(a, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = y[i] + x[i] * a
+"""
+    assert repr(check("02.1", function("02.1", strided))) == repr(check("02.1", function("02.1", cell("02.1"))))
+
+
+def test_the_run_that_the_verdict_speaks_of_is_there_for_the_views():
+    verdict = check("03.1", function("03.1", cell("03.1", "blank")))
+    assert verdict.trace.errors[0].kind == "race"
+
+
+def test_a_verdict_in_html_shows_code_as_text():
+    text = cell("02.1").replace("if i < out.size", "if i <= out.size")
+    html = check("02.1", function("02.1", text))._repr_html_()
+    assert "&lt; out.size" in html
+    assert "i < out.size" not in html
