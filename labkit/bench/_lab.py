@@ -18,6 +18,21 @@ def find_chromium() -> str | None:
     """The path of a Chromium or Chrome on this machine."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+PICTURE = """() => {
+    const cell = document.querySelector('.jp-Notebook-cell.jp-mod-active');
+    const visible = node => node && node.getBoundingClientRect().height > 20;
+    const live = cell.querySelector('[data-labkit-live] .labkit-view');
+    const frame = [...cell.querySelectorAll('iframe[data-labkit]')].find(visible);
+    const view = visible(live) ? live : frame?.contentDocument?.querySelector('.labkit-view');
+    if (!visible(view)) return null;
+    const drawn = canvas => {
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return new Set(new Uint32Array(pixels.buffer)).size > 1;
+    };
+    const canvases = [...view.querySelectorAll('canvas')].map(one => drawn(one) ? one.toDataURL() : '');
+    return {live: view === live, text: view.innerText, canvases};
+}"""
+
 
 class Lab:
     """A page that shows JupyterLab; `complaints` collects what the browser's console calls an error."""
@@ -81,6 +96,29 @@ class Lab:
             }""",
             source,
         )
+
+    def views(self) -> list[str]:
+        """Ids of the cells whose output holds a view."""
+        return self.page.evaluate(
+            """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(model => model.toJSON())
+                .filter(cell => JSON.stringify(cell.outputs ?? []).includes('data-labkit=')).map(cell => cell.id)"""
+        )
+
+    def picture(self, id: str) -> dict:
+        """What a cell's view shows once it has settled.
+
+        Returns
+        -------
+        dict
+            live: whether a widget shows it, or the page that stands in for one; text: its words;
+            canvases: each as a data URL, or "" where nothing is drawn.
+        """
+        self.cell(id)
+        shown = self.page.wait_for_function(PICTURE, timeout=START_S * 1000)
+        return shown.json_value()
+
+    def stop_kernels(self):
+        self.page.evaluate("() => window.jupyterapp.serviceManager.sessions.shutdownAll()")
 
     def save(self):
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
