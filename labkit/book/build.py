@@ -90,7 +90,8 @@ def _execute(notebook, name):
     """Run all cells on the simulator; keep the outputs of the cells that nbval compares, and nothing else."""
     run = deepcopy(notebook)
     try:
-        NotebookClient(run, timeout=CELL_TIMEOUT_S).execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
+        client = NotebookClient(run, timeout=CELL_TIMEOUT_S, coalesce_streams=True)  # print by print is chance
+        client.execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
     except CellExecutionError as error:
         raise SourceError(f"{name}: a cell fails: {error.ename}: {error.evalue}\n{error}") from error
     _copy_outputs(run, notebook)
