@@ -24,6 +24,12 @@ def no_gpu(monkeypatch):
 
 
 @pytest.fixture
+def kernels():
+    """The kernels of `some_kernels`, made for the simulator."""
+    return fresh("simulated")
+
+
+@pytest.fixture
 def double():
     @cuda.jit
     def double(x, out):
@@ -81,9 +87,9 @@ def test_forall_covers_every_task(double):
     assert (out == 2 * X).all()
 
 
-def test_dynamic_shared_memory_is_the_fourth_item():
+def test_dynamic_shared_memory_is_the_fourth_item(kernels):
     out = np.zeros(32, np.float32)
-    some_kernels.reverse[1, 32, 0, 32 * 4](X[:32].copy(), out)
+    kernels.reverse[1, 32, 0, 32 * 4](X[:32].copy(), out)
     assert (out == X[:32][::-1]).all()
 
 
@@ -96,9 +102,9 @@ def test_a_kernel_prints(capsys):
     assert capsys.readouterr().out.split("\n")[:2] == ["thread 0", "thread 1"]
 
 
-def test_an_error_finding_warns_at_the_launch():
+def test_an_error_finding_warns_at_the_launch(kernels):
     with pytest.warns(cuda.FindingWarning, match="Race on") as seen:
-        some_kernels.racy[1, 64](np.zeros(64, np.float32))
+        kernels.racy[1, 64](np.zeros(64, np.float32))
     assert all(w.filename == __file__ for w in seen)
 
 
@@ -119,9 +125,9 @@ def test_the_same_kernel_can_be_simulated(double):
     assert (trace.outputs[1] == 2 * X).all()
 
 
-def test_device_functions_run_inside_kernels():
+def test_device_functions_run_inside_kernels(kernels):
     out = np.zeros_like(X)
-    some_kernels.cube[3, 32](X, out)
+    kernels.cube[3, 32](X, out)
     assert (out == X * X * X).all()
 
 
@@ -143,11 +149,11 @@ def test_mistakes_at_a_launch_get_one_sentence(double, mistake, says):
     assert "\n" not in str(caught.value)
 
 
-def test_a_device_function_cannot_be_launched():
+def test_a_device_function_cannot_be_launched(kernels):
     with pytest.raises(LaunchError, match="device function"):
-        some_kernels.square[1, 32](X)
+        kernels.square[1, 32](X)
     with pytest.raises(LaunchError, match="device function"):
-        some_kernels.square(2.0)
+        kernels.square(2.0)
 
 
 def test_jit_takes_signatures_and_options():
@@ -218,19 +224,19 @@ assert "syncthreads" in dir(cuda) and not hasattr(cuda, "nonsense")
 # --- specialise --------------------------------------------------------------------------------
 
 
-def test_specialise_replaces_module_constants_and_leaves_the_original():
+def test_specialise_replaces_module_constants_and_leaves_the_original(kernels):
     out = np.zeros(64, np.float32)
-    small = labkit.specialise(some_kernels.label_tiles, TILE=8)
+    small = labkit.specialise(kernels.label_tiles, TILE=8)
     small[1, 64](out)
     assert out.max() == 7
-    some_kernels.label_tiles[1, 64](out)
+    kernels.label_tiles[1, 64](out)
     assert out.max() == 3
-    assert some_kernels.TILE == 16
+    assert kernels.TILE == 16
 
 
-def test_specialise_reaches_the_device_functions_that_a_kernel_calls():
+def test_specialise_reaches_the_device_functions_that_a_kernel_calls(kernels):
     out = np.zeros(64, np.float32)
-    labkit.specialise(some_kernels.label_tiles_by_function, TILE=32)[1, 64](out)
+    labkit.specialise(kernels.label_tiles_by_function, TILE=32)[1, 64](out)
     assert out.max() == 1
 
 
@@ -248,19 +254,19 @@ def test_specialise_replaces_closure_variables():
     assert (x == 5).all()
 
 
-def test_specialise_works_on_plain_functions():
-    assert labkit.specialise(some_kernels.tiles_in, TILE=4)(64) == 16
-    assert some_kernels.tiles_in(64) == 4
+def test_specialise_works_on_plain_functions(kernels):
+    assert labkit.specialise(kernels.tiles_in, TILE=4)(64) == 16
+    assert kernels.tiles_in(64) == 4
 
 
-def test_specialise_names_the_constants_there_are():
+def test_specialise_names_the_constants_there_are(kernels):
     with pytest.raises(NameError, match="uses no constant named TILES; it uses TILE"):
-        labkit.specialise(some_kernels.label_tiles, TILES=8)
+        labkit.specialise(kernels.label_tiles, TILES=8)
 
 
-def test_a_specialised_kernel_keeps_its_source():
-    small = labkit.specialise(some_kernels.label_tiles, TILE=8)
-    assert inspect.getsource(small.py_func) == inspect.getsource(some_kernels.label_tiles.py_func)
+def test_a_specialised_kernel_keeps_its_source(kernels):
+    small = labkit.specialise(kernels.label_tiles, TILE=8)
+    assert inspect.getsource(small.py_func) == inspect.getsource(kernels.label_tiles.py_func)
 
 
 # --- on a GPU ----------------------------------------------------------------------------------
@@ -290,7 +296,7 @@ def signature(*dimensions):
 
 
 def fresh(name):
-    """A module of kernels, imported anew, so that `cuda.jit` runs again."""
+    """`some_kernels` imported anew, so that `cuda.jit` runs again."""
     spec = importlib.util.spec_from_file_location(f"fresh_{name}", some_kernels.__file__)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -378,9 +384,13 @@ def test_numba_does_not_warn_of_small_launches_and_copies(compiling):
     assert config.CUDA_LOW_OCCUPANCY_WARNINGS == 0 and config.CUDA_WARN_ON_IMPLICIT_COPY == 0
 
 
-@pytest.mark.needs("gpu")
-def test_kernels_run_on_the_gpu(monkeypatch):
+@pytest.fixture
+def on_gpu(monkeypatch):
     monkeypatch.delenv("LABKIT_DEVICE")
+
+
+@pytest.mark.needs("gpu")
+def test_kernels_and_device_functions_run_on_the_gpu(on_gpu):
     module = fresh("gpu")
     out = np.zeros_like(X)
     module.cube[3, 32](X, out)
@@ -388,3 +398,52 @@ def test_kernels_run_on_the_gpu(monkeypatch):
     tiles = cuda.to_device(np.zeros(64, np.float32))
     labkit.specialise(module.label_tiles_by_function, TILE=32)[1, 64](tiles)
     assert tiles.copy_to_host().max() == 1
+
+
+@pytest.mark.needs("gpu")
+def test_a_kernel_of_a_cell_runs_on_the_gpu(on_gpu):
+    names = cell(
+        "from labkit import cuda\n@cuda.jit\ndef scale(x):\n    i = cuda.grid(1)\n"
+        "    if i < x.size:\n        x[i] *= FACTOR\n"
+    )
+    names["FACTOR"] = np.float32(3)
+    x = cuda.to_device(X)
+    names["scale"][3, 32](x)
+    assert (x.copy_to_host() == 3 * X).all()
+    trace = labkit.simulate(names["scale"], 3, 32, X)
+    assert (trace.outputs[0] == 3 * X).all()
+
+
+@pytest.mark.needs("gpu")
+def test_a_closure_kernel_runs_on_the_gpu(on_gpu):
+    def made(size):
+        @cuda.jit
+        def reverse(x, out):
+            s = cuda.shared.array(size, np.float32)
+            i = cuda.threadIdx.x
+            s[i] = x[i]
+            cuda.syncthreads()
+            out[i] = s[size - 1 - i]
+
+        return reverse
+
+    out = np.zeros(64, np.float32)
+    made(64)[1, 64](X[:64].copy(), out)
+    assert (out == X[:64][::-1]).all()
+
+
+@pytest.mark.needs("gpu")
+def test_signatures_options_streams_and_events_work_on_the_gpu(on_gpu):
+    @cuda.jit("void(float32[::1])", fastmath=True)
+    def fill(x):
+        x[cuda.grid(1)] = 7
+
+    stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+    x = cuda.device_array(64, np.float32)
+    start.record(stream)
+    fill[2, 32, stream](x)
+    end.record(stream)
+    end.synchronize()
+    assert (x.copy_to_host() == 7).all()
+    assert 0 < start.elapsed_time(end) < 1000
+    assert cuda.is_available() and len(cuda.gpus) >= 1

@@ -20,7 +20,7 @@ import labkit
 from labkit import device, gemm
 from labkit.bench import _record
 
-PROBLEMS = (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72))
+PROBLEMS = (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72))  # the first has no ragged edge
 COLUMNS = {
     "kernel": "",
     "problem": "",
@@ -66,61 +66,65 @@ def main(record=False, out=None) -> None:
         missing = found.detail if found.kind != "gpu" else "Nsight Compute (ncu) is not on the PATH"
         Console().print(f"This bench reads a GPU's counters, but {missing}; run `labkit doctor`.")
         raise SystemExit(1)
-    rows = [row for step in gemm.ladder("fp32") for problem in PROBLEMS for row in compare(step, problem)]
+    rows = [row for step in gemm.ladder("fp32") for row in compare(step)]
     _record.show(f"counters of {found.name}", rows, COLUMNS)
     _record.finish("counters", rows, found.name, record, out)
 
 
-def compare(step, problem: gemm.Problem) -> list[dict]:
-    """A row for each counter."""
-    A, B, C = problem.operands()
-    trace = labkit.simulate(step.kernel, *step.geometry(problem.M, problem.N), A, B, C)
-    measured = read_ncu(step.slug, problem)
-    sass = machine_code(step, (A, B, C))
+def compare(step) -> list[dict]:
+    """A row for each problem and counter."""
+    traces = [simulated(step, problem) for problem in PROBLEMS]
+    sass = machine_code(step)
     rows = []
-    for counter in COUNTERS:
-        predicted = counter.predicted(trace)
-        found = sum(measured[metric] * FLOPS_OF.get(metric, 1) for metric in counter.metrics)
-        factor = sass_factor(sass, counter, trace)
-        expected = predicted * factor
-        rows.append(
-            {
-                "kernel": step.slug,
-                "problem": f"{problem.M}x{problem.N}x{problem.K}",
-                "counter": counter.name,
-                "predicted": predicted,
-                "sass_factor": factor,
-                "measured": found,
-                "agreement": found / expected if expected else float(found == expected),
-            }
-        )
+    for problem, trace in zip(PROBLEMS, traces, strict=True):
+        measured = read_ncu(step.slug, problem)
+        for counter in COUNTERS:
+            predicted = counter.predicted(trace)
+            factor = sass_factor(sass, counter, traces[0])
+            found = sum(measured[metric] * FLOPS_OF.get(metric, 1) for metric in counter.metrics)
+            rows.append(
+                {
+                    "kernel": step.slug,
+                    "problem": f"{problem.M}x{problem.N}x{problem.K}",
+                    "counter": counter.name,
+                    "predicted": predicted,
+                    "sass_factor": factor,
+                    "measured": found,
+                    "agreement": found / (predicted * factor) if predicted else float(found == 0),
+                }
+            )
     return rows
+
+
+def simulated(step, problem: gemm.Problem):
+    return labkit.simulate(step.kernel, *step.geometry(problem.M, problem.N), *problem.operands())
 
 
 def sass_factor(sass: str, counter: Counter, trace) -> float:
     """Instructions of the counter's kind for each multiply-add in the machine code, over those of the source.
 
-    That is exact where both stand in the same loops, as the loads of these steps do. Stores stand once in
-    the source and are compared by their number.
+    `trace` is of a problem without ragged edges, so that its counts tell how often each loop of the source
+    runs. Stores stand outside the loops and are compared by their number.
     """
     count = sass.count(f" {counter.instruction}")
-    if counter.instruction == "LDG":
-        source = trace.counters.global_loads / (trace.counters.flops / 2)
-        return count / sass.count(" FFMA") / source
-    if counter.instruction == "LDS" and trace.counters.shared_loads:
-        source = trace.counters.shared_loads / (trace.counters.flops / 2)
-        return count / sass.count(" FFMA") / source
-    if counter.instruction == "STG":
-        sites = sum(s.site.kind == "store" and s.site.space == "global" for s in trace.sites)
-        return count / sites
-    return 1.0
+    multiply_adds = trace.counters.flops / 2
+    match counter.instruction:
+        case "LDG":
+            source = trace.counters.global_loads / multiply_adds
+        case "LDS" if trace.counters.shared_loads:
+            source = trace.counters.shared_loads / multiply_adds
+        case "STG":
+            return count / sum(s.site.kind == "store" and s.site.space == "global" for s in trace.sites)
+        case _:
+            return 1.0
+    return count / sass.count(" FFMA") / source
 
 
-def machine_code(step, arrays) -> str:
+def machine_code(step) -> str:
     """The SASS of a step's kernel for this GPU."""
     from numba import cuda
 
-    step.launch(*map(cuda.to_device, arrays))
+    step.launch(*map(cuda.to_device, PROBLEMS[0].operands()))
     (sass,) = step.kernel.inspect_sass().values()
     return sass
 

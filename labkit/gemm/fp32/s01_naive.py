@@ -24,8 +24,9 @@ BLOCK = 16
 def naive(A, B, C):
     row, col = cuda.grid(2)
     if row < C.shape[0] and col < C.shape[1]:
+        K = np.int32(A.shape[1])  # 32 bits, like a C++ int: the compiler unrolls such a loop further
         total = np.float32(0)
-        for k in range(A.shape[1]):
+        for k in range(K):
             total += A[row, k] * B[k, col]
         C[row, col] = total
 
