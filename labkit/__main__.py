@@ -1,4 +1,4 @@
-"""`python -m labkit ...`: the command line; from a checkout it first makes the environment that it runs in."""
+"""`python -m labkit ...`: the command line; in a checkout it first makes the environment that it runs in."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Makes the checkout's `.venv` with the exact versions of constraints.txt; needs Python's standard library alone.
+"""Makes the checkout's `.venv` with the exact versions of constraints.txt; needs the standard library alone.
 
 `python -m labkit.environment [EXTRA ...]` installs labkit in place with these extras and returns at once
 when nothing changed since.

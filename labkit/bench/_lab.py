@@ -18,6 +18,7 @@ def find_chromium() -> str | None:
     """The path of a Chromium or Chrome on this machine."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+
 PICTURE = """() => {
     const cell = document.querySelector('.jp-Notebook-cell.jp-mod-active');
     const visible = node => node && node.getBoundingClientRect().height > 20;
@@ -51,7 +52,8 @@ class Lab:
         self.page.wait_for_function(
             """() => {
                 const panel = window.jupyterapp?.shell.currentWidget;
-                return panel?.content?.model?.cells.length > 0 && panel.sessionContext?.session?.kernel?.status === 'idle';
+                const kernel = panel?.sessionContext?.session?.kernel;
+                return kernel?.status === 'idle' && panel.content?.model?.cells.length > 0;
             }""",
             timeout=START_S * 1000,
         )
@@ -66,9 +68,10 @@ class Lab:
         return self.page.evaluate(
             """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(model => {
                 const cell = model.toJSON();
-                const error = (cell.outputs ?? []).find(output => output.output_type === 'error');
-                return {id: cell.id, kind: cell.cell_type, source: model.sharedModel.getSource(),
-                        count: cell.execution_count ?? null, error: error ? `${error.ename}: ${error.evalue}` : null};
+                const failed = (cell.outputs ?? []).find(output => output.output_type === 'error');
+                const error = failed ? `${failed.ename}: ${failed.evalue}` : null;
+                const source = model.sharedModel.getSource();
+                return {id: cell.id, kind: cell.cell_type, source, count: cell.execution_count ?? null, error};
             })"""
         )
 
@@ -101,7 +104,8 @@ class Lab:
         """Ids of the cells whose output holds a view."""
         return self.page.evaluate(
             """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(model => model.toJSON())
-                .filter(cell => JSON.stringify(cell.outputs ?? []).includes('data-labkit=')).map(cell => cell.id)"""
+                .filter(cell => JSON.stringify(cell.outputs ?? []).includes('data-labkit='))
+                .map(cell => cell.id)"""
         )
 
     def picture(self, id: str) -> dict:
