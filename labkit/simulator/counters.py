@@ -8,7 +8,7 @@ index of each lane of a warp set, a mask, and `warps`, a row a warp (columns nam
 import numpy as np
 from numba import njit
 
-from labkit.simulator.caches import touch
+from labkit.simulator.caches import is_latest, touch
 from labkit.simulator.lanes import BLOCK, SM, START, STOP
 
 # What a reducer adds up at one site.
@@ -109,6 +109,7 @@ def count_global(
     sectors = np.empty(64, np.int64)
     table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
     stamps = np.full(128, -1, np.int64)
+    lines, valid, per_line = l1.lines, l1.valid, l1.sectors_per_line
     rows = 0
     accesses = requests = total = hits = 0
     for warp in range(warps.shape[0]):
@@ -139,7 +140,10 @@ def count_global(
         clock = warp_clock[warp]
         warp_clock[warp] += 1
         for i in range(distinct):
-            if is_load and touch(l1, warps[warp, SM], sectors[i], False, True)[0]:
+            sm, sector = warps[warp, SM], sectors[i]
+            if is_load and (
+                is_latest(lines, valid, per_line, sm, sector) or touch(l1, sm, sector, False, True)[0]
+            ):
                 hits += 1
             else:
                 to_l2[rows, 0] = clock
