@@ -4,8 +4,20 @@ from labkit.views.cache import cache, hit_rates
 from labkit.views.findings import findings
 from labkit.views.inspector import inspector
 from labkit.views.memory import banks, memory
+from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
 from labkit.views.tiling import tiling
 
-__all__ = ["banks", "cache", "findings", "hit_rates", "inspector", "memory", "predict", "roofline", "tiling"]
+__all__ = [
+    "banks",
+    "cache",
+    "findings",
+    "hit_rates",
+    "inspector",
+    "memory",
+    "playground",
+    "predict",
+    "roofline",
+    "tiling",
+]

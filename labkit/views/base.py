@@ -82,18 +82,23 @@ class View:
 
     def to_html(self) -> str:
         """A whole HTML page that needs no kernel and no network."""
-        data = json.dumps(self.data, allow_nan=False).replace("</", "<\\/")
+        data = json.dumps(self.page_data(), allow_nan=False).replace("</", "<\\/")
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            f'<meta name="viewport" content="width=device-width"><title>{html.escape(plain(self.title))}</title>'
-            f'<style>{_static("base.css")}</style></head><body class="labkit-page">'
+            '<meta name="viewport" content="width=device-width">'
+            f"<title>{html.escape(plain(self.title))}</title>"
+            f'<style>{static_text("base.css")}</style></head><body class="labkit-page">'
             f'<script type="application/json" id="labkit-data">{data}</script>'
             f'<script type="module">{self.module()}\nlabkitPage("{self.id}");</script></body></html>'
         )
 
+    def page_data(self) -> dict:
+        """What the page holds; a view that needs its kernel when live adds here what stands in for it."""
+        return self.data
+
     def module(self) -> str:
         """The JavaScript of this view: base.js and its own."""
-        return _static("base.js") + _static(f"{self.script}.js")
+        return static_text("base.js") + static_text(f"{self.script}.js")
 
     def save_html(self, path):
         """Write the view as a page that opens anywhere, offline."""
@@ -163,7 +168,8 @@ def plain(sentence) -> str:
     return re.sub(r"[`]|\*\*", "", sentence)
 
 
-def _static(name):
+def static_text(name: str) -> str:
+    """A file of `static/`."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
@@ -173,7 +179,7 @@ def _make_widget(view):
 
     class Widget(anywidget.AnyWidget):
         _esm = view.module()
-        _css = _static("base.css")
+        _css = static_text("base.css")
         data = traitlets.Dict().tag(sync=True)
         view_id = traitlets.Unicode().tag(sync=True)
 

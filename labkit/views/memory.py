@@ -107,10 +107,10 @@ def _accesses(trace, space, line, array, warp, block):
     rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], wanted)][:MOST_STEPS]
     if not len(rows):
         places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
-        known = f"it touches {join(places)}" if places else f"it uses no {space} memory"
+        known = f"there are {join(places)}" if places else "there is none"
         where = (f" at line {line}" if line else "") + (f" of {array!r}" if array else "")
         raise ValueError(
-            f"Warp {warp} of block {block_name(block)} makes no {space} access{where}; in this kernel, {known}."
+            f"Warp {warp} of block {block_name(block)} makes no {space} access{where}; in this kernel {known}."
         )
     return block, samples.site[rows], samples.index[rows]
 
@@ -154,7 +154,7 @@ def _count(number, word):
 
 
 def _worst_array(traces, trace):
-    """The shared array with the most bank conflicts in any trace, if this trace has it; else its own worst."""
+    """The shared array with the most bank conflicts in any trace if this trace has it, else its own worst."""
     own, every = {}, {}
     for counted in (counted for t in traces for counted in t.sites if counted.site.space == "shared"):
         name = counted.site.array

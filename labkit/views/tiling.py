@@ -1,5 +1,7 @@
 """What one block touches, statement by statement: global arrays, and the shared tiles as they fill up."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from labkit.trace import SECTOR_BYTES, Trace
@@ -48,7 +50,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
     }
     steps = [
         _Step(trace, sites, feeds, served, block, warp, site[a:b], warps[a:b], lanes[a:b])
-        for a, b in zip(shown, shown[1:], strict=False)
+        for a, b in pairwise(shown)
     ]
     rounds = _rounds([step.phase for step in steps])
     says = [_where(rounds, i) + step.sentence for i, step in enumerate(steps)]

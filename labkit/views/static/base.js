@@ -7,16 +7,19 @@
 //         paint(g, width, height) { ... ui.step ... ui.colour('A') ... }});   // CSS pixels; redrawn on resize and theme
 //       ui.legend([['A', 'A'], ['hot', 'this warp, now']]);
 //       return step => { number(42); };      // other things that follow the step (may be left out)
+//       // or {update(data) {...}}: takes new data in place, where a view must not be built anew
 //     },
 //   };
 //
-// ui.body is a div for anything else; ui.element(tag, {class, text}, parent) makes an element; ui.go(step) moves.
+// ui.body is a div for anything else; ui.element(tag, {class, text}, parent) makes an element; ui.say(node, sentence)
+// writes a marked sentence, ui.parts(sentence) gives its nodes; ui.go(step) moves; ui.replace(data) shows other data.
+// maxWidth may be a function of the width there is.
 // ui.send(message) reaches Python's View.received (null where no kernel listens). data.say (one sentence, or one a
 // step), data.table and data.start are shown by this file.
 
 function labkitUnpack(value) {
   if (Array.isArray(value)) return value.map(labkitUnpack);
-  if (value === null || typeof value !== 'object') return value;
+  if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return value;
   if (typeof value.b64 === 'string') {
     const bytes = Uint8Array.from(atob(value.b64), c => c.charCodeAt(0));
     const types = {int8: Int8Array, int16: Int16Array, int32: Int32Array, float32: Float32Array};
@@ -35,12 +38,15 @@ function labkitElement(tag, attributes = {}, parent = null) {
   return element;
 }
 
-// Fills a node with a sentence in which `code` and **emphasis** are marked.
-function labkitSay(node, sentence) {
-  node.replaceChildren(...sentence.split(/(`[^`]*`|\*\*[^*]*\*\*)/).filter(Boolean).map(part =>
-    part[0] === '`' ? labkitElement('code', {text: part.slice(1, -1)})
-      : part.startsWith('**') ? labkitElement('b', {text: part.slice(2, -2)})
-        : document.createTextNode(part)));
+// The nodes of a sentence in which `code` and **emphasis** are marked.
+function labkitParts(sentence) {
+  return sentence.split(/(\*\*[^*]*\*\*|`[^`]*`)/).filter(Boolean).map(part => {
+    if (part[0] === '`') return labkitElement('code', {text: part.slice(1, -1)});
+    if (!part.startsWith('**')) return document.createTextNode(part);
+    const strong = labkitElement('b');
+    strong.append(...labkitParts(part.slice(2, -2)));
+    return strong;
+  });
 }
 
 function labkitFade(colour, alpha) {
@@ -50,11 +56,12 @@ function labkitFade(colour, alpha) {
 }
 
 // Draws a view into host and returns {show(data), stop()}.
-function labkitMount(host, send) {
+function labkitMount(host, view, send) {
   const root = labkitElement('section', {class: 'labkit-view', tabindex: '0'}, host);
-  let cleanups = [];
+  let cleanups = [], place = null, update = null;
 
-  function show(packed, keptStep = null) {
+  function show(packed) {
+    if (update) { update(packed); mark(); return; }
     cleanups.forEach(f => f());
     cleanups = [];
     const data = labkitUnpack(packed);
@@ -63,12 +70,12 @@ function labkitMount(host, send) {
     root.replaceChildren();
     root.setAttribute('aria-label', data.title);
     const heading = element('h2', {}, root);
-    labkitSay(heading, data.title);
+    heading.append(...labkitParts(data.title));
     const say = element('p', {class: 'say', 'aria-live': 'polite'}, root);
     const painters = [];
     let colours = {};
     const ui = {
-      root, element, send, say: labkitSay, fade: labkitFade, step: 0, steps: says.length,
+      root, element, send, parts: labkitParts, step: 0, say: (node, sentence) => node.replaceChildren(...labkitParts(sentence)), steps: says.length,
       body: element('div', {class: 'body'}, root),
       colour: (name, alpha = 1) => {
         colours[name] ??= getComputedStyle(root).getPropertyValue('--' + name).trim();
@@ -108,20 +115,27 @@ function labkitMount(host, send) {
           paint(g, width, tall);
         }
         function fit() {
-          const room = Math.floor(Math.min(maxWidth, root.clientWidth - 30));
+          const all = ui.body.clientWidth;
+          const room = Math.floor(typeof maxWidth === 'function' ? maxWidth(all) : Math.min(maxWidth, all));
           if (room > 0 && room !== width) { width = room; redraw(); }
         }
         painters.push(redraw);
         const observer = new ResizeObserver(fit);
-        observer.observe(root);
+        observer.observe(ui.body);
         cleanups.push(() => observer.disconnect());
         fit();
         return canvas;
       },
       go,
+      replace: show,
     };
     ui.footer = element('div', {class: 'footer'}, root);
-    const follow = view.start(ui, data);
+    const started = view.start(ui, data);
+    const follow = typeof started === 'function' ? started : null;
+    if (started?.update) {
+      update = next => { says[0] = next.say; go(0); started.update(labkitUnpack(next)); };
+      cleanups.push(() => { update = null; });
+    }
     const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups) : null;
     if (controls) root.insertBefore(controls.bar, ui.footer);
     const table = data.table && labkitTable(data.table, root);
@@ -129,7 +143,8 @@ function labkitMount(host, send) {
     function go(step) {
       ui.step = Math.max(0, Math.min(ui.steps - 1, step));
       root.dataset.step = ui.step;
-      labkitSay(say, says[ui.step]);
+      place = ui.steps > 1 ? ui.step / (ui.steps - 1) : place;
+      say.replaceChildren(...labkitParts(says[ui.step]));
       for (const paint of painters) paint();
       follow?.(ui.step);
       controls?.update();
@@ -141,10 +156,11 @@ function labkitMount(host, send) {
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', repaint);
     cleanups.push(() => { themes.disconnect(); scheme.removeEventListener('change', repaint); });
-    go(keptStep ?? data.start ?? 0);
-    root.dataset.revision = Number(root.dataset.revision ?? 0) + 1;
+    go(place === null ? data.start ?? 0 : Math.round(place * (ui.steps - 1)));   // new data: the same place in it
+    mark();
   }
-  return {show: data => show(data), stop: () => { cleanups.forEach(f => f()); root.remove(); }};
+  function mark() { root.dataset.revision = Number(root.dataset.revision ?? 0) + 1; }
+  return {show, stop: () => { cleanups.forEach(f => f()); root.remove(); }};
 }
 
 // Buttons, scrubber and keys; returns its bar and what to call after each step.
@@ -249,7 +265,7 @@ export default {
     const hide = () => document.querySelectorAll(`iframe[data-labkit="${id}"]`).forEach(frame => {
       labkitOutput(frame).style.display = 'none';
     });
-    const mounted = labkitMount(el, message => model.send(message));
+    const mounted = labkitMount(el, view, message => model.send(message));
     el.dataset.labkitLive = id;
     hide();
     requestAnimationFrame(() => { labkitOutput(el).style.display = ''; hide(); });
@@ -261,7 +277,7 @@ export default {
 };
 
 function labkitPage(id) {
-  labkitMount(document.body, null).show(JSON.parse(document.getElementById('labkit-data').textContent));
+  labkitMount(document.body, view, null).show(JSON.parse(document.getElementById('labkit-data').textContent));
   const frame = labkitFrame();
   if (!frame) return;
   const outside = frame.ownerDocument, output = labkitOutput(frame);

@@ -92,7 +92,9 @@ const view = {
     };
     const sheet = ui.element('div', {class: 'row'}, ui.body);
     const left = ui.element('div', {}, sheet), right = ui.element('div', {}, sheet);
-    const half = product ? 520 : 520;
+    const wide = room => room > 720;
+    const half = room => wide(room) ? room * 0.54 - 11 : room;
+    const rest = room => wide(room) ? room * 0.46 - 11 : Math.min(room, 420);
 
     // Where each global array stands, in CSS pixels.
     function places(width) {
@@ -125,8 +127,9 @@ const view = {
       const flush = () => {
         if (begin < 0 || !style) return;
         g.fillStyle = style;
-        const row = Math.floor(begin / p.columns);
-        g.fillRect(x + (begin % p.columns) * s, y + row * s, (last - begin + 1) * s, s);
+        const top = y + Math.floor(begin / p.columns) * s, from = x + (begin % p.columns) * s;
+        const [x0, y0, x1, y1] = [from, top, from + (last - begin + 1) * s, top + s].map(v => s < 4 ? Math.round(v) : v);
+        g.fillRect(x0, y0, x1 - x0, y1 - y0);
       };
       for (const element of elements) {
         const next = look(element);
@@ -161,6 +164,7 @@ const view = {
         return ui.colour(p.role, output && mine.has(element) ? 0.5 : STRENGTH[output ? SEEN : level]);
       });
       const marked = [...marks[which].keys()].sort((a, b) => a - b);
+      fill(g, p, place, marked, () => ui.colour('card'));
       fill(g, p, place, marked, element => ui.colour('hot', STRENGTH[marks[which].get(element)]));
       lines(g, p, place, ui.colour('card'));
     }
@@ -277,7 +281,7 @@ const view = {
     const HINT = 'each number: reads an element served since it was filled';
     if (tiles.length) ui.canvas({
       label: `shared arrays ${tiles.map(p => p.name).join(' and ')}, filled elements and the reads they served`,
-      parent: right, maxWidth: 420, height: width => shelf(width).height + 22,
+      parent: right, maxWidth: rest, height: width => shelf(width).height + 22,
       paint(g, width) {
         const at = shelf(width);
         tiles.forEach((p, i) => tile(g, p, at[i]));
@@ -290,7 +294,7 @@ const view = {
 
     const tone = phase => phase === 'barrier' ? 'ink' : phase.startsWith('load') ? 'B' : 'C';
     ui.canvas({
-      label: 'the steps by phase', parent: right, maxWidth: 420, height: () => 40,
+      label: 'the steps by phase', parent: right, maxWidth: rest, height: () => 40,
       paint(g, width) {
         const w = width / ui.steps, gap = w > 4 ? 1.2 : 0;
         data.phases.forEach((phase, i) => {

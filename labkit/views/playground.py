@@ -1,0 +1,192 @@
+"""Sliders bound to a kernel's parameters: each move runs the simulator again and redraws the view."""
+
+import inspect
+import math
+from itertools import product
+
+import labkit
+from labkit.roofline import time_bound
+from labkit.simulator.errors import SimulatorError
+from labkit.trace import Trace
+from labkit.views.base import View, static_text
+from labkit.views.tiling import tiling
+
+_KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
+
+
+def playground(kernel, setup, view=tiling, record=None, **sliders) -> View:
+    """Try a kernel's parameters: a view, its counters and its findings follow the sliders.
+
+    Where a kernel of the same name stands in the notebook, the newest one is run, so that editing its cell
+    and moving a slider shows the edited kernel.
+
+    Parameters
+    ----------
+    kernel
+        What `cuda.jit` returned, or a plain function.
+    setup
+        Called with the sliders that it names; returns `grid, block, *arguments` of the launch.
+    view
+        Which view of the Trace to show.
+    record
+        Index of the block to record; one inside the grid if left out.
+    **sliders
+        The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first
+        position is the middle one. Constants of the kernel are set by `specialise`.
+
+    Examples
+    --------
+    >>> def setup(TILE, N):
+    ...     A = np.ones((N, N), np.float32)
+    ...     return (-(-N // TILE), -(-N // TILE)), (TILE, TILE), A, A, np.zeros_like(A)
+    >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
+    """
+    return Playground(kernel, setup, view, record, {name: _choices(s) for name, s in sliders.items()})
+
+
+class Playground(View):
+    """The view that `playground` returns; `move(TILE=8)` does what a slider does."""
+
+    def __init__(self, kernel, setup, view, record, choices):
+        self.kernel, self.setup, self.view, self.record = kernel, setup, view, record
+        self.name = getattr(kernel, "py_func", kernel).__name__
+        self.choices = choices
+        self.trace: Trace | None = None
+        self._shown = None
+        self._before = {}
+        positions = {name: len(values) // 2 for name, values in choices.items()}
+        data = self._state(positions)
+        super().__init__("playground", f"Playground: `{self.name}`", data, self._still)
+
+    def move(self, **values):
+        """Set sliders to these of their values, run, and show the result."""
+        positions = dict(self.data["positions"])
+        for name, value in values.items():
+            if value not in self.choices.get(name, ()):
+                raise ValueError(f"{name} cannot be {value}; the sliders hold {self._offered()}.")
+            positions[name] = self.choices[name].index(value)
+        self.update(self._state(positions))
+
+    def received(self, message):
+        """A slider moved in the browser, or the button was pressed."""
+        self.update({**self._state(message["positions"]), "serial": message["serial"]})
+
+    def module(self):
+        """The shown view's own file goes in between, as `inner`."""
+        script = static_text(f"{self._shown.script if self._shown else 'tiling'}.js")
+        inner = f"const inner = (() => {{\n{script}\nreturn view;\n}})();\n"
+        return static_text("base.js") + inner + static_text("playground.js")
+
+    def page_data(self):
+        """The page holds a few positions of the sliders, run beforehand: each slider's ends and middle."""
+        kept, shown, trace, before = [], self._shown, self.trace, self._before
+        start = self.data["positions"]
+        corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
+        wanted = [start, *({**start, name: at} for name in corners for at in corners[name])]
+        if math.prod(map(len, corners.values())) <= _KEPT_STATES:
+            wanted = [start, *(dict(zip(corners, at, strict=True)) for at in product(*corners.values()))]
+        for positions in wanted:
+            if positions not in [state["positions"] for state in kept] and len(kept) < _KEPT_STATES:
+                self._before = {}
+                kept.append(self._state(positions))
+        self._shown, self.trace, self._before = shown, trace, before
+        kept.sort(key=lambda state: list(state["positions"].values()))
+        return {**self.data, "kept": kept}
+
+    def _state(self, positions):
+        values = {name: self.choices[name][at] for name, at in positions.items()}
+        error = None
+        try:
+            self.trace = self._run(values)
+            self._shown = self.view(self.trace)
+            counters = _counters(self.trace)
+            rows = [[label, value, self._before.get(label, "")] for label, value in counters.items()]
+            self._before = counters
+        except Exception as problem:  # whatever the learner's kernel or setup raises is shown in the view
+            known = isinstance(problem, SimulatorError)
+            error = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            rows = []
+        found = self.trace.findings if self.trace and not error else ()
+        setting = ", ".join(f"{name} = {value}" for name, value in values.items())
+        return {
+            "say": f"{setting}: **{error}**" if error else f"{setting}: {_outcome(found)}",
+            "sliders": [{"name": n, "values": [str(v) for v in vs]} for n, vs in self.choices.items()],
+            "positions": positions,
+            "setting": setting,
+            "shown": self._shown and self._shown.data,
+            "error": error,
+            "counters": rows,
+            "findings": [{"severity": f.severity, "message": f.message} for f in found],
+        }
+
+    def _run(self, values):
+        kernel = _newest(self.kernel, self.name)
+        parameters = inspect.signature(self.setup).parameters
+        for name, value in values.items():
+            try:
+                kernel = labkit.specialise(kernel, **{name: value})
+            except NameError as unused:
+                if name not in parameters:
+                    problem = f"The slider {name} changes nothing: neither {self.name} nor setup names it."
+                    raise ValueError(problem) from unused
+        grid, block, *arguments = self.setup(**{name: v for name, v in values.items() if name in parameters})
+        record = self.record or tuple(min(1, n - 1) for n in _three(grid))
+        return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
+
+    def _offered(self):
+        return ", ".join(f"{name} in {values}" for name, values in self.choices.items())
+
+    def _still(self, figure, data, step):
+        if self._shown:
+            self._shown.still(figure, self._shown.data, step)
+
+
+def _three(grid):
+    return (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
+
+
+def _choices(slider):
+    if isinstance(slider, tuple) and 2 <= len(slider) <= 3:
+        low, high, step = (*slider, 1)[:3]
+        return list(range(low, high + 1, step))
+    if isinstance(slider, list | range) and len(slider):
+        return list(slider)
+    raise ValueError(
+        f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}."
+    )
+
+
+def _newest(kernel, name):
+    """The kernel of that name in the notebook, if there is one."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return kernel
+    shell = get_ipython()
+    found = shell.user_ns.get(name) if shell else None
+    return found if callable(getattr(found, "py_func", found)) else kernel
+
+
+def _counters(trace):
+    counted = trace.counters
+    bound = time_bound(trace)
+    return {
+        "global loads": f"{counted.global_loads:,}",
+        "sectors moved": f"{counted.global_load_sectors + counted.global_store_sectors:,}",
+        "shared wavefronts": f"{counted.shared_load_wavefronts + counted.shared_store_wavefronts:,}",
+        "bank conflicts": f"{counted.bank_conflicts:,}",
+        "DRAM bytes": f"{counted.dram_bytes:,}",
+        "FLOPs": f"{counted.flops:,}",
+        "barriers": f"{counted.barriers:,}",
+        "least time": f"{bound.time_ms * 1000:.3g} µs",
+        "limited by": bound.limiter,
+    }
+
+
+def _outcome(findings):
+    errors = sum(f.severity == "error" for f in findings)
+    if errors:
+        return f"**{errors} error{'s'[: errors != 1]} found.**"
+    if findings:
+        return f"no errors, {len(findings)} piece{'s'[: len(findings) != 1]} of advice."
+    return "no errors, no advice."

@@ -1,0 +1,83 @@
+// Sliders above, the inner view in the middle (`inner`, put in front of this file), counters and findings beside.
+// With a kernel behind it each move asks for a run; in a page, a choice among the runs that it holds.
+const view = {
+  start(ui, data) {
+    const sliders = ui.element('div', {class: 'sliders'}, ui.body);
+    const wait = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
+    const stage = ui.element('div', {}, ui.body);
+    const picture = labkitMount(stage, inner, null);
+    const sheet = ui.element('div', {class: 'row results'}, ui.body);
+    const table = ui.element('table', {}, sheet), found = ui.element('div', {class: 'found'}, sheet);
+    table.hidden = true;
+    const head = ui.element('tr', {}, ui.element('thead', {}, table));
+    for (const text of ['counted over the launch', 'now', 'before']) ui.element('th', {scope: 'col', text}, head);
+    const body = ui.element('tbody', {}, table);
+    let positions = {...data.positions}, serial = 0, asked = null, timer = 0, drawn = false;
+
+    function ask() {
+      if (asked !== null) return;   // one run at a time; the newest position goes next
+      asked = ++serial;
+      ui.send({positions, serial});
+      clearTimeout(timer);
+      timer = setTimeout(() => { wait.textContent = 'Waiting for the kernel. If nothing comes, run this cell again.'; }, 3000);
+    }
+    const inputs = data.sliders.map(({name, values}) => {
+      const label = ui.element('label', {class: 'slider'}, sliders);
+      ui.element('span', {class: 'name', text: name}, label);
+      const input = ui.element('input', {type: 'range', min: 0, max: values.length - 1, 'aria-label': name, disabled: ''}, label);
+      const shown = ui.element('output', {class: 'num'}, label);
+      const show = () => {
+        shown.textContent = values[input.value];
+        input.setAttribute('aria-valuetext', values[input.value]);
+      };
+      input.addEventListener('input', () => { positions = {...positions, [name]: Number(input.value)}; show(); ask(); });
+      return {name, input, show};
+    });
+    if (ui.send) {
+      inputs.forEach(({input}) => input.removeAttribute('disabled'));
+      const again = ui.element('button', {type: 'button', text: 'run again'}, sliders);
+      again.onclick = ask;
+    } else if (data.kept?.length > 1) {
+      const label = ui.element('label', {text: 'run with '}, sliders);
+      const choice = ui.element('select', {}, label);
+      data.kept.forEach((state, i) => ui.element('option', {value: i, text: state.setting}, choice));
+      choice.value = data.kept.findIndex(state => state.setting === data.setting);
+      choice.onchange = () => ui.replace(data.kept[choice.value]);
+      inputs.forEach(({input}) => { input.parentNode.hidden = true; });
+    }
+
+    function update(next) {
+      const current = next.serial === undefined || next.serial === asked;
+      if (current) {
+        asked = null;
+        clearTimeout(timer);
+        wait.textContent = '';
+      }
+      const moved = ui.send && JSON.stringify(next.positions) !== JSON.stringify(positions) && next.serial !== undefined;
+      if (moved) ask();
+      else positions = {...next.positions};
+      for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
+      stage.classList.toggle('stale', Boolean(next.error));
+      stage.toggleAttribute('inert', Boolean(next.error));
+      sheet.classList.toggle('stale', Boolean(next.error));
+      if (next.shown && (!next.error || !drawn)) picture.show(next.shown);
+      drawn = true;
+      if (next.error) return;
+      table.hidden = false;
+      body.replaceChildren();
+      for (const [label, value, before] of next.counters) {
+        const row = ui.element('tr', {class: before && before !== value ? 'now' : ''}, body);
+        for (const text of [label, value, before === value ? '' : before]) ui.element('td', {class: 'num', text}, row);
+      }
+      found.replaceChildren();
+      for (const {severity, message} of next.findings) {
+        const item = ui.element('p', {class: severity}, found);
+        ui.element('b', {text: severity === 'error' ? 'Error: ' : 'Advice: '}, item);
+        item.append(...ui.parts(message));
+      }
+      if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
+    }
+    update(data);
+    return {update};
+  },
+};
