@@ -27,7 +27,7 @@ def lab(
     """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
     from labkit.book.workspace import open_lab
 
-    raise typer.Exit(open_lab(workspace, tuple(context.args)))
+    open_lab(workspace, tuple(context.args))
 
 
 @app.command()

@@ -90,7 +90,9 @@ def _execute(notebook, name):
     """Run all cells on the simulator; keep the outputs of the cells that nbval compares, and nothing else."""
     run = deepcopy(notebook)
     try:
-        client = NotebookClient(run, timeout=CELL_TIMEOUT_S, coalesce_streams=True)  # print by print is chance
+        client = NotebookClient(
+            run, timeout=CELL_TIMEOUT_S, coalesce_streams=True
+        )  # print by print is chance
         client.execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})
     except CellExecutionError as error:
         raise SourceError(f"{name}: a cell fails: {error.ename}: {error.evalue}\n{error}") from error

@@ -113,21 +113,20 @@ def _require_exercises(file, number, cells):
 
 
 def _solved(source):
-    return _SOLUTION.sub(lambda match: _without_given(match[2]), source).rstrip("\n")
+    return _SOLUTION.sub(lambda region: "".join(_lines(region, given=False)), source).rstrip("\n")
 
 
 def _blank(source):
-    return _SOLUTION.sub(lambda match: _given(match[2]) or f"{match[1]}...\n", source).rstrip("\n")
+    return _SOLUTION.sub(_given, source).rstrip("\n")
 
 
-def _without_given(block):
-    return "".join(line for line in block.splitlines(keepends=True) if not line.lstrip().startswith("#|"))
+def _given(region):
+    """The lines marked `#|`, such as a bug to find, in place of `...`; a lone `#|` stands for no line."""
+    lines = _lines(region, given=True)
+    kept = [re.sub(r"#\| ?", "", line, count=1) for line in lines if line.strip() != "#|"]
+    return "".join(kept) if lines else f"{region[1]}...\n"
 
 
-def _given(block):
-    """The lines marked `#|`: what the learner gets in place of `...`, such as a bug to find."""
-    return "".join(
-        re.sub(r"#\| ?", "", line, count=1).rstrip() + "\n"
-        for line in block.splitlines()
-        if line.lstrip().startswith("#|")
-    )
+def _lines(region, given):
+    """The lines of a region that are marked `#|`, or those that are not."""
+    return [line for line in region[2].splitlines(keepends=True) if line.lstrip().startswith("#|") == given]

@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from labkit import places
@@ -43,23 +41,16 @@ def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     return news
 
 
-def open_lab(workspace: Path, arguments: tuple[str, ...] = ()) -> int:
+def open_lab(workspace: Path, arguments: tuple[str, ...] = ()):
     """Copy the chapters, say what is new, and serve JupyterLab until it is stopped."""
+    from jupyterlab.labapp import main
+
     for line in copy_chapters(workspace):
         print(line)
-    print(f"Your copy of the book: {workspace.resolve()}", flush=True)
+    print(f"Your copy of the book: {workspace.resolve()}")
+    os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
     first = f"/tree/{FIRST_CHAPTER}" if (workspace / FIRST_CHAPTER).exists() else ""
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={workspace.resolve()}"]
-    command += [f"--LabApp.default_url=/lab{first}", *_as_root(), *arguments]
-    environment = {**os.environ, "JUPYTER_CONFIG_PATH": _config_path()}
-    if os.name == "nt":
-        return subprocess.call(command, env=environment)
-    os.execve(sys.executable, command, environment)  # so that signals and Ctrl+C reach JupyterLab itself
-
-
-def _as_root() -> list[str]:
-    """What JupyterLab wants to hear in a container, where the user is root."""
-    return ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    main([f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *arguments])
 
 
 def _config_path() -> str:

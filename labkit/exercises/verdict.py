@@ -1,5 +1,6 @@
 """What a check says: plain data that a notebook shows and a grader compares."""
 
+import re
 from dataclasses import dataclass, field
 from html import escape
 
@@ -47,7 +48,7 @@ class Verdict:
 
     def _repr_html_(self):
         colour = "#009e73" if self.passed else "#d55e00"
-        message = "<br>".join(map(escape, self.message.splitlines()))
+        message = re.sub("`([^`]+)`", r"<code>\1</code>", "<br>".join(map(escape, self.message.splitlines())))
         launch = f'<br><span style="opacity: 0.75">run on {escape(self.launch)}</span>' if self.launch else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 4px 12px; line-height: 1.5">'
