@@ -59,3 +59,10 @@ def test_recorded_gemm_holds_every_step_beside_its_rivals(machine):
         assert row["error"] < 1e-5
     twins = found.select(rival="CUDA C++")
     assert all(row["ratio"] > 0.9 for row in twins), "within 10% of the C++ twin"
+
+
+@pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "counters"])
+def test_recorded_counters_agree_with_the_gpus(machine):
+    """Requests, sectors, FLOPs and shared loads are exact, once the compiler's merging is taken out."""
+    for row in results.load("counters", machine).rows:
+        assert row["measured"] == row["predicted"] * row["sass_factor"], row

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from labkit import __version__, results
 
+WIDTH_OF_FILES = 120
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
 
 
@@ -80,7 +81,8 @@ def show(title: str, rows: list[dict], columns: dict[str, str]) -> None:
         table.add_column(name.replace("_", " "), justify="right" if form else "left")
     for row in rows:
         table.add_row(*(format(row[name], form) if name in row else "" for name, form in columns.items()))
-    Console().print(table)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else WIDTH_OF_FILES)
 
 
 def finish(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:

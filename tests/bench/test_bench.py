@@ -24,6 +24,16 @@ def test_nothing_is_stored_unasked(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir())
 
 
+def test_a_step_has_one_row_in_the_table_however_many_rivals():
+    rows = [
+        {"problem": "64x64x64", "step": "naive", "rival": rival, "ratio": ratio}
+        for rival, ratio in ((gemm.TWIN, 0.9), (gemm.CUBLAS, 0.1))
+    ]
+    (shown,) = gemm.one_row_a_step(rows)
+    assert (shown[f"of_{gemm.TWIN}"], shown[f"of_{gemm.CUBLAS}"]) == (0.9, 0.1)
+    assert set(shown) >= {"step", "problem"} and "of_" + gemm.TWIN in gemm.COLUMNS
+
+
 def test_a_table_shows_formatted_figures(capsys):
     _record.show(
         "times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"}
