@@ -125,6 +125,24 @@ class Log:
             threads=(who,),
         )
 
+    def unassigned(self, w, mask, name, line):
+        key = ("unassigned", name, line)
+        if self.known(key, w.count(mask)):
+            return
+        who = self.lane(w, int(np.argmax(w.active(mask))))
+        self.add(
+            key,
+            w.count(mask),
+            kind="uninitialised",
+            severity="error",
+            message=(
+                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread took. "
+                f"Give `{name}` a value before the `if` or the loop that sets it."
+            ),
+            line=line,
+            threads=(who,),
+        )
+
     def race(self, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
@@ -222,10 +240,10 @@ class Log:
 
 def unwritten(launch) -> list[Finding]:
     """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
-    found = []
+    stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
+    found = [*_rebound(launch, stored)]
     arrays = [a.name for a in launch.arguments if isinstance(a, Array)]
-    stores = any(s.space == "global" and s.kind != "load" for s in launch.sites)
-    if arrays and not stores and not launch.program.prints:
+    if not found and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
         message = (
             f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
@@ -248,6 +266,19 @@ def unwritten(launch) -> list[Finding]:
                 )
             )
     return found
+
+
+def _rebound(launch, stored):
+    """Arguments that only got a new meaning inside the kernel, where a store was meant."""
+    names = launch.function.__code__.co_varnames
+    for name, line in launch.program.rebound.items():
+        if isinstance(launch.arguments[names.index(name)], Array) and name not in stored:
+            why = f"gives the name {name} a new meaning in the thread and leaves the array as it was; write into an element, `{name}[i] = ...`."
+        elif not stored:
+            why = f"changes the thread's own copy of a number, and nothing comes back; pass an array and use `cuda.atomic.add({name}, 0, ...)`."
+        else:
+            continue
+        yield Finding("unwritten", "error", f"Line {line}: assigning to {name} {why}", line, array=name)
 
 
 def advice(launch, counted: list[SiteCounters]) -> list[Finding]:

@@ -131,10 +131,45 @@ CALLS = {
 KNOWN = {*FUNCTIONS, *CASTS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
+# Of numba's language, not run here yet.
+NOT_YET = {
+    f"cuda.{name}"
+    for name in """syncthreads_and syncthreads_or syncthreads_count shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+    all_sync any_sync eq_sync ballot_sync match_any_sync match_all_sync activemask lanemask_lt selp popc brev clz ffs
+    fma cbrt const.array_like cg.this_grid atomic.inc atomic.dec atomic.nanmax atomic.nanmin atomic.compare_and_swap
+    ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt""".split()
+} | {"cuda.libdevice", "cuda.fp16"}
+HOST = {
+    f"cuda.{name}"
+    for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
+    event current_context get_current_device jit""".split()
+}
+
+
+def why_unknown(path: str, written: str) -> str:
+    """What to say about a name of a module that the kernel language does not hold."""
+    if path in NOT_YET or any(path.startswith(f"{name}.") for name in NOT_YET):
+        return f"`{written}` exists in numba, but not in this simulator yet; write it another way, or run it on a GPU"
+    if path in HOST:
+        return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"
+    if path.startswith(("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")):
+        return "a thread cannot make a NumPy array; use `cuda.local.array(length, float32)`"
+    if path.startswith("np.random"):
+        return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
+    hint = nearest(path)
+    if path.startswith("np.") and not hint:
+        return f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
+    return f"`{written}` is not in the kernel language{hint}"
+
 
 def nearest(name: str) -> str:
     """The known name most like `name`, as ` (did you mean ...?)`, or nothing."""
     import difflib
 
-    found = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.75)
+    names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
+    tried = name.lower()
+    found = [names[full] for full in (tried, f"cuda.{tried}", f"math.{tried}") if full in names and names[full] != name]
+    found = found or [known for known in sorted(KNOWN) if known.startswith(f"{name}.")]
+    if not found:
+        found = [names[n] for n in difflib.get_close_matches(tried, names, n=1, cutoff=0.75)]
     return f" (did you mean `{found[0]}`?)" if found else ""

@@ -37,7 +37,7 @@ from labkit.trace import (
 CHUNK_LANES = 16_384
 LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
 MAX_CLOCKED_WARPS = 1024
-MAX_LOOP_STEPS = 2_000_000
+MAX_WHILE_TRIPS = 300_000
 MAX_PRINTED_LINES = 10_000
 L2_BUFFER_ROWS = 8_000_000
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
@@ -98,7 +98,7 @@ def simulate(
     grid = _dimensions(grid, "grid")
     block = _dimensions(block, "block")
     _check_limits(grid, block, shared_bytes, device)
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    names = translate.argument_names(translate.read_source(function))
     kinds, arguments, outputs = _arguments(names, args)
     program = _program(function, kinds, watch=inspect is not None)
     labels = _Labels()
@@ -131,6 +131,8 @@ def _program(function, kinds, watch):
 
 
 def _article(thing):
+    if thing is None:
+        return "None"
     name = type(thing).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
@@ -138,9 +140,12 @@ def _article(thing):
 def _dimensions(given, what):
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
-        raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {given!r}")
+        shown = given[0] if len(given) == 1 else tuple(given)
+        cure = "; divide with `//`" if any(isinstance(n, (float, np.floating)) for n in given) else ""
+        raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
     if min(given) < 1:
-        raise LaunchError(f"the {what} {tuple(given)} has a size below 1, so nothing would run; use sizes of at least 1")
+        shown = given[0] if len(given) == 1 else tuple(given)
+        raise LaunchError(f"the {what} is {shown}, so nothing would run; every size must be at least 1")
     return tuple(int(n) for n in (*given, 1, 1)[:3])
 
 
@@ -162,8 +167,10 @@ def _check_limits(grid, block, shared_bytes, gpu: Gpu):
 def _arguments(names, args):
     """numba's types of the arguments, the arguments as the kernel sees them, and how to give them back."""
     if len(args) != len(names):
+        cure = f"pass `{'`, `'.join(names[len(args) :])}` as well" if len(args) < len(names) else "leave the others out"
         raise LaunchError(
-            f"the kernel takes {len(names)} arguments ({', '.join(names)}), but {len(args)} were given"
+            f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
+            f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
     kinds, values = [], []
     for name, value in zip(names, args):
@@ -188,7 +195,7 @@ def _arguments(names, args):
             )
         else:
             raise LaunchError(
-                f"the argument `{name}` is {_article(value)}; a kernel takes NumPy arrays, device arrays and numbers"
+                f"the argument `{name}` is {_article(value)}; a kernel takes NumPy arrays, device arrays and numbers alone"
             )
         values.append(value)
     return tuple(kinds), values, values
@@ -239,6 +246,7 @@ class Launch:
 
     def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, labels):
         self.program = program
+        self.function = function
         self.grid, self.block, self.gpu = grid, block, gpu
         self.blocks = grid[0] * grid[1] * grid[2]
         self.threads = block[0] * block[1] * block[2]
@@ -252,7 +260,7 @@ class Launch:
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
         self._place_arguments(function, arguments)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
-        self.instruction = self.version = self.barriers = self.steps = 0
+        self.instruction = self.version = self.barriers = 0
         self.printed: list[str] = []
         copies = min(gpu.sms, self.blocks)
         l1_bytes = max(gpu.l1_bytes - self._resident() * self.shared_bytes, 16 * 1024)
@@ -391,11 +399,19 @@ class Launch:
             self.clocks[warps, warps] += 1
             self.clocks[warps] = self.clocks[warps].max(axis=0)
 
-    def tick(self):
+    def check_assigned(self, w, missing, name, line):
+        """The lanes of `missing` read a variable to which they assigned nothing."""
+        if missing is not False:
+            self.log.unassigned(w, missing, name, line)
+
+    def tick(self, trips, line):
         """Counts one trip of a `while` loop; a loop that never ends stops here."""
-        self.steps += 1
-        if self.steps > MAX_LOOP_STEPS:
-            raise KernelError("a `while` loop ran for millions of trips and was stopped; does its condition ever turn false?", self.source.first_line)  # fmt: skip
+        if trips >= MAX_WHILE_TRIPS:
+            raise KernelError(
+                f"this `while` loop was stopped after {trips:,} trips; make sure that its condition turns false in every thread",
+                line,
+            )
+        return trips + 1
 
     def print(self, w, mask, *values):
         for lane in np.flatnonzero(w.active(mask))[: MAX_PRINTED_LINES - len(self.printed)]:

@@ -33,6 +33,7 @@ from labkit.simulator.language import (
     POSITIONS,
     PREFIXES,
     nearest,
+    why_unknown,
 )
 from labkit.trace import Finding, Site
 
@@ -88,6 +89,7 @@ class Program:
     blocking: bool = False
     spins: bool = False
     prints: bool = False
+    rebound: dict[str, int] = field(default_factory=dict)
     keeps_clocks: bool = False
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
@@ -123,6 +125,16 @@ def read_source(function: FunctionType) -> Source:
         raise KernelError("a kernel is a function written with `def`, not a lambda", first)
     ast.increment_lineno(tree, first - 1)
     return Source(text, function.__code__.co_filename, first, tree)
+
+
+def argument_names(source: Source) -> list[str]:
+    """The names of a kernel's arguments; raises KernelError if they are not plain positional ones."""
+    given = source.tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
+        raise KernelError(
+            "a kernel takes plain positional arguments, without `*`, `**` or defaults; name each one", source.tree.lineno
+        )
+    return [a.arg for a in (*given.posonlyargs, *given.args)]
 
 
 def captured(function: FunctionType) -> dict[str, Any]:
@@ -184,6 +196,35 @@ def _is_spin(loop: ast.While) -> bool:
     return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
 
 
+def _never_ends(loop: ast.While) -> bool:
+    """Does nothing in the loop change its condition, or leave it?"""
+    if _is_spin(loop) or _has([loop.test], ast.Call, ast.Subscript) or _has(loop.body, ast.Return):
+        return False
+    names = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    changed = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return not names & changed and not _breaks(loop.body)
+
+
+def _breaks(body) -> bool:
+    """Do these statements hold a `break` of the loop around them?"""
+    for node in body:
+        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (_breaks(node.body) or _breaks(node.orelse))):
+            return True
+    return False
+
+
+def _makes_text(node) -> bool:
+    """Does the expression put text together: an f-string, `%`, `+`, `format` or `str`?"""
+    if isinstance(node, ast.BinOp):
+        return _makes_text(node.left) or _makes_text(node.right) or any(
+            isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right)
+        )
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        return name in ("format", "str", "repr", "join")
+    return isinstance(node, ast.JoinedStr)
+
+
 def _has(nodes, *kinds) -> bool:
     return any(isinstance(n, kinds) for node in nodes for n in ast.walk(node))
 
@@ -208,7 +249,7 @@ class _Homes(ast.NodeVisitor):
         self.path = ["function"]
         self.uses: dict[str, list] = {}
         self.depth = 0
-        for argument in tree.args.args:
+        for argument in (*tree.args.posonlyargs, *tree.args.args):
             self.uses[argument.arg] = [(tuple(self.path), True)]
         for statement in tree.body:
             self.visit(statement)
@@ -265,6 +306,7 @@ def region_of(node, part):
 
 
 REFUSED = {
+    ast.MatMult: "`@` multiplies whole matrices, and a thread computes one number: write a loop over k that adds the products",
     ast.ListComp: "a list comprehension builds a list, which a GPU thread cannot; write a `for` loop over `range`",
     ast.GeneratorExp: "a generator expression does not run on a GPU; write a `for` loop over `range`",
     ast.DictComp: "a dict does not exist on a GPU; use an array",
@@ -299,6 +341,8 @@ ARRAY_METHODS = {
     "sum": "`{name}.sum()` would make every thread add the whole array; add the elements in a loop",
     "copy": "a thread cannot copy an array; copy the elements it needs, one by one",
     "dot": "`{name}.dot` is not available to a thread; write the loop over k that adds the products",
+    "T": "`{name}.T` does not exist in a kernel: swap the indices instead, `{name}[col, row]` for `{name}.T[row, col]`",
+    "astype": "`{name}.astype` does not exist in a kernel: convert one number with `float32(...)` or `int32(...)`",
 }
 
 
@@ -311,6 +355,7 @@ class _FunctionTranslator:
         self.source = read_source(function)
         self.argument_types = argument_types
         self.is_kernel = is_kernel
+        self.parameters = argument_names(self.source)
         self.names = captured(function)
         self.homes = _Homes(self.source.tree)
         self.env: dict[str, Any] = {}
@@ -323,7 +368,8 @@ class _FunctionTranslator:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
-        self.pieces: dict[tuple[int, int], str] = {}
+        self.assigned: set[str] = set()
+        self.unsure: set[str] = set()
 
     # --- output ---
 
@@ -375,9 +421,7 @@ class _FunctionTranslator:
 
     def run(self):
         tree = self.source.tree
-        if tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs or tree.args.defaults:
-            self.fail(tree, "a kernel takes plain positional arguments: no *args, **kwargs or defaults")
-        arguments = [a.arg for a in tree.args.args]
+        arguments = self.parameters
         if len(arguments) != len(self.argument_types):
             self.fail(
                 tree,
@@ -385,15 +429,18 @@ class _FunctionTranslator:
                 f"but was given {len(self.argument_types)}",
             )
         self.env = dict(zip(arguments, self.argument_types))
+        self.assigned = set(arguments)
         self.statements(tree.body)
         self.flush_flops()
-        body = self.lines
+        sure = tuple(f"a_{name} =" for name in self.local_types.keys() - self.unsure)
+        body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
         head = [f"def {tree.name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
         for name, local in self.local_types.items():
             if name not in arguments:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
                 head.append(f"    v_{name} = {zero}")
+        head += [f"    a_{name} = False" for name in sorted(self.unsure)]
         head.append("    gone = False")
         if not self.is_kernel:
             head.append("    result = None")
@@ -462,6 +509,8 @@ class _FunctionTranslator:
             self.fail(node, f"`{self.written(value)}` compares and throws the answer away; did you mean `=`?")
         if isinstance(value, ast.Attribute):
             self.fail(node, f"`{self.written(value)}` does nothing: a call needs parentheses, `{self.written(value)}()`")
+        if isinstance(value, (ast.BinOp, ast.UnaryOp)):
+            self.fail(node, f"`{self.written(value)}` computes a value and throws it away; store it, for instance `out[i] = ...`")
         self.expression(value)
 
     def do_Assign(self, node):
@@ -474,6 +523,8 @@ class _FunctionTranslator:
             self.assign(node.target, self.expression(node.value), node)
 
     def do_AugAssign(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.fail(node, REFUSED[ast.MatMult])
         target = node.target
         if isinstance(target, ast.Name):
             current = self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
@@ -498,7 +549,9 @@ class _FunctionTranslator:
                 self.fail(node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names")
             if len(value.type.items) != len(target.elts):
                 self.fail(
-                    node, f"{len(target.elts)} names on the left, but {len(value.type.items)} values on the right"
+                    node,
+                    f"there are {len(target.elts)} names on the left, but {len(value.type.items)} on the right of `=`; "
+                    "make the numbers equal",
                 )
             whole = self.temp(value.code, value.type)
             for i, (element, kind) in enumerate(zip(target.elts, value.type.items)):
@@ -511,8 +564,15 @@ class _FunctionTranslator:
             self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
         kind = value.type
         if not isinstance(kind, (types.Type, Array, Tuple)):
-            self.fail(node, f"`{self.written(getattr(node, 'value', node))}` is not a number or an array; a kernel variable must be")
+            self.fail(
+                node, f"`{self.written(getattr(node, 'value', node))}` is {describe(kind)}, but a kernel variable holds a number or an array"
+            )
         self.env[name] = kind
+        if self.is_kernel and name in self.parameters:
+            self.program.rebound.setdefault(name, node.lineno)
+        if name not in self.assigned:
+            self.assigned.add(name)
+            self.emit(f"a_{name} = union(a_{name}, {self.mask})")
         known = self.local_types.setdefault(name, kind)
         if isinstance(known, types.Type) != isinstance(kind, types.Type):
             self.local_types[name] = Tuple(())
@@ -577,10 +637,10 @@ class _FunctionTranslator:
         yes, no = self.name("m"), self.name("m")
         self.emit(f"{yes}, {no} = split({outer}, {test.code})")
         self.guard_fork([*node.body, *node.orelse], yes, outer)
-        before = dict(self.env)
-        ends = []
+        before, assigned = dict(self.env), set(self.assigned)
+        ends, sure = [], []
         for part, mask, body in (("body", yes, node.body), ("orelse", no, node.orelse)):
-            self.env = dict(before)
+            self.env, self.assigned = dict(before), set(assigned)
             if body:
                 with self.block(f"if {mask} is not False:"):
                     if self.program.watch:
@@ -589,7 +649,9 @@ class _FunctionTranslator:
                         self.statements(body)
             if not (body and isinstance(body[-1], (ast.Return, ast.Break, ast.Continue))):
                 ends.append(self.env)
+                sure.append(self.assigned)
         self.env = self.merge(ends, node) if ends else before
+        self.assigned = set.intersection(*sure) if sure else assigned
         if _jumps(node.body) or _jumps(node.orelse):
             self.emit(f"{outer} = union({yes}, {no})")
 
@@ -640,17 +702,21 @@ class _FunctionTranslator:
             return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
         self.fail(node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same")
 
-    def loop(self, node, header, enter):
-        """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
+    def loop(self, node, header, enter, trips=None):
+        """Walks a loop body until the types at its head settle; `header` opens the Python loop.
+
+        `trips` names the variable that counts a `while` loop's trips.
+        """
         if node.orelse:
             self.fail(node.orelse[0], "a loop's `else` does not work in a kernel; set a flag before `break`")
         outer, region = self.mask, region_of(node, "body")
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
         self.emit(f"{looping} = {outer}")
         self.emit(f"{broken} = False")
-        head = dict(self.env)
+        head, assigned = dict(self.env), set(self.assigned)
         for _ in range(8):
             mark = len(self.lines)
+            self.assigned = set(assigned)
             variables = {name: set(kinds) for name, kinds in self.program.variables.items()}
             for name, kind in head.items():
                 if kind != self.env.get(name, kind) and isinstance(kind, types.Type):
@@ -671,9 +737,10 @@ class _FunctionTranslator:
                     self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                     self.emit(f"if {looping} is False: break")
                 if isinstance(node, ast.While):
-                    self.emit("w.chunk.launch.tick()")
                     if _is_spin(node):
                         self.emit(f"yield ({node.lineno}, {looping})")
+                    else:
+                        self.emit(f"{trips} = w.chunk.launch.tick({trips}, {node.lineno})")
             self.loops.pop()
             settled = dict(head)
             for name, kind in back.items():
@@ -687,15 +754,16 @@ class _FunctionTranslator:
         else:
             self.fail(node, "the types of this loop's variables do not settle; give each variable one type")
         self.env = self.merge([{**back, **head}, back, *loop["break_envs"]], node)
+        self.assigned = assigned
         if _has(node.body, ast.Return):
             self.emit(f"{outer} = minus({outer}, gone)")
 
     def do_For(self, node):
-        if not isinstance(node.target, ast.Name):
-            self.fail(node, "a loop in a kernel counts with one variable: `for k in range(...)`")
         call = node.iter
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            self.fail(node, "a `for` loop in a kernel runs over `range(...)`; index the array inside it")
+            self.fail(node, "a `for` loop in a kernel runs over `range(...)`: write `for k in range(x.size)` and use `x[k]`")
+        if not isinstance(node.target, ast.Name):
+            self.fail(node, "a loop in a kernel counts with one variable: `for k in range(...)`")
         if not 1 <= len(call.args) <= 3 or call.keywords:
             self.fail(node, "`range` takes one to three numbers")
         bounds = [self.scalar(a, "a bound of `range`") for a in call.args]
@@ -727,6 +795,14 @@ class _FunctionTranslator:
 
     def do_While(self, node):
         self.program.spins |= _is_spin(node)
+        if _never_ends(node):
+            self.fail(
+                node,
+                f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or leaves it; "
+                "change a variable of the condition, or `break`",
+            )
+        trips = self.name("n")
+        self.emit(f"{trips} = 0")
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping}")
@@ -737,7 +813,7 @@ class _FunctionTranslator:
             if self.program.watch:
                 self.emit_watch(node.lineno)
 
-        self.loop(node, "while True:", enter)
+        self.loop(node, "while True:", enter, trips)
 
     # --- expressions ---
 
@@ -799,9 +875,12 @@ class _FunctionTranslator:
     def of_Name(self, node):
         name = node.id
         if name in self.env:
+            if name not in self.assigned:
+                self.unsure.add(name)
+                self.emit(f"w.chunk.launch.check_assigned(w, minus({self.mask}, a_{name}), {name!r}, {node.lineno})")
             return Value(f"v_{name}", self.env[name])
         if name in self.homes.uses and any(stores for _, stores in self.homes.uses[name]):
-            self.fail(node, f"`{name}` is read before anything was assigned to it")
+            self.fail(node, f"`{name}` is read before anything was assigned to it; give it a value first, such as `{name} = float32(0)`")
         value = self.global_value(node)
         if value is None:
             self.fail(node, f"`{name}` cannot be used as a value in a kernel")
@@ -854,7 +933,12 @@ class _FunctionTranslator:
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
-            self.fail(node, f"`{self.written(node)}` is not in the kernel language{nearest(path)}")
+            self.fail(node, why_unknown(path, self.written(node)))
+        if isinstance(node.value, ast.Name) and isinstance(self.names.get(node.value.id), ModuleType):
+            self.fail(
+                node,
+                f"the module `{node.value.id}` does not work in a kernel; compute `{self.written(node)}` outside and pass it as an argument",
+            )
         base = self.expression(node.value)
         if isinstance(base.type, Array):
             rank = base.type.ndim
@@ -867,8 +951,10 @@ class _FunctionTranslator:
             name = self.written(node.value)
             if node.attr in ARRAY_METHODS:
                 self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
-            self.fail(node, f"an array in a kernel has `shape`, `size` and `ndim`, not `{node.attr}`; use `{name}[...]`")
-        self.fail(node, f"`{self.written(node.value)}` has no attribute `{node.attr}` in a kernel")
+            self.fail(node, f"an array in a kernel has `shape`, `size` and `ndim`, not `{node.attr}`; loop over its elements")
+        if node.attr in ("astype", "item"):
+            self.fail(node, f"`{self.written(node.value)}` is a number already: convert it with `float32(...)` or `int32(...)`")
+        self.fail(node, f"`{self.written(node.value)}` is {describe(base.type)} and has no `{node.attr}` in a kernel")
 
     def of_Tuple(self, node):
         items = [self.expression(e) for e in node.elts]
@@ -877,17 +963,14 @@ class _FunctionTranslator:
         return Value(code, Tuple(tuple(i.type for i in items)), static)
 
     def binary(self, node, left, right, op):
-        function, sign = lanes.BINARY.get(op, (None, None))
-        if function is None:
-            self.fail(
-                node,
-                "`@` multiplies whole matrices, and a thread computes one number: write a loop over k that adds the products",
-            )
+        function, sign = lanes.BINARY[op]
         for side in (left, right):
             if isinstance(side.type, Array):
+                name = side.code.removeprefix("v_")
                 self.fail(
                     node,
-                    f"`{sign}` between whole arrays does not work in a kernel: each thread takes one element, such as `a[i] {sign} b[i]`",
+                    f"`{sign}` takes numbers, and `{name}` is a whole array: a thread works on one element, "
+                    f"`{element_of(name, side.type)}`",
                 )
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
@@ -896,7 +979,8 @@ class _FunctionTranslator:
             typed = (left.type, types.literal(right.static))
         resolved = lanes.resolve(function, typed)
         if resolved is None:
-            self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}")
+            cure = "; a power is written `**`" if sign == "^" else "; convert one side first, for instance with `int32(...)`"
+            self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}{cure}")
         result, (a, b) = resolved
         if op == "Pow" and isinstance(a, types.Float):
             b = a
@@ -936,6 +1020,8 @@ class _FunctionTranslator:
         )
 
     def of_BinOp(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.fail(node, REFUSED[ast.MatMult])
         left = self.expression(node.left)
         return self.binary(node, left, self.expression(node.right), type(node.op).__name__)
 
@@ -960,11 +1046,11 @@ class _FunctionTranslator:
 
     def of_Compare(self, node):
         parts = []
+        if any(type(op).__name__ not in lanes.COMPARE for op in node.ops):
+            self.fail(node, "`in` and `is` do not work in a kernel; compare numbers with `==` or `<`")
         left = self.scalar(node.left, "a comparison")
         for op, right_node in zip(node.ops, node.comparators):
-            function, sign = lanes.COMPARE.get(type(op).__name__, (None, None))
-            if function is None:
-                self.fail(node, "`in` and `is` do not work in a kernel; compare numbers with `==` or `<`")
+            function, sign = lanes.COMPARE[type(op).__name__]
             right = self.scalar(right_node, "a comparison")
             if left.static is not MISSING and right.static is not MISSING and len(node.ops) == 1:
                 return self.known(bool(function(left.static, right.static)), node)
@@ -1059,6 +1145,7 @@ class _FunctionTranslator:
             kind = self.env.get(indices[0].id)
             if isinstance(kind, Tuple):
                 value = self.expression(indices[0])
+                self.check_rank(node, array, len(kind.items))
                 return array, [Value(f"{value.code}[{i}]", k) for i, k in enumerate(kind.items)]
         values = []
         for part in indices:
@@ -1072,10 +1159,17 @@ class _FunctionTranslator:
                     "use `//` instead of `/`, or `int(...)`",
                 )
             values.append(value)
-        if len(values) != array.type.ndim:
-            word = "index" if array.type.ndim == 1 else "indices"
-            self.fail(node, f"`{name}` has {array.type.ndim} dimension{'s' * (array.type.ndim > 1)}: give it {array.type.ndim} {word}, not {len(values)}")
+        self.check_rank(node, array, len(values))
         return array, values
+
+    def check_rank(self, node, array, given):
+        rank = array.type.ndim
+        if given != rank:
+            self.fail(
+                node,
+                f"`{self.written(node)}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
+                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(self.written(node), array.type)}`",
+            )
 
     def site(self, node, array, kind) -> int:
         base = node
@@ -1096,8 +1190,11 @@ class _FunctionTranslator:
         )
 
     def store(self, node, array, index, value):
-        if not isinstance(value.type, types.Type):
-            self.fail(node, f"an array element holds a number, and the right-hand side is {describe(value.type)}")
+        if not isinstance(value.type, types.Type) or value.type is types.none:
+            pick = ""
+            if isinstance(value.type, Array):
+                pick = f"; pick an element, `{element_of(value.code.removeprefix('v_'), value.type)}`"
+            self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}{pick}")
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
@@ -1132,6 +1229,8 @@ class _FunctionTranslator:
         path = self.dotted(node.func)
         if path is None:
             return self.unknown_call(node)
+        if node.keywords and path == "print":
+            self.fail(node, f"`print` in a kernel takes no `{node.keywords[0].arg}`; it prints its values and starts a new line")
         if node.keywords and path not in ("cuda.shared.array", "cuda.local.array"):
             self.fail(node, "give the arguments by position, without names")
         if path in CASTS:
@@ -1160,9 +1259,7 @@ class _FunctionTranslator:
             self.fail(node, "`range` belongs into a `for` line")
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
-        if path.startswith(("np.zeros", "np.empty", "np.ones", "np.array")):
-            self.fail(node, "a thread cannot make a NumPy array; use `cuda.local.array(length, float32)`")
-        self.fail(node, f"`{self.written(node.func)}` is not in the kernel language{nearest(path)}")
+        self.fail(node, why_unknown(path, self.written(node.func)))
 
     def unknown_call(self, node):
         function = node.func
@@ -1181,6 +1278,12 @@ class _FunctionTranslator:
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
             self.of_Attribute(function)
+            self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
+        if isinstance(function, ast.Subscript) and isinstance(function.value, ast.Name) and _unwrap(self.names.get(function.value.id)):
+            self.fail(
+                node,
+                f"a kernel cannot launch another: launch `{function.value.id}` after this one, or make it a device function",
+            )
         self.fail(node, f"`{self.written(function)}` cannot be called in a kernel")
 
     def device_call(self, node, function):
@@ -1277,12 +1380,8 @@ class _FunctionTranslator:
 
     def print(self, node):
         for argument in node.args:
-            if isinstance(argument, (ast.JoinedStr, ast.BinOp)) and _has([argument], ast.JoinedStr) or (
-                isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute) and argument.func.attr == "format"
-            ):
-                self.fail(argument, "`print` in a kernel cannot format: write `print('x', x)` with the values as they are")
-            if isinstance(argument, ast.BinOp) and isinstance(argument.left, ast.Constant) and isinstance(argument.left.value, str):
-                self.fail(argument, "`print` in a kernel cannot format with `%`: write `print('x', x)`")
+            if _makes_text(argument):
+                self.fail(argument, "`print` in a kernel cannot format text: write `print('x', x)` with the values as they are")
         values = [self.expression(a) for a in node.args]
         for value, argument in zip(values, node.args):
             if value.type is not str and not isinstance(value.type, types.Type):
@@ -1299,10 +1398,12 @@ class _FunctionTranslator:
         sizes = given["shape"]
         for part in sizes.elts if isinstance(sizes, ast.Tuple) else [sizes]:
             if not isinstance(part, (ast.Constant, ast.Name)) or (isinstance(part, ast.Name) and part.id in self.env):
+                fixed = self.expression(part).static is not MISSING
                 self.fail(
                     part,
-                    f"the size `{self.written(part)}` must be a plain number or a constant named outside the kernel "
-                    f"(numba needs it when it compiles): write `SIZE = ...` above the kernel and use SIZE",
+                    f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, because numba "
+                    f"needs it when it compiles: write `SIZE = {self.written(part) if fixed else '...'}` above the kernel "
+                    "and use SIZE",
                 )
         shape = self.expression(sizes).static
         shape = shape if isinstance(shape, tuple) else (shape,)
@@ -1330,11 +1431,11 @@ class _FunctionTranslator:
 
     def atomic(self, node, name, result_used):
         if name not in ATOMICS:
-            self.fail(node, f"`cuda.atomic.{name}` is not supported; there are {', '.join(sorted(ATOMICS))}")
+            self.fail(node, why_unknown(f"cuda.atomic.{name}", self.written(node.func)))
         count = 4 if name == "cas" else 3
         if len(node.args) != count:
             values = "old, new" if name == "cas" else "value"
-            self.fail(node, f"`cuda.atomic.{name}` takes array, index, {values}: {count} arguments, not {len(node.args)}")
+            self.fail(node, f"write `cuda.atomic.{name}(array, index, {values})`: it takes {count} arguments, not {len(node.args)}")
         subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Store()), node)
         ast.fix_missing_locations(subscript)
         array, index = self.element(subscript)
@@ -1370,6 +1471,11 @@ class _FunctionTranslator:
 
 _LANE_HELPERS = "split both union minus select choose lane_range cast truth logical_not minimum maximum".split()
 _MEMORY_HELPERS = "load store atomic sync_warps".split()
+
+
+def element_of(name, array) -> str:
+    """How to write one element of the array."""
+    return f"{name}[{('i', 'row, col', 'z, row, col')[array.ndim - 1] if array.ndim < 4 else '...'}]"
 
 
 def describe(kind) -> str:
