@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -81,8 +82,7 @@ def show(title: str, rows: list[dict], columns: dict[str, str]) -> None:
         table.add_column(name.replace("_", " "), justify="right" if form else "left")
     for row in rows:
         table.add_row(*(format(row[name], form) if name in row else "" for name, form in columns.items()))
-    console = Console()
-    console.print(table, width=None if console.is_terminal else WIDTH_OF_FILES)
+    Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES).print(table)
 
 
 def finish(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:
