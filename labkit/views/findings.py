@@ -49,12 +49,18 @@ def _note(trace, finding: Finding):
     return {
         "severity": finding.severity,
         "mark": f"{MARKS[finding.severity]}: {finding.kind}",
-        "message": finding.message,
+        "message": _without_line(finding),
         "column": finding.column,
         "width": len(site.text) if site else 1,
         "threads": [str(thread) for thread in finding.threads],
         "times": f"{finding.count:,} times" if finding.count > 1 else "",
     }
+
+
+def _without_line(finding):
+    """The sentence, less the line that it stands under."""
+    sentence = finding.message.removeprefix(f"Line {finding.line}: ")
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _other_end(trace, finding):

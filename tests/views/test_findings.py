@@ -58,3 +58,8 @@ def test_source_cannot_break_out_of_the_page():
 def test_a_still_picture_is_drawn(tmp_path):
     view(RACE, ADVICE).save_png(tmp_path / "view.png")
     assert (tmp_path / "view.png").stat().st_size > 3000
+
+
+def test_the_line_is_not_said_twice():
+    (note,) = notes(view(Finding("uncoalesced", "advice", "Line 3: one warp reads far apart.", 3, 11)))[3]
+    assert note["message"] == "One warp reads far apart."
