@@ -686,6 +686,12 @@ class _FunctionTranslator:
                 if name not in merged:
                     merged[name] = kind
                 elif merged[name] != kind:
+                    if name in self.program.rebound and isinstance(self.argument_types[self.parameters.index(name)], Array):
+                        raise KernelError(
+                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it was; write into "
+                            f"an element, `{name}[i] = ...`",
+                            self.program.rebound[name],
+                        )
                     merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
         for name, kind in merged.items():
             if isinstance(kind, types.Type) and any(env.get(name, kind) != kind for env in envs):
