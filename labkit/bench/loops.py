@@ -12,10 +12,10 @@ from labkit.bench import _record
 from labkit.loops.orders import ORDERS
 
 SIZE = 4096
-ROWS = {"python": 1, "compiled": 4, "rows": 64, "blocked": 512}
+ROWS = {"python": 1, "compiled": 4, "rows": 128, "blocked": 512}
 ORDER_SIZE = 512
-TILES = (8, 16, 32, 64, 128, 256, 512)
-TILE_ROWS = 256
+TILES = (8, 16, 32, 64, 128, 256, 512, 1024)
+TILE_ROWS = 512
 WORKING_SETS_KB = tuple(2**power for power in range(4, 19))
 CHASED = 500_000
 TRACED_ACCESSES = 8_000_000

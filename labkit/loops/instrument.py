@@ -26,7 +26,7 @@ from labkit.simulator.errors import KernelError
 from labkit.trace import Site
 
 CALLS = {"range", "min", "max", "abs", "len", "int", "float"}
-CASTS = {"float32", "float64", "int32", "int64"}
+CASTS = {"float32", "float64", "int32", "int64", "uint32", "uint64"}
 FACTS = {"shape", "size", "ndim"}
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.USub, ast.UAdd, ast.Not)
 REFUSED = {

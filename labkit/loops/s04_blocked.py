@@ -2,6 +2,9 @@
 
 Three tiles that fit into a cache together are read from memory once and then used TILE times.
 
+`j` is unsigned: numba lets a signed index count from the end, and testing for that at each step would keep the
+compiler from taking several elements at once.
+
 Costs, where three tiles of TILE x TILE fit into a cache:
 
     M*N*K / TILE    elements of A and of B, each, that come from beyond that cache
@@ -15,7 +18,7 @@ from numba import njit
 
 from labkit.loops.operands import check_operands
 
-TILE = 64
+TILE = 256
 
 
 @njit(cache=True)
@@ -30,7 +33,7 @@ def blocked(A, B, C):
             for j0 in range(0, N, TILE):
                 for i in range(i0, min(i0 + TILE, M)):
                     for k in range(k0, min(k0 + TILE, K)):
-                        for j in range(j0, min(j0 + TILE, N)):
+                        for j in range(np.uint64(j0), np.uint64(min(j0 + TILE, N))):
                             C[i, j] += A[i, k] * B[k, j]
 
 
