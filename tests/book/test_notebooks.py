@@ -1,0 +1,35 @@
+"""The book's own notebooks are what their sources say, and hold nothing of the machine they were built on."""
+
+import json
+
+import nbformat
+import pytest
+
+from labkit import places
+from labkit.book.build import build
+from labkit.book.chapter import CHECKED
+
+NOTEBOOKS = places.folder("notebooks")
+ALL = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("solutions/*.ipynb")])
+
+
+def test_every_notebook_is_built_from_its_source():
+    assert build(check=True) == [], "run `make notebooks` and commit what it changes"
+
+
+def test_every_chapter_has_its_two_notebooks():
+    chapters = [path.stem for path in sorted((NOTEBOOKS / "source").glob("*.md"))]
+    assert [path.stem for path in ALL] == chapters * 2
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(NOTEBOOKS)))
+def test_outputs_stand_only_in_compared_cells_and_are_plain(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code" and CHECKED not in cell.metadata.get("tags", ()):
+            assert (cell.outputs, cell.execution_count) == ([], None)
+        for output in cell.get("outputs", ()):
+            assert output.output_type in ("stream", "execute_result", "display_data")
+            assert output.get("name") != "stderr", output
+            said = json.dumps(output)
+            assert "widget" not in said
+            assert str(places.CHECKOUT) not in said

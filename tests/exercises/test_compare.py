@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from labkit.exercises.compare import wrong_output
+from labkit.exercises.exercise import Launch
+from labkit.exercises.problems import expect, unwritten
+
+VALUE = np.arange(1.0, 25.0).reshape(4, 6)
+
+
+@pytest.fixture
+def launch():
+    x = np.arange(3, dtype=np.float32)
+    return Launch("a launch", (x, unwritten((4, 6)), 7), {1: expect(VALUE)})
+
+
+def compared(launch, C, x=None):
+    return wrong_output(
+        launch, ["x", "C", "n"], [launch.args[0] if x is None else x, C.astype(np.float32), 7]
+    )
+
+
+def test_a_right_output_is_right(launch):
+    assert compared(launch, VALUE) is None
+
+
+def test_one_wrong_element_is_named_with_both_values(launch):
+    C = VALUE.copy()
+    C[2, 3] = -1
+    assert compared(launch, C).message == "C[2, 3] is -1 and should be 16; every other element is fine."
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (np.s_[3:, :], "6 of 24 elements are like that, all in rows 3 to 3"),
+        (np.s_[:, 4:], "8 of 24 elements are like that, all in columns 4 to 5"),
+        (np.s_[::2, ::2], "6 of 24 elements are like that"),
+        (np.s_[:, :], "so it is with all of C"),
+    ],
+)
+def test_the_band_that_is_wrong_is_named(launch, where, said):
+    C = VALUE.copy()
+    C[where] = 0
+    assert said in compared(launch, C).message
+
+
+def test_a_changed_input_is_named(launch):
+    wrong = compared(launch, VALUE, x=np.zeros(3, np.float32))
+    assert (wrong.name, wrong.reason) == ("x", "input changed")
+
+
+def test_an_element_never_written_is_named(launch):
+    C = VALUE.astype(np.float32)
+    C[1, 2] = unwritten(())
+    wrong = wrong_output(launch, ["x", "C", "n"], [launch.args[0], C, 7])
+    assert (wrong.reason, wrong.message) == (
+        "unwritten",
+        "C[1, 2] was never written; every other element is fine.",
+    )
