@@ -53,14 +53,19 @@ def _before_running(submission: Submission) -> list[Grade]:
     """What can be said from the file alone."""
     file = str(submission.path)
     seen = {*submission.answers, *submission.refused}
-    known = [id for id in exercise_ids() if id[:2] in {id[:2] for id in seen}]
+    chapters = {submission.chapter} | {id[:2] for id in seen}
+    known = [id for id in exercise_ids() if id[:2] in chapters]
     if not known:
         return [Grade(file, "", 0, 0, submission.complaint or "The notebook holds no exercise of this book.")]
     rows = [
         _zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused
     ]
     rows += [
-        _zero(file, id, "Missing: the notebook has no cell for this exercise.")
+        _zero(
+            file,
+            id,
+            "Missing: no cell has this exercise's id; write into the cells that the chapter came with.",
+        )
         for id in known
         if id not in seen
     ]

@@ -2,21 +2,23 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One notebook as handed in: its answers by exercise id, and what was wrong with the file.
+    """One notebook as handed in.
 
-    `complaints` are sentences; an exercise named in `refused` gets no points, for the reason given.
+    `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
+    taken, `chapter` the number of the chapter that the file says it is, `complaint` why it could not be read.
     """
 
     path: Path
-    answers: Mapping[str, str]
-    refused: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    chapter: str = ""
     complaint: str = ""
 
 
@@ -34,26 +36,24 @@ def find_submissions(paths: list[Path]) -> list[Path]:
 def read_submission(path: Path) -> Submission:
     """The answers in a notebook; a file that is none gives a complaint instead of an error."""
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        found = [(id, _text(cell)) for cell in cells if (id := _exercise_of(cell))]
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        found = [(id, _text(cell)) for cell in notebook["cells"] if (id := _exercise_of(cell))]
+        chapter = str(notebook.get("metadata", {}).get("labkit", {}).get("chapter", ""))[:2]
     except FileNotFoundError:
-        return Submission(path, {}, {}, "There is no such file.")
+        return Submission(path, complaint="There is no such file.")
     except (OSError, UnicodeDecodeError) as error:
-        return Submission(path, {}, {}, f"The file cannot be read: {error}.")
+        return Submission(path, complaint=f"The file cannot be read: {error}.")
     except (ValueError, RecursionError):
         return Submission(
-            path,
-            {},
-            {},
-            "The file is not a notebook (no JSON): save it from JupyterLab and hand it in again.",
+            path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again."
         )
     except (KeyError, TypeError, AttributeError):
-        return Submission(path, {}, {}, "The file is not a notebook: it has no list of cells.")
+        return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
     ids = [id for id, _ in found]
     twice = {
         id: f"{ids.count(id)} cells claim to be the answer: keep one." for id in ids if ids.count(id) > 1
     }
-    return Submission(path, {id: text for id, text in found if id not in twice}, twice)
+    return Submission(path, {id: text for id, text in found if id not in twice}, twice, chapter)
 
 
 def _exercise_of(cell: Mapping[str, Any]) -> str | None:

@@ -70,6 +70,10 @@ def test_a_mixed_class_of_ten(submission, tmp_path):
         cells["check-03-4"].source = "print('solved')"
         cells["check-03-4"].metadata.tags = ["nbval-skip"]
 
+    def lose_the_ids(cells, notebook):
+        for cell in notebook.cells:
+            del cell["id"]
+
     submission("a-perfect.ipynb", lambda cells, notebook: None)
     submission(
         "b-other-way.ipynb",
@@ -82,19 +86,19 @@ def test_a_mixed_class_of_ten(submission, tmp_path):
     submission("g-forged.ipynb", forge)
     submission("h-tile.ipynb", edit("03.3", "TILE = 16", "TILE = 8"))
     (tmp_path / "i-broken.ipynb").write_text('{"cells": [{"cell_type"', encoding="utf-8")
-    (tmp_path / "j-other.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    submission("j-without-ids.ipynb", lose_the_ids)
     grades = grade([tmp_path])
     points = {name.rsplit("/")[-1][0]: sums[0] for name, sums in totals(grades).items()}
     assert points == dict(a=10, b=10, c=6, d=8, e=6, f=8, g=6, h=8, i=0, j=0)
     said = {(row.submission.rsplit("/")[-1][0], row.exercise): row.message for row in grades}
     assert "Race on A_tile" in said["c", "03.4"]
     assert "SyntaxError" in said["d", "03.3"]
-    assert "no cell for this exercise" in said["e", "03.4"]
+    assert "no cell has this exercise" in said["e", "03.4"]
     assert "2 cells" in said["f", "03.2"]
     assert "NoneType" in said["g", "03.4"]
     assert "global loads" in said["h", "03.3"]
     assert "not a notebook" in said["i", ""]
-    assert "no exercise" in said["j", ""]
+    assert all("no cell has this exercise" in said["j", id] for id in exercise_ids("03"))
 
 
 def test_an_answer_that_never_ends_costs_its_own_points_only(submission):
@@ -109,3 +113,10 @@ def test_an_answer_that_ends_the_process_costs_its_own_points_only(submission):
     rows = by_exercise(grade([path], cell_timeout_s=10))
     assert rows["03.1"].points == 0
     assert sum(row.points for row in rows.values()) == 8
+
+
+def test_a_notebook_of_something_else_is_told_so(tmp_path):
+    (tmp_path / "other.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    (row,) = grade([tmp_path])
+    assert (row.points, row.out_of) == (0, 0)
+    assert "no exercise of this book" in row.message
