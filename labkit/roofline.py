@@ -8,11 +8,13 @@ nothing hid, instructions that are not counted here, and caches that behave less
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from labkit import gpus
 from labkit.gpus import CPUS, GPUS, Cpu, Gpu, UnknownDevice
 from labkit.trace import SECTOR_BYTES, Trace
 
-L1_SECTORS_PER_CYCLE = 4
+LINE_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,10 @@ def _terms(trace, gpu, busy_sms):
     counted = trace.counters
     sm_cycles_per_ms = busy_sms * gpu.clock_ghz * 1e6
     sms = f"{busy_sms} SMs x {gpu.clock_ghz:g} GHz"
-    l1_cycles = sum(
-        max(site.requests, site.sectors / L1_SECTORS_PER_CYCLE)
-        for site in trace.sites
-        if site.site.space == "global"
+    l1_lines = sum(
+        counted.requests * _lines_a_request(trace, number)
+        for number, counted in enumerate(trace.sites)
+        if counted.site.space == "global" and counted.requests
     )
     wavefronts = counted.shared_load_wavefronts + counted.shared_store_wavefronts
     l2_bytes = counted.l2_sectors * SECTOR_BYTES
@@ -122,9 +124,8 @@ def _terms(trace, gpu, busy_sms):
             f"{counted.l2_sectors:,} sectors x {SECTOR_BYTES} bytes"
             f" / ({gpu.l2_bytes_per_clock} bytes a cycle x {gpu.clock_ghz:g} GHz)",
         ),
-        "L1 bandwidth": Term(
-            l1_cycles / sm_cycles_per_ms,
-            f"{l1_cycles:,.0f} cycles ({L1_SECTORS_PER_CYCLE} sectors each, one request at most) / ({sms})",
+        "L1 look-ups": Term(
+            l1_lines / sm_cycles_per_ms, f"{l1_lines:,.0f} lines of {LINE_BYTES} bytes, one a cycle / ({sms})"
         ),
         "shared memory": Term(
             wavefronts / sm_cycles_per_ms, f"{wavefronts:,} wavefronts, one a cycle / ({sms})"
@@ -134,3 +135,15 @@ def _terms(trace, gpu, busy_sms):
         peak = gpu.peak_tflops.get(dtype, gpu.peak_tflops["float32"]) * busy_sms / gpu.sms
         terms[f"{dtype} arithmetic"] = Term(flops / (peak * 1e9), f"{flops:,} FLOPs / {peak:.3g} TFLOP/s")
     return terms
+
+
+def _lines_a_request(trace, number):
+    """Cache lines that an access of a warp touches: as in the recorded blocks, else the fewest possible."""
+    samples = trace.samples
+    rows = samples.index[samples.site == number]
+    site = trace.sites[number]
+    if not len(rows):
+        return max(1, site.sectors * SECTOR_BYTES / LINE_BYTES / site.requests)
+    info = trace.array(site.site.array)
+    lines = np.where(rows >= 0, (info.base_address + rows * info.itemsize) // LINE_BYTES, -1)
+    return np.count_nonzero(np.diff(np.sort(lines, axis=1), axis=1, prepend=-1)) / len(rows)

@@ -1,13 +1,15 @@
-"""Roofs, ridge points and time bounds, against sums done by hand."""
+"""Roofs, ridge points and time bounds, against sums done by hand and against a GPU's recorded times."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import labkit
+from labkit import gemm, results
 from labkit.gpus import gpu
 from labkit.roofline import attainable_tflops, intensity, peak_tflops, ridge_point, time_bound
-from labkit.trace import Counters, Samples, Site, SiteCounters, Trace
+from labkit.trace import ArrayInfo, Counters, Samples, Site, SiteCounters, Trace
 
 H100 = gpu("H100 SXM")
 EMPTY = Samples((), *(np.zeros(0, np.int64) for _ in range(4)), np.zeros((0, 32), np.int64))
@@ -49,8 +51,8 @@ def test_intensity_is_flops_over_dram_bytes():
     [
         (Counters(dram_read_bytes=3_350_000_000), (), "DRAM bandwidth", 1.0),
         (Counters(l2_sectors=316_800_000), (), "L2 bandwidth", 1.0),
-        (Counters(), [site(requests=10, sectors=4 * 261_360_000)], "L1 bandwidth", 1.0),
-        (Counters(), [site(requests=261_360_000, sectors=5)], "L1 bandwidth", 1.0),
+        (Counters(), [site(requests=10, sectors=4 * 261_360_000)], "L1 look-ups", 1.0),
+        (Counters(), [site(requests=261_360_000, sectors=5)], "L1 look-ups", 1.0),
         (
             Counters(shared_load_wavefronts=261_000_000, shared_store_wavefronts=360_000),
             (),
@@ -78,8 +80,20 @@ def test_each_term_by_hand(counters, sites, limiter, time_ms):
     assert bound.terms[limiter] == bound.time_ms == max(bound.terms.values())
 
 
+def test_l1_looks_up_each_line_that_a_warp_touches():
+    index = np.stack([np.arange(32) * 64, np.arange(32)])  # a row apart, and side by side
+    samples = Samples(((0, 0, 0),), *(np.zeros(2, np.int64) for _ in range(4)), index)
+    array = ArrayInfo("A", "global", (64, 64), "float32", 4)
+    trace = replace(
+        made(sites=[site(requests=2 * 261_360_000, sectors=36 * 261_360_000)]),
+        samples=samples,
+        arrays=(array,),
+    )
+    assert time_bound(trace).terms["L1 look-ups"] == pytest.approx(32 + 1)
+
+
 def test_shared_sites_do_not_load_l1():
-    assert time_bound(made(sites=[site("shared", requests=1000, sectors=0)])).terms["L1 bandwidth"] == 0
+    assert time_bound(made(sites=[site("shared", requests=1000, sectors=0)])).terms["L1 look-ups"] == 0
 
 
 def test_a_grid_smaller_than_the_gpu_leaves_sms_idle():
@@ -119,3 +133,14 @@ def test_an_idle_launch_has_no_limiter():
 def test_wrong_names_get_one_sentence(call, words):
     with pytest.raises((KeyError, ValueError), match=words):
         call()
+
+
+@pytest.mark.parametrize("slug", ["naive", "coalesced", "tiled"])
+def test_the_bound_is_close_to_what_an_h100_took(slug):
+    """These kernels keep one unit of the SM busy all the time, so the floor is where they run."""
+    step = gemm.step("fp32", slug)
+    A, B = np.random.default_rng(0).standard_normal((2, 256, 256), np.float32)
+    trace = labkit.simulate(step.kernel, *step.geometry(256, 256), A, B, np.zeros_like(A))
+    bound_tflops = trace.counters.flops / time_bound(trace).time_ms / 1e9
+    row = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, problem="4096x4096x4096")[0]
+    assert row["tflops"] == pytest.approx(bound_tflops, rel=0.1)
