@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="An interactive GPU textbook and lab.")
+app = typer.Typer(
+    help="An interactive GPU textbook and lab.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 
 
 @app.command()

@@ -36,9 +36,7 @@ def ensure(extras: tuple[str, ...] = ()) -> Path:
         try:
             venv.create(VENV, with_pip=True, symlinks=os.name != "nt")
         except subprocess.CalledProcessError:
-            sys.exit(
-                "this Python cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv"
-            )
+            sys.exit("this Python cannot make an environment; on Debian or Ubuntu: apt install python3-venv")
     print("Installing labkit and what it needs (a few minutes the first time)", flush=True)
     package = f".[{','.join(wanted)}]" if wanted else "."
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]

@@ -29,7 +29,7 @@ def test_lab_passes_the_workspace_and_jupyters_own_arguments(monkeypatch, tmp_pa
     from labkit.book import workspace
 
     seen = []
-    monkeypatch.setattr(workspace, "open_lab", lambda *given: seen.append(given) or 0)
+    monkeypatch.setattr(workspace, "open_lab", lambda *given: seen.append(given))
     assert invoke("lab", "--workspace", str(tmp_path), "--no-browser", "--port=9999").exit_code == 0
     assert seen == [(tmp_path, ("--no-browser", "--port=9999"))]
 

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 START_S = 60
+THUMB_PX = 16  # width of a slider's handle in Chromium
 
 
 def find_chromium() -> str | None:
@@ -25,7 +27,7 @@ PICTURE = """() => {
     const live = cell.querySelector('[data-labkit-live] .labkit-view');
     const frame = [...cell.querySelectorAll('iframe[data-labkit]')].find(visible);
     const view = visible(live) ? live : frame?.contentDocument?.querySelector('.labkit-view');
-    if (!visible(view)) return null;
+    if (!visible(view) || !view.innerText) return null;
     const drawn = canvas => {
         const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
         return new Set(new Uint32Array(pixels.buffer)).size > 1;
@@ -33,6 +35,33 @@ PICTURE = """() => {
     const canvases = [...view.querySelectorAll('canvas')].map(one => drawn(one) ? one.toDataURL() : '');
     return {live: view === live, text: view.innerText, canvases};
 }"""
+
+# Resolves to the milliseconds from the slider's last move until the frame with the next update is painted.
+CLOCK = """(view, name) => {
+    let began = 0;
+    const slider = view.querySelector(`input[aria-label="${name}"]`);
+    slider.addEventListener('input', () => began = performance.now());
+    return {shown: new Promise(resolve => new MutationObserver((_, observer) => {
+        observer.disconnect();
+        requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)));
+    }).observe(view, {attributes: true, attributeFilter: ['data-revision']}))};
+}"""
+
+# Steps a view once a frame with its own key, and resolves to the frames per second.
+STEP = """view => new Promise(resolve => {
+    const last = Number(view.querySelector('input[aria-label="step"]').max);
+    const press = key => view.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+    let began = 0, frames = 0;
+    press('Home');
+    const frame = now => {
+        began ||= now;
+        if (Number(view.dataset.step) === last) return resolve(1000 * frames / (now - began));
+        press('ArrowRight');
+        frames += 1;
+        requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+})"""
 
 
 class Lab:
@@ -71,7 +100,8 @@ class Lab:
                 const failed = (cell.outputs ?? []).find(output => output.output_type === 'error');
                 const error = failed ? `${failed.ename}: ${failed.evalue}` : null;
                 const source = model.sharedModel.getSource();
-                return {id: cell.id, kind: cell.cell_type, source, count: cell.execution_count ?? null, error};
+                const count = cell.execution_count ?? null;
+                return {id: cell.id, kind: cell.cell_type, source, count, error};
             })"""
         )
 
@@ -103,7 +133,8 @@ class Lab:
     def views(self) -> list[str]:
         """Ids of the cells whose output holds a view."""
         return self.page.evaluate(
-            """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(model => model.toJSON())
+            """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
+                .map(model => model.toJSON())
                 .filter(cell => JSON.stringify(cell.outputs ?? []).includes('data-labkit='))
                 .map(cell => cell.id)"""
         )
@@ -121,6 +152,28 @@ class Lab:
         shown = self.page.wait_for_function(PICTURE, timeout=START_S * 1000)
         return shown.json_value()
 
+    def slide(self, id: str, name: str, position: int) -> float:
+        """Drag a slider of a cell's live view to a position; the milliseconds until the view has changed."""
+        view = self.cell(id).locator("[data-labkit-live] > .labkit-view")
+        slider = view.locator(f"input[aria-label='{name}']")
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        room, y = box["width"] - THUMB_PX, box["y"] + box["height"] / 2
+        last, now = int(slider.get_attribute("max")), int(slider.input_value())
+        x_now, x_then = (box["x"] + THUMB_PX / 2 + room * at / last for at in (now, position))
+        clock = view.evaluate_handle(CLOCK, name)
+        self.page.mouse.move(x_now, y)
+        self.page.mouse.down()
+        self.page.mouse.move(x_then, y)
+        self.page.mouse.up()
+        return clock.evaluate("clock => clock.shown")
+
+    def frames_per_s(self, id: str) -> float:
+        """The frame rate while the innermost view of a cell goes through its steps, one a frame."""
+        view = self.cell(id).locator("[data-labkit-live] .labkit-view").last
+        view.scroll_into_view_if_needed()
+        return view.evaluate(STEP)
+
     def stop_kernels(self):
         self.page.evaluate("() => window.jupyterapp.serviceManager.sessions.shutdownAll()")
 
@@ -137,13 +190,16 @@ def serve(workspace: Path):
     command = [sys.executable, "-m", "labkit.cli", "lab", "--workspace", str(workspace), "--no-browser"]
     command += [f"--ServerApp.port={port}", f"--IdentityProvider.token={token}", "--ServerApp.port_retries=0"]
     command.append("--LabApp.expose_app_in_browser=True")
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(f"{address}/api/status?token={token}", server)
-        yield address, token
-    finally:
-        server.terminate()
-        server.wait(30)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            if not _answers(f"{address}/api/status?token={token}", server):
+                log.seek(0)
+                raise RuntimeError(f"JupyterLab served no page within {START_S} s:\n{log.read()[-2000:]}")
+            yield address, token
+        finally:
+            server.terminate()
+            server.wait(30)
 
 
 @contextmanager
@@ -168,14 +224,13 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _wait_for(url, server):
+def _answers(url, server):
+    """Whether the server answers before it ends or its time is up."""
     deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise RuntimeError(f"JupyterLab ended with code {server.returncode} before it served a page")
+    while time.monotonic() < deadline and server.poll() is None:
         try:
             with urlopen(url, timeout=5):
-                return
+                return True
         except (URLError, TimeoutError):
             time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not answer within {START_S} s")
+    return False

@@ -50,7 +50,8 @@ def open_lab(workspace: Path, arguments: tuple[str, ...] = ()):
     print(f"Your copy of the book: {workspace.resolve()}")
     os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
     first = f"/tree/{FIRST_CHAPTER}" if (workspace / FIRST_CHAPTER).exists() else ""
-    main([f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *arguments])
+    root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
+    main([f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *root, *arguments])
 
 
 def _config_path() -> str:

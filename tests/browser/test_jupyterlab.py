@@ -40,6 +40,25 @@ def test_a_chapter_runs_from_top_to_bottom(lab, chapter):
     assert lab.page.get_by_text("Would you like to").count() == 0, "JupyterLab's news prompt is in the way"
 
 
+def test_an_edited_kernel_follows_the_slider(lab):
+    lab.open("03-tiled-gemm.ipynb")
+    lab.run_all()
+    kernel = next(cell for cell in lab.cells() if "def my_tiled(" in cell["source"])
+    playground = next(cell["id"] for cell in lab.cells() if "playground(my_tiled" in cell["source"])
+    before = lab.picture(playground)
+    assert "errors found." not in before["text"]
+
+    barrier = kernel["source"].rindex("        cuda.syncthreads()\n")
+    lab.edit(kernel["id"], kernel["source"][:barrier] + kernel["source"][barrier:].partition("\n")[2])
+    lab.slide(playground, "TILE", 7)
+    after = lab.picture(playground)
+    assert after["live"]
+    assert "TILE = 16" in after["text"]
+    assert "errors found." in after["text"], "the simulator ran the kernel as it was before the edit"
+    assert after["canvases"] != before["canvases"]
+    assert lab.complaints == []
+
+
 def test_a_reopened_chapter_still_shows_its_views(server):
     with _lab.browse(*server) as lab:
         lab.open("03-tiled-gemm.ipynb")
