@@ -1,5 +1,7 @@
-"""Every kernel of the ladders compiles offline for T4, A100 and H100, and keeps its values in registers."""
+"""Every kernel of the ladders and chapters assembles offline for T4, A100 and H100, without spills."""
 
+import json
+import linecache
 import re
 import shutil
 import subprocess
@@ -10,9 +12,16 @@ import numpy as np
 import pytest
 
 from labkit import gemm
+from labkit.places import folder
+from labkit.simulator import run
 
 STEPS = gemm.ladder("fp32")
 TARGETS = [(7, 5), (8, 0), (9, 0)]
+CHAPTERS = [
+    path
+    for path in sorted(folder("notebooks").glob("solutions/*.ipynb"))
+    if "cuda.jit" in path.read_text(encoding="utf-8")
+]
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
@@ -24,11 +33,14 @@ def ptxas() -> str:
     return str(found[0]) if found else shutil.which("ptxas")
 
 
-def assembled(function, argument_types, target, folder) -> tuple[str, bytes]:
-    """What the assembler reports of a kernel, and its cubin."""
+def ptx_of(function, argument_types, target) -> str:
     from numba import cuda
 
-    ptx, _ = cuda.compile(function, argument_types, device=False, abi="numba", cc=target, output="ptx")
+    return cuda.compile(function, argument_types, device=False, abi="numba", cc=target, output="ptx")[0]
+
+
+def assembled(ptx, target, folder) -> tuple[str, bytes]:
+    """What the assembler reports of a kernel, and its cubin."""
     (folder / "kernel.ptx").write_text(ptx)
     command = [ptxas(), "-v", f"-arch=sm_{target[0]}{target[1]}", "kernel.ptx", "-o", "kernel.cubin"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -47,7 +59,7 @@ def matrices(n):
 def test_a_step_assembles_without_spills(step, target, tmp_path):
     from labkit.compiler import bound
 
-    report, cubin = assembled(bound(step.kernel.py_func), matrices(3), target, tmp_path)
+    report, cubin = assembled(ptx_of(bound(step.kernel.py_func), matrices(3), target), target, tmp_path)
     assert cubin.startswith(b"\x7fELF")
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
     assert int(re.search(r"Used (\d+) registers", report)[1]) <= 64
@@ -63,8 +75,48 @@ def test_the_report_shows_a_spill(tmp_path):
         for i in range(64):
             out[i, 0] = kept[int(x[i, 1]) % 64]
 
-    report, _ = assembled(spilling, matrices(2), (8, 0), tmp_path)
+    report, _ = assembled(ptx_of(spilling, matrices(2), (8, 0)), (8, 0), tmp_path)
     assert not re.search(r"\b0 bytes stack frame", report)
+
+
+@pytest.fixture
+def translated(monkeypatch):
+    """Every kernel that the simulator translates, with the types of its arguments."""
+    found = {}
+    translate = run.translate.translate
+
+    def kept(function, kinds, watch):
+        program = translate(function, kinds, watch)
+        found[function.__code__] = function, kinds
+        return program
+
+    monkeypatch.setattr(run.translate, "translate", kept)
+    return found.values
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_kernel_that_a_chapter_runs_assembles_without_spills(
+    chapter, translated, tmp_path, monkeypatch
+):
+    from numba import types
+
+    from labkit.compiler import bound
+
+    monkeypatch.setenv("LABKIT_DEVICE", "simulator")
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(json.loads(chapter.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            text, where = "".join(cell["source"]), f"<{chapter.stem} {number}>"
+            linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
+            exec(compile(text, where, "exec"), names)
+    for function, kinds in translated():
+        argument_types = [
+            types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind for kind in kinds
+        ]
+        ptx = ptx_of(bound(function), tuple(argument_types), TARGETS[0])  # later GPUs take it too
+        for target in TARGETS:
+            report, _ = assembled(ptx, target, tmp_path)
+            assert "0 bytes spill stores, 0 bytes spill loads" in report, function
 
 
 @pytest.mark.parametrize(
@@ -76,9 +128,7 @@ def test_a_loop_over_range_compiles_as_a_loop_of_c(loop, tmp_path):
 
     names = {"cuda": compiler.cuda, "np": np}
     exec(SUM.format(loop=loop), names)
-    ptx, _ = compiler.cuda.compile(
-        names["total"], matrices(2), device=False, abi="numba", cc=(8, 0), output="ptx"
-    )
+    ptx = ptx_of(names["total"], matrices(2), (8, 0))
     blocks = re.split(r"\n(?=\$L__)", ptx)
     body = max(blocks, key=lambda block: block.count("ld.global"))
     assert body.count("ld.global") == 4
