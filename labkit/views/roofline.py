@@ -86,7 +86,7 @@ def _sentence(place, trace, device, precision):
     text += f"the {which} roof allows {_speed(roof)}"
     if place.predicted_tflops < 0.95 * roof:
         limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)
-        text += f", and {limit} allows {_speed(place.predicted_tflops)}"
+        text += f", limited to {_speed(place.predicted_tflops)} by {limit}"
     if place.measured_tflops:
         text += f"; {_speed(place.measured_tflops)} were measured"
     return text + "."

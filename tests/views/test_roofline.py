@@ -25,13 +25,13 @@ def test_memory_bound_kernels_stand_on_the_memory_roof():
 
 def test_another_limiter_puts_the_place_below_the_roof():
     view = roofline({"tiled": launch(wavefronts=261_360_000)}, measured={"tiled": 3.2})
-    assert "and shared memory allows 4 TFLOP/s; 3.2 TFLOP/s were measured." in view.sentence
+    assert ", limited to 4 TFLOP/s by shared memory; 3.2 TFLOP/s were measured." in view.sentence
     assert view.data["table"]["rows"][0][2:] == ["4,000", "3,200"]
 
 
 def test_a_cpu_loop_is_held_to_one_core():
     view = roofline({"ikj": launch(dram=10**7)}, "Ryzen 7 5800X")
-    assert "arithmetic roof allows 973 GFLOP/s, and one core allows 122 GFLOP/s" in view.sentence
+    assert "arithmetic roof allows 973 GFLOP/s, limited to 122 GFLOP/s by one core" in view.sentence
 
 
 def test_another_precision_has_another_roof():
