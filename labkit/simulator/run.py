@@ -19,8 +19,8 @@ from labkit.simulator.caches import dirty_sectors, make_cache
 from labkit.simulator.counters import ACCESSES, CONFLICTS, COUNTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.counters import replay_l2
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.memory import Array
-from labkit.simulator.races import RACE_FIELDS, new_shadow
+from labkit.simulator.memory import Array, place
+from labkit.simulator.races import RACE_FIELDS
 from labkit.simulator.scheduler import Chunk, Deadlock, Fork
 from labkit.trace import (
     SECTOR_BYTES,
@@ -40,7 +40,6 @@ MAX_CLOCKED_WARPS = 1024
 MAX_WHILE_TRIPS = 300_000
 MAX_PRINTED_LINES = 10_000
 L2_BUFFER_ROWS = 8_000_000
-ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
 
@@ -305,59 +304,14 @@ class Launch:
     def _place_arguments(self, function, arguments):
         """Copies the arguments into simulated memory; arrays that overlap keep overlapping."""
         names = function.__code__.co_varnames
-        stored = self.program.stored
+        given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
+        self.regions = place(given)
         everything = bool(self.program.compiled)  # a device function may store under another name
-        self.arguments, self.regions = [], []
-        address = 0
-        for name, value in zip(names, arguments):
-            if not isinstance(value, np.ndarray):
-                self.arguments.append(value)
-                self.regions.append(None)
-                continue
-            region, first = self._region(name, value, address)
-            address = max(address, region["end"])
-            itemsize = value.dtype.itemsize
-            array = Array(
-                name, "global", region["data"], value.shape, tuple(s // itemsize for s in value.strides), first,
-                region["address"], value.size,
-            )  # fmt: skip
-            self.arguments.append(array)
-            self.regions.append((region, value))
-            if name in stored or everything:
-                region["stored"] = True
-        for argument, placed in zip(self.arguments, self.regions):
-            if placed and placed[0].get("stored"):
-                region = placed[0]
-                region.setdefault("shadow", None)
-                if region["shadow"] is None:
-                    region["shadow"] = new_shadow(region["data"].size, filled=True)
-                argument.shadow = region["shadow"]
-
-    def _region(self, name, value, address):
-        """The copied memory that holds an argument, and the argument's first element in it."""
-        low, high = np.lib.array_utils.byte_bounds(value) if value.size else (0, 0)
-        itemsize = value.dtype.itemsize
-        if any(s % itemsize for s in value.strides):
-            raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy, `{name}.copy()`")
-        for placed in self.regions:
-            if placed and value.size and placed[0]["low"] <= low and high <= placed[0]["high"]:
-                region = placed[0]
-                if region["data"].dtype == value.dtype and (value.ctypes.data - region["low"]) % itemsize == 0:
-                    return region, (value.ctypes.data - region["low"]) // itemsize
-        span = (high - low) // itemsize
-        if value.size and value.flags.c_contiguous:
-            data = value.reshape(-1).copy()
-        else:
-            window = np.lib.stride_tricks.as_strided(_lowest(value), (span,), (itemsize,)) if span else value.reshape(-1)
-            data = np.array(window)
-        region = {
-            "low": low,
-            "high": high,
-            "data": data,
-            "address": address,
-            "end": -(-(address + data.nbytes) // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT,
-        }
-        return region, (value.ctypes.data - low) // itemsize if value.size else 0
+        for name in given if everything else given.keys() & self.program.stored:
+            self.regions[name].watch()
+        self.arguments = [
+            self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
+        ]
 
     def _resident(self) -> int:
         """Blocks that one SM holds at a time, as far as threads and shared memory decide."""
@@ -425,6 +379,8 @@ class Launch:
             self.recorded[index] = tuple((*_plain(block), 0, 0)[:3])
         self.inspecting = None
         if inspect is not None:
+            if not isinstance(inspect, (tuple, list)) or len(inspect) != 2:
+                raise LaunchError(f"inspect is a pair, (block, thread), such as (0, 5), not {inspect!r}")
             block, thread = inspect
             self.inspecting = (
                 self._linear(block, self.grid, "inspected block", "grid"),
@@ -514,7 +470,10 @@ class Launch:
             block=self.block,
             gpu=self.gpu.name,
             shared_bytes=self.shared_bytes,
-            outputs=tuple(self._output(placed, value) for placed, value in zip(self.regions, given)),
+            outputs=tuple(
+                self.regions[a.name].view(value).copy() if isinstance(a, Array) else value
+                for a, value in zip(self.arguments, given, strict=True)
+            ),
             arrays=self._array_infos(),
             sites=tuple(counted),
             counters=self._totals(counted),
@@ -523,13 +482,6 @@ class Launch:
             steps=tuple(self.inspected),
             printed=tuple(self.printed),
         )
-
-    def _output(self, placed, value):
-        if placed is None:
-            return value
-        region, value = placed
-        first = (value.ctypes.data - region["low"]) // value.dtype.itemsize if value.size else 0
-        return np.lib.stride_tricks.as_strided(region["data"][first:], value.shape, value.strides).copy()
 
     def _array_infos(self):
         infos = [
@@ -612,14 +564,6 @@ class Launch:
 
 def _plain(index):
     return tuple(int(i) for i in index) if isinstance(index, (tuple, list)) else (int(index),)
-
-
-def _lowest(value):
-    """A view of the array whose first element is the one at the lowest address."""
-    for axis, stride in enumerate(value.strides):
-        if stride < 0:
-            value = np.flip(value, axis)
-    return value
 
 
 def _dtype_name(name):

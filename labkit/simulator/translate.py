@@ -110,6 +110,8 @@ class Source:
 
 def read_source(function: FunctionType) -> Source:
     """The source of a Python function; raises KernelError where there is none to read."""
+    if function.__name__ == "<lambda>":
+        raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     try:
         linecache.checkcache(function.__code__.co_filename)
         lines, first = inspect.getsourcelines(function)
@@ -122,7 +124,7 @@ def read_source(function: FunctionType) -> Source:
     text = textwrap.dedent("".join(lines))
     tree = ast.parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef):
-        raise KernelError("a kernel is a function written with `def`, not a lambda", first)
+        raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
     ast.increment_lineno(tree, first - 1)
     return Source(text, function.__code__.co_filename, first, tree)
 
