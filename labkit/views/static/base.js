@@ -58,6 +58,10 @@ function labkitFade(colour, alpha) {
 // Draws a view into host and returns {show(data), stop()}.
 function labkitMount(host, view, send) {
   const root = labkitElement('section', {class: 'labkit-view', tabindex: '0'}, host);
+  root.dataset.lmSuppressShortcuts = 'true';   // JupyterLab leaves the keys to the view: its shortcuts, and
+  root.addEventListener('keydown', event => {   // the notebook's own handling of these
+    if (/^(Arrow|Page|Home|End| )/.test(event.key)) event.stopPropagation();
+  });
   let cleanups = [], place = null, update = null;
 
   function show(packed) {
@@ -216,7 +220,6 @@ function labkitControls(ui, root, say, go, cleanups) {
     moves[event.key]();
   }
   root.addEventListener('keydown', key);
-  root.dataset.lmSuppressShortcuts = 'true';
   cleanups.push(() => { stop(); root.removeEventListener('keydown', key); });
   return {
     bar,
