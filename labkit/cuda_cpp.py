@@ -84,9 +84,9 @@ class CppKernel:
         return launch
 
     def _launch(self, grid, block, stream, shared_bytes, arguments):
+        function = self._function
         from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
 
-        function = self._function
         values, kinds, copies = [], [], []
         for argument in arguments:
             value, kind = _as_argument(argument, copies)

@@ -279,7 +279,6 @@ class Gpu:
 @pytest.fixture
 def compiling(monkeypatch):
     """`cuda.jit` as on a GPU, as far as a machine without one can go: up to the cubin's loading."""
-    pytest.importorskip("numba_cuda", reason="needs numba-cuda, which is not here")
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import devices
 
@@ -316,6 +315,7 @@ def ptx(kernel, argument_types):
     return kernel.compile(argument_types).inspect_asm((8, 0))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_jit_gives_numbas_own_dispatcher(compiling):
     from numba.cuda.dispatcher import CUDADispatcher
 
@@ -325,6 +325,7 @@ def test_jit_gives_numbas_own_dispatcher(compiling):
     assert "fresh_module" in ptx(kernel, signature(1))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_a_kernel_of_a_cell_compiles_and_sees_names_given_later(compiling):
     names = cell(
         "from labkit import cuda\nimport numpy as np\n@cuda.jit\ndef late(x):\n"
@@ -336,6 +337,7 @@ def test_a_kernel_of_a_cell_compiles_and_sees_names_given_later(compiling):
     assert "cuda.shared" in inspect.getsource(names["late"].py_func)
 
 
+@pytest.mark.needs("numba-cuda")
 def test_a_closure_kernel_compiles(compiling):
     from labkit import cuda as local_name
 
@@ -353,12 +355,14 @@ def test_a_closure_kernel_compiles(compiling):
     assert "[64]" in ptx(labkit.specialise(made(24), size=16), signature(1))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_device_functions_compile_inside_kernels(compiling):
     module = fresh("device_functions")
     assert "mul" in ptx(module.cube, signature(1, 1))
     assert "mul" in ptx(labkit.specialise(module.label_tiles_by_function, TILE=8), signature(1))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_a_signature_compiles_at_once(compiling):
     from numba import float32
 
@@ -369,6 +373,7 @@ def test_a_signature_compiles_at_once(compiling):
     assert fill.signatures
 
 
+@pytest.mark.needs("numba-cuda")
 def test_a_specialised_kernel_has_its_own_shared_memory(compiling):
     module = fresh("specialised")
     sizes = {tile: tile * tile * 4 for tile in (8, 16, 32)}
@@ -377,6 +382,7 @@ def test_a_specialised_kernel_has_its_own_shared_memory(compiling):
         assert f"[{size}]" in ptx(kernel, signature(1)), tile
 
 
+@pytest.mark.needs("numba-cuda")
 def test_numba_does_not_warn_of_small_launches_and_copies(compiling):
     from numba.cuda.core import config
 
