@@ -1,4 +1,4 @@
-"""Matrix multiplication as loops on a CPU: a ladder of four steps, and traces of any loop through a CPU's caches.
+"""Matrix multiplication as loops on a CPU: a ladder of four steps, and traces through a CPU's caches.
 
 >>> from labkit import loops
 >>> [step.slug for step in loops.ladder()]

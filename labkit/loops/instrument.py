@@ -3,8 +3,8 @@
 `total += A[i, k] * B[k, j]` becomes
 `total = flop(notes, total + flop(notes, load(notes, A, 0, (whole(i), whole(k))) * load(...)))`,
 and each round of a loop begins with `if full(notes): yield`, which makes the whole a generator.
-The language is closed: what is not listed here is refused with its line and what to write instead, so a stranger's
-loop can do nothing but compute.
+The language is closed: what is not listed here is refused with its line and what to write instead, so a
+stranger's loop can do nothing but compute.
 """
 
 import ast
@@ -180,7 +180,7 @@ class _Rewriter(ast.NodeTransformer):
             )
             raise self.error(
                 node,
-                f"only loops over `range` are traced, and this one goes over `{self.text(node.iter)}`: {hint}",
+                f"loops go over `range`, and this one goes over `{self.text(node.iter)}`: {hint}",
             )
         if node.orelse:
             raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
@@ -294,7 +294,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, known):
             raise self.error(
                 node,
-                f"`{self.text(node).splitlines()[0]}` is not traced; write it with `for`, `if` and array elements",
+                f"`{self.text(node).splitlines()[0]}` is not traced; use `for`, `if` and array elements",
             )
         return super().generic_visit(node)
 
@@ -323,7 +323,7 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node, ast.Name) or node.id not in self.arrays:
             raise self.error(
                 node,
-                f"`{self.text(node)}` is no array that the loop was given; index one of {', '.join(self.arrays)}",
+                f"`{self.text(node)}` is no array of this loop; index one of {', '.join(self.arrays)}",
             )
         for part in parts:
             if isinstance(part, ast.Slice):
@@ -396,7 +396,7 @@ class _Rewriter(ast.NodeTransformer):
             if not isinstance(node, ast.Name):
                 raise self.error(
                     node,
-                    f"`{self.text(node)}` cannot be assigned here; assign to a plain name or an array element",
+                    f"`{self.text(node)}` cannot be assigned here; use a plain name or an array element",
                 )
             if node.id in self.arrays:
                 raise self.error(

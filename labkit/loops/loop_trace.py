@@ -1,7 +1,7 @@
 """What one traced loop did: plain, frozen data, a CPU's counterpart of `labkit.trace.Trace`.
 
-It is a class of its own because a CPU has one thread and up to three levels of cache where a GPU has lanes, requests
-and shared memory; where the two mean the same thing (sites, findings, outputs, `counters.flops`,
+It is a class of its own because a CPU has one thread and up to three levels of cache where a GPU has lanes,
+requests and shared memory; where the two mean the same thing (sites, findings, outputs, `counters.flops`,
 `counters.dram_bytes`) they have the same names, so that checks and rooflines read either.
 """
 
@@ -18,7 +18,8 @@ from labkit.trace import ArrayInfo, Finding, Site
 class LoopSite:
     """What happened at one place in the source that touches an array.
 
-    `served` counts the accesses by the level that had the data: L1, L2, L3 (as many as the CPU has), then DRAM.
+    `served` counts the accesses by the level that had the data: L1, L2, L3 (as many as the CPU has), then
+    DRAM.
     """
 
     site: Site
@@ -45,8 +46,8 @@ class LoopSite:
 class LoopCounters:
     """Totals, counted at source level: a value that the compiler keeps in a register counts at each use.
 
-    `served` is as in `LoopSite`. A line that misses every level is read from DRAM, even for a store; a line that was
-    stored to is written back when it leaves the last level, or at the end.
+    `served` is as in `LoopSite`. A line that misses every level is read from DRAM, even for a store; a line
+    that was stored to is written back when it leaves the last level, or at the end.
     """
 
     loads: int
@@ -77,8 +78,8 @@ class LoopCounters:
 class LoopSamples:
     """The first accesses in the order they happened.
 
-    site: index into `LoopTrace.sites`; index: flat element index (C order) in the site's array; level: what served
-    it, 0 for L1 up to the number of levels for DRAM.
+    site: index into `LoopTrace.sites`; index: flat element index (C order) in the site's array; level: what
+    served it, 0 for L1 up to the number of levels for DRAM.
     """
 
     site: Int64[np.ndarray, " n"]
@@ -93,9 +94,10 @@ class LoopSamples:
 class LoopTrace:
     """Everything a traced loop left behind.
 
-    `levels` names what can serve an access, ("L1", "L2", "L3", "DRAM"); `elements` holds for each array, by its name
-    and of its shape, how often each element was served by each level (last axis, as in `levels`). `outputs` are the
-    arguments after the run. `complete` is False where the run was stopped after a given number of accesses.
+    `levels` names what can serve an access, ("L1", "L2", "L3", "DRAM"); `elements` holds for each array, by
+    its name and of its shape, how often each element was served by each level (last axis, as in `levels`).
+    `outputs` are the arguments after the run. `complete` is False where the run was stopped after a given
+    number of accesses.
     """
 
     kernel: str

@@ -1,7 +1,7 @@
 """What an instrumented loop calls at every access, and what the caches make of it; compiled.
 
-A loop only notes its accesses in a log and pauses when that is full; then the log goes through one cache level after
-the other. So the loop compiles fast, and this file once for all loops.
+A loop only notes its accesses in a log and pauses when that is full; then the log goes through one cache
+level after the other. So the loop compiles fast, and this file once for all loops.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,9 @@ OUTSIDE, WRAPPED = range(2)
 class Notes(NamedTuple):
     """What the loop itself writes.
 
-    tally: totals, by the names above. log: site and element (in memory order) of each access since the last pause.
-    strays: for each site the accesses out of bounds and the negative ones that wrapped: how many, the first index.
+    tally: totals, by the names above. log: site and element (in memory order) of each access since the last
+    pause. strays: for each site the accesses out of bounds and the negative ones that wrapped: how many,
+    the first index.
     """
 
     tally: Int64[np.ndarray, "3"]
@@ -111,8 +112,8 @@ def _whole(value):
 def look_up(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, level) -> int:
     """Send the accesses that no level above could serve to one level; the dirty lines it put out.
 
-    `level` moves to depth + 1 where this level has not got the line either. Stores go all the way down, so that the
-    last level knows which lines it will have to write back.
+    `level` moves to depth + 1 where this level has not got the line either. Stores go all the way down, so
+    that the last level knows which lines it will have to write back.
     """
     evicted = 0
     for n in range(lines.size):
@@ -126,7 +127,7 @@ def look_up(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, le
 
 @njit(cache=True)
 def add_up(log, level, first_element, served, elements: UInt32[np.ndarray, "elements levels"]):
-    """Count accesses by the level that served them, for each site and (if there are rows for them) each element."""
+    """Count accesses by the level that served them, for each site and, if it has rows, in `elements`."""
     for n in range(level.size):
         site = log[n, 0]
         served[site, level[n]] += 1

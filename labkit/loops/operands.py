@@ -10,8 +10,8 @@ def check_operands(A, B, C) -> None:
             raise TypeError(f"{name} is a {type(X).__name__}, not a NumPy array: make it one with np.array")
         if X.dtype != np.float32 or X.ndim != 2 or X.size == 0:
             raise ValueError(
-                f"{name} holds {X.dtype} in the shape {X.shape}, but these loops multiply float32 matrices with at "
-                f"least one row and column: use {name}.astype(np.float32) and reshape it"
+                f"{name} holds {X.dtype} in the shape {X.shape}, but these loops multiply "
+                f"float32 matrices that are not empty: use {name}.astype(np.float32) and reshape it"
             )
     if A.shape[1] != B.shape[0]:
         raise ValueError(

@@ -1,7 +1,7 @@
 """The loops over j and k change places, so that the innermost one walks along rows.
 
-A row of C grows by a multiple of a row of B at a time: both are read in the order in which they lie in memory, every
-byte of a line is used, and the compiler can take eight or sixteen elements at once.
+A row of C grows by a multiple of a row of B at a time: both are read in the order in which they lie in
+memory, every byte of a line is used, and the compiler can take eight or sixteen elements at once.
 
 Costs, for each multiply-add:
 

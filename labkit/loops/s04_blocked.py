@@ -2,8 +2,8 @@
 
 Three tiles that fit into a cache together are read from memory once and then used TILE times.
 
-`j` is unsigned: numba lets a signed index count from the end, and testing for that at each step would keep the
-compiler from taking several elements at once.
+`j` is unsigned: numba lets a signed index count from the end, and testing for that at each step would keep
+the compiler from taking several elements at once.
 
 Costs, where three tiles of TILE x TILE fit into a cache:
 

@@ -1,4 +1,4 @@
-"""A CPU with caches so small that matrices of a side of 80 show on it what those of 4096 show on a real one."""
+"""A CPU with caches so small that 80 x 80 matrices show on it what large ones show on a real one."""
 
 from labkit.gpus import KIB, CacheLevel, Cpu
 

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 
-from labkit.gpus import CPUS, Cpu, cpu as named_cpu
+from labkit.gpus import Cpu
+from labkit.gpus import cpu as named_cpu
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
 from labkit.loops.memory import FLOPS, LOGGED, OUTSIDE, ROUNDS, WRAPPED, Notes, add_up, look_up
@@ -85,7 +86,7 @@ def _arrays(instrumented, copies):
 
 
 class _Memory:
-    """A CPU's caches before its memory, in which the arrays lie one after the other, each on pages of its own."""
+    """A CPU's caches, and the memory behind them, where each array begins on a page of its own."""
 
     def __init__(self, machine: Cpu, sites: tuple[Site, ...], arrays: dict[str, np.ndarray], record: int):
         levels, sizes = len(machine.caches) + 1, [array.size for array in arrays.values()]
@@ -177,7 +178,7 @@ def _explained(error, instrumented):
     said = next((text for text in reason.splitlines() if "an index must be a whole number" in text), None)
     text = source_line(instrumented.filename, line)
     if said is None:
-        said = f"numba cannot compile `{text}`: the types of its parts do not go together, or a name has no value yet"
+        said = f"numba cannot compile `{text}`: its types do not go together, or a name has no value yet"
     return KernelError(said.removeprefix("TypingError: ").strip(), line)
 
 

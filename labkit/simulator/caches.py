@@ -1,4 +1,4 @@
-"""Set-associative, sectored, write-back caches with least-recently-used replacement, for use inside njit code.
+"""Set-associative, sectored, write-back caches that replace the least recently used line, for njit code.
 
 One model serves a GPU's L1 (a copy for each SM), its L2, and a CPU's levels (where a line is one sector).
 """
@@ -26,10 +26,11 @@ class Cache(NamedTuple):
 def make_cache(
     size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1
 ) -> Cache:
-    """Empty caches of `size_bytes` each, rounded down to whole sets, whose number need not be a power of two."""
+    """Empty caches of `size_bytes` each, rounded down to whole sets (any number of them)."""
     if line_bytes % sector_bytes or not 1 <= line_bytes // sector_bytes <= 8:
         raise ValueError(
-            f"a line of {line_bytes} bytes cannot be cut into sectors of {sector_bytes}: choose 1 to 8 whole sectors"
+            f"a line of {line_bytes} bytes cannot be cut into sectors of {sector_bytes}: "
+            "choose 1 to 8 whole sectors"
         )
     if ways < 1 or size_bytes < ways * line_bytes:
         raise ValueError(

@@ -5,6 +5,8 @@ import math
 from itertools import product
 
 import labkit
+from labkit import loops
+from labkit.gpus import Cpu
 from labkit.roofline import time_bound
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
@@ -12,9 +14,10 @@ from labkit.views.base import View, static_text
 from labkit.views.tiling import tiling
 
 _KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
+_RECORDED = 2000  # accesses of a loop that are kept one by one, for the views
 
 
-def playground(kernel, setup, view=tiling, record=None, **sliders) -> View:
+def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = None, **sliders) -> View:
     """Try a kernel's parameters: a view, its counters and its findings follow the sliders.
 
     Where a kernel of the same name stands in the notebook, the newest one is run, so that editing its cell
@@ -25,11 +28,14 @@ def playground(kernel, setup, view=tiling, record=None, **sliders) -> View:
     kernel
         What `cuda.jit` returned, or a plain function.
     setup
-        Called with the sliders that it names; returns `grid, block, *arguments` of the launch.
+        Called with the sliders that it names; returns `grid, block, *arguments` of the launch,
+        or the arguments alone of a loop.
     view
         Which view of the Trace to show.
     record
         Index of the block to record; one inside the grid if left out.
+    cpu
+        For a loop of chapter 01: the CPU whose caches it is traced through.
     **sliders
         The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first
         position is the middle one. Constants of the kernel are set by `specialise`.
@@ -41,14 +47,14 @@ def playground(kernel, setup, view=tiling, record=None, **sliders) -> View:
     ...     return (-(-N // TILE), -(-N // TILE)), (TILE, TILE), A, A, np.zeros_like(A)
     >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
     """
-    return Playground(kernel, setup, view, record, {name: _choices(s) for name, s in sliders.items()})
+    return Playground(kernel, setup, view, record, cpu, {name: _choices(s) for name, s in sliders.items()})
 
 
 class Playground(View):
     """The view that `playground` returns; `move(TILE=8)` does what a slider does."""
 
-    def __init__(self, kernel, setup, view, record, choices):
-        self.kernel, self.setup, self.view, self.record = kernel, setup, view, record
+    def __init__(self, kernel, setup, view, record, cpu, choices):
+        self.kernel, self.setup, self.view, self.record, self.cpu = kernel, setup, view, record, cpu
         self.name = getattr(kernel, "py_func", kernel).__name__
         self.choices = choices
         self.trace: Trace | None = None
@@ -129,7 +135,10 @@ class Playground(View):
                 if name not in parameters:
                     problem = f"The slider {name} changes nothing: neither {self.name} nor setup names it."
                     raise ValueError(problem) from unused
-        grid, block, *arguments = self.setup(**{name: v for name, v in values.items() if name in parameters})
+        prepared = self.setup(**{name: v for name, v in values.items() if name in parameters})
+        if self.cpu is not None:
+            return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED)
+        grid, block, *arguments = prepared
         record = self.record or tuple(min(1, n - 1) for n in _three(grid))
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
 
@@ -169,6 +178,18 @@ def _newest(kernel, name):
 
 def _counters(trace):
     counted = trace.counters
+    if isinstance(trace, loops.LoopTrace):
+        served = {
+            f"served by {level}": f"{count:,}"
+            for level, count in zip(trace.levels, counted.served, strict=True)
+        }
+        misses = f"{2000 * counted.l1_misses / counted.flops:.1f}" if counted.flops else ""
+        return {
+            **served,
+            "L1 misses in 1000 multiply-adds": misses,
+            "DRAM bytes": f"{counted.dram_bytes:,}",
+            "FLOPs": f"{counted.flops:,}",
+        }
     bound = time_bound(trace)
     return {
         "global loads": f"{counted.global_loads:,}",
