@@ -31,7 +31,15 @@ const view = {
     };
     if (ui.send) {
       if (data.guess !== null) kept(data.guess);
-      form.onsubmit = event => { event.preventDefault(); ui.send({guess: answer()}); kept(answer()); };
+      const keep = event => {
+        event.preventDefault();
+        if (!form.reportValidity()) return;
+        ui.send({guess: answer()});
+        kept(answer());
+      };
+      form.onsubmit = keep;
+      // JupyterLab takes Enter for itself before a form would see it
+      form.onkeydown = event => { if (event.key === 'Enter' && event.target !== button) { event.stopPropagation(); keep(event); } };
     } else {
       button.disabled = true;
       status.textContent = 'Run this cell to answer: a guess needs a running notebook.';
