@@ -51,7 +51,8 @@ def open_lab(workspace: Path, arguments: tuple[str, ...] = ()):
     os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
     first = f"/tree/{FIRST_CHAPTER}" if (workspace / FIRST_CHAPTER).exists() else ""
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
-    main([f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *root, *arguments])
+    ours = [f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
+    main([*ours, *arguments])
 
 
 def _config_path() -> str:

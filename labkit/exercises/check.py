@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
-FINDING_ORDER = ("bounds", "deadlock", "barrier", "race", "uninitialised")
+FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # what is said first where there are several findings
 
 
 def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
@@ -27,9 +28,10 @@ def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
     if verdict is not None:
         return verdict
     try:
-        launches = list(exercise.launches(np.random.default_rng(seed), **constants_of(exercise, function)))
+        constants = constants_of(exercise, function)
     except ValueError as error:
         return _verdict(exercise, "launch", str(error))
+    launches = list(exercise.launches(np.random.default_rng(seed), **constants))
     for launch in launches:
         verdict = _judge_launch(exercise, kernel, launch)
         if verdict is not None:
@@ -54,7 +56,7 @@ def _before_running(exercise, function):
         )
     try:
         line = stub_line(function)
-    except (OSError, TypeError):
+    except (OSError, TypeError, SyntaxError):
         return _verdict(
             exercise,
             "not a kernel",
@@ -70,11 +72,11 @@ def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
     values = {}
     for name in exercise.constants:
         value = function.__globals__.get(name)
-        if not isinstance(value, int) or value < 1:
+        if not isinstance(value, Integral) or value < 1:
             raise ValueError(
                 f"{name} must be a whole number of at least 1: write for example `{name} = 16` above it."
             )
-        values[name] = value
+        values[name] = int(value)
     return values
 
 
@@ -110,10 +112,11 @@ def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
 
 
 def _finding(exercise, trace, launch, parameters):
-    found = [finding for finding in trace.errors if finding.kind in FINDING_ORDER]
+    found = [finding for finding in trace.errors if finding.kind != "unwritten"]  # `_output` says it better
     if not found:
         return None
-    first = min(found, key=lambda finding: FINDING_ORDER.index(finding.kind))
+    order = {kind: place for place, kind in enumerate(FIRST_KINDS)}
+    first = min(found, key=lambda finding: order.get(finding.kind, len(order)))
     return _verdict(exercise, first.kind, _with_line(first.line, first.message), line=first.line)
 
 

@@ -88,7 +88,3 @@ class Exercise:
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
     variants: tuple[Variant, ...] = ()
-
-    @property
-    def chapter(self) -> str:
-        return self.id.split(".")[0]

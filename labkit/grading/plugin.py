@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+MOST_CHARACTERS = 2000
+
 
 def pytest_addoption(parser):
     parser.addoption("--cell-results", type=Path, help="file that receives one JSON line a cell")
@@ -27,10 +29,10 @@ def pytest_runtest_makereport(item, call):
 
 
 def _said(outputs):
-    """The cell's last error or displayed text."""
+    """The cell's last error or displayed text, cut where it is endless."""
     for output in reversed(outputs):
         if output.output_type == "error":
-            return f"{output.ename}: {output.evalue}"
+            return f"{output.ename}: {output.evalue}"[:MOST_CHARACTERS]
         if "data" in output:
-            return output.data.get("text/plain", "")
+            return output.data.get("text/plain", "")[:MOST_CHARACTERS]
     return ""

@@ -48,20 +48,10 @@ def _pytest(folder, names, cell_timeout_s):
     """One pytest process; the lines that the plugin wrote."""
     lines = folder / f"{names[0]}.jsonl"
     lines.touch()
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pytest",
-        "-c",
-        os.devnull,
-        f"--rootdir={folder}",
-        "--noconftest",
-        "-q",
-    ]
-    command += ["-p", "no:cacheprovider", "-p", "labkit.grading.plugin", f"--cell-results={lines}"]
-    command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}", "--color=no"]
-    command += [str(folder / f"{name}.ipynb") for name in names]
+    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={folder}"]
+    command += "--noconftest -q --color=no -p no:cacheprovider -p labkit.grading.plugin".split()
+    command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}"]
+    command += [f"--cell-results={lines}", *(str(folder / f"{name}.ipynb") for name in names)]
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, "LABKIT_DEVICE": "simulator"}, capture_output=True, text=True
     )

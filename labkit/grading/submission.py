@@ -67,4 +67,5 @@ def _exercise_of(cell: Mapping[str, Any]) -> str | None:
 
 def _text(cell: Mapping[str, Any]) -> str:
     source = cell.get("source", "")
-    return source if isinstance(source, str) else "".join(source)
+    text = source if isinstance(source, str) else "".join(source)
+    return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again

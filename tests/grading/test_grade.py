@@ -102,7 +102,11 @@ def test_a_mixed_class_of_ten(submission, tmp_path):
 
 
 def test_an_answer_that_never_ends_costs_its_own_points_only(submission):
-    path = submission("slow.ipynb", answer("03.2", "while True:\n    pass"))
+    def change(cells, notebook):
+        cells["exercise-03-2"].source = "while True:\n    pass"
+        notebook.cells.reverse()
+
+    path = submission("slow.ipynb", change)
     rows = by_exercise(grade([path], cell_timeout_s=5))
     assert "longer than 5 s" in rows["03.2"].message
     assert sum(row.points for row in rows.values()) == 8

@@ -61,6 +61,12 @@ def test_a_broken_file_gets_a_reason(tmp_path, content, complaint):
     assert complaint in read_submission(path).complaint
 
 
+def test_half_a_surrogate_pair_is_no_stumbling_block(tmp_path):
+    path = tmp_path / "a.ipynb"
+    path.write_text('{"cells": [{"cell_type": "code", "id": "exercise-03-1", "source": "a = \'\\ud800\'"}]}')
+    assert read_submission(path).answers == {"03.1": "a = '?'"}
+
+
 def test_a_file_that_is_not_there_gets_a_reason(tmp_path):
     assert "no such file" in read_submission(tmp_path / "absent.ipynb").complaint
 
