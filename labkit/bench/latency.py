@@ -1,0 +1,70 @@
+"""`labkit bench latency`: how long one load takes on this GPU, from L1, L2 and DRAM.
+
+One thread walks a random ring, each load telling where the next one goes, so that no two can overlap. The ring
+is as large as the memory to be asked: within L1, within L2, or far beyond. Reckoning the next address from the
+value is inside the time, a few cycles.
+"""
+
+import numpy as np
+from rich.console import Console
+
+from labkit import cuda, device, timing
+from labkit.bench import _record
+
+LINE_BYTES = 128
+RINGS_BYTES = {"L1": 32 << 10, "L2": 8 << 20, "DRAM": 512 << 20}
+STEPS = 50_000
+COLUMNS = {"level": "", "ring_bytes": ",d", "latency_ns": ".1f", "latency_cycles": ".0f"}
+
+
+@cuda.jit
+def walk(ring, steps, place):
+    at = place[0]
+    for _ in range(steps):
+        at = ring[at]
+    place[0] = at
+
+
+def main(record=False, out=None) -> None:
+    found = device.detect()
+    if found.kind != "gpu":
+        Console().print(f"This bench times loads on a GPU, but {found.detail}; run `labkit doctor`.")
+        raise SystemExit(1)
+    from numba import cuda as numba_cuda
+
+    clock_ghz = numba_cuda.get_current_device().CLOCK_RATE / 1e6
+    rows = []
+    for level, ring_bytes in RINGS_BYTES.items():
+        latency_ns = measure(ring_bytes)
+        rows.append(
+            {
+                "operation": "latency",
+                "level": level,
+                "ring_bytes": ring_bytes,
+                "latency_ns": latency_ns,
+                "latency_cycles": latency_ns * clock_ghz,
+            }
+        )
+    _record.show(f"One load on {found.name}", rows, COLUMNS)
+    _record.finish("latency", rows, found.name, record, out)
+
+
+def measure(ring_bytes: int) -> float:
+    """Nanoseconds from one load to the next; what a launch itself costs is subtracted."""
+    ring = cuda.to_device(random_ring(ring_bytes // LINE_BYTES))
+    place = cuda.to_device(np.zeros(1, np.uint32))
+
+    def time_ms(steps):
+        # each launch goes on where the last one stopped, and so meets no line that it left in L2
+        return timing.gpu_time_ms([lambda stream: walk[1, 1, stream](ring, steps, place)])
+
+    return (time_ms(2 * STEPS) - time_ms(STEPS)) / STEPS * 1e6
+
+
+def random_ring(lines: int) -> np.ndarray:
+    """A ring through the first word of every line, in random order: each word holds the next one's index."""
+    words = LINE_BYTES // 4
+    order = np.random.default_rng(0).permutation(lines)
+    ring = np.zeros(lines * words, np.uint32)
+    ring[order * words] = np.roll(order, -1) * words
+    return ring
