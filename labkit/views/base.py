@@ -10,7 +10,8 @@ How a view is made. Python computes everything, once, into JSON-ready `data`; Ja
 - `data["say"]` is the sentence, or a list with one for each step: then the view gets its stepping
   controls. `code` and **emphasis** may be marked. The first sentence is the view's text/plain.
 - `data["table"]` is what stands behind the picture. `data["start"]` is the step shown first.
-- NumPy arrays travel by `pack` (base64) and arrive in JavaScript as typed arrays with a `shape`.
+- NumPy arrays travel by `pack` (base64; `pack_lanes` for rows of lanes) and arrive in JavaScript as typed arrays
+  with a `shape`.
 - `still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
 
 Displaying a view gives the notebook two outputs: a text/html that needs no kernel, and the live widget.
@@ -147,14 +148,30 @@ def _holds(dtype, value):
     return np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
+def pack_lanes(index) -> dict:
+    """Rows of lane indices (-1: no access), each as its lowest index and one of few patterns."""
+    index = np.asarray(index)
+    active = index >= 0
+    lowest = np.where(active, index, np.iinfo(np.int32).max).min(axis=1, initial=np.iinfo(np.int32).max)
+    relative = np.where(active, index - lowest[:, None], -1).astype(np.int32)
+    patterns, which = np.unique(
+        relative.view(np.dtype((np.void, relative.shape[1] * 4))), return_inverse=True
+    )
+    patterns = patterns.view(np.int32).reshape(-1, relative.shape[1])
+    return {"lowest": pack(lowest), "which": pack(which.ravel()), "patterns": pack(patterns)}
+
+
 def unpack(packed) -> np.ndarray:
-    """What `pack` packed, for still pictures."""
+    """What `pack` or `pack_lanes` packed, for still pictures."""
+    if "patterns" in packed:
+        rows = unpack(packed["patterns"])[unpack(packed["which"])].astype(int)
+        return np.where(rows >= 0, rows + unpack(packed["lowest"])[:, None], -1)
     return np.frombuffer(base64.b64decode(packed["b64"]), packed["dtype"]).reshape(packed["shape"])
 
 
-def table(columns, rows) -> dict:
-    """The data behind a picture, as a table."""
-    return {"columns": list(columns), "rows": [list(row) for row in rows]}
+def table(columns, rows, by_step=False) -> dict:
+    """The data behind a picture, as a table; with a row a step, its last column is the sentence."""
+    return {"columns": list(columns), "rows": [list(row) for row in rows], "byStep": by_step}
 
 
 def heading(data, step) -> str:

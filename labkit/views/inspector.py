@@ -29,17 +29,14 @@ def inspector(trace: Trace) -> View:
     if len(trace.steps) > len(steps):
         says[-1] += f" The view ends here, {len(trace.steps) - len(steps)} statements before the thread does."
     source = trace.source.rstrip("\n").split("\n")
-    rows = [
-        [i, step.line, ", ".join(f"{k} = {v}" for k, v in change.items())]
-        for i, (step, change) in enumerate(zip(steps, changes, strict=True), 1)
-    ]
+    rows = [[number, step.line] for number, step in enumerate(steps, 1)]
     data = {
         "say": says,
         "source": source,
         "first": trace.first_line,
         "lines": [step.line for step in steps],
         "changes": changes,
-        "table": {**table(["step", "line", "what changed"], rows), "byStep": True},
+        "table": table(["step", "line"], rows, by_step=True),
     }
     return View("inspector", f"Inspector: one thread of `{trace.kernel}`", data, still)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, unpack
 from labkit.views.wording import block_name, join, recorded_block
 
 MOST_STEPS = 2000
@@ -38,8 +38,8 @@ def memory(
         "say": says,
         "sites": sites,
         "site": pack(site),
-        "index": pack(lanes),
-        "table": {**table(columns, rows), "byStep": True},
+        "index": pack_lanes(lanes),
+        "table": table(columns, rows, by_step=True),
     }
     title = f"Memory: warp {warp} of block {block_name(block)} of `{trace.kernel}`"
     return View("memory", title, data, memory_still)
@@ -76,7 +76,7 @@ def banks(
                 "label": labels[i] if i < len(labels) else f"{first.name}{shape}",
                 "sites": sites,
                 "site": pack(site),
-                "index": pack(lanes),
+                "index": pack_lanes(lanes),
                 "passes": pack(np.array(passes)),
                 "count": len(passes),
                 "texts": [f"line {c.site.line}, `{c.site.text}`" for c in trace.sites],
@@ -93,7 +93,7 @@ def banks(
         "start": worst,
         "sides": sides,
         "alone": len(sides) == 1,
-        "table": {**table(columns, rows), "byStep": True},
+        "table": table(columns, rows, by_step=True),
     }
     return View("banks", f"Banks: what warp {warp} meets in shared memory", data, banks_still)
 
@@ -109,9 +109,8 @@ def _accesses(trace, space, line, array, warp, block):
         places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
         known = f"there are {join(places)}" if places else "there is none"
         where = (f" at line {line}" if line else "") + (f" of {array!r}" if array else "")
-        raise ValueError(
-            f"Warp {warp} of block {block_name(block)} makes no {space} access{where}; in this kernel {known}."
-        )
+        who = f"Warp {warp} of block {block_name(block)}"
+        raise ValueError(f"{who} makes no {space} access{where}; in this kernel {known}.")
     return block, samples.site[rows], samples.index[rows]
 
 

@@ -25,7 +25,17 @@ function labkitUnpack(value) {
     const types = {int8: Int8Array, int16: Int16Array, int32: Int32Array, float32: Float32Array};
     return Object.assign(new types[value.dtype](bytes.buffer), {shape: value.shape});
   }
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, labkitUnpack(item)]));
+  const items = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, labkitUnpack(item)]));
+  return items.patterns ? labkitLanes(items) : items;
+}
+
+function labkitLanes({lowest, which, patterns}) {
+  const lanes = patterns.shape[1] ?? 32, index = new Int32Array(which.length * lanes);
+  for (let i = 0; i < index.length; i++) {
+    const row = Math.floor(i / lanes), offset = patterns[which[row] * lanes + i % lanes];
+    index[i] = offset < 0 ? -1 : lowest[row] + offset;
+  }
+  return Object.assign(index, {shape: [which.length, lanes]});
 }
 
 function labkitElement(tag, attributes = {}, parent = null) {
@@ -142,7 +152,7 @@ function labkitMount(host, view, send) {
     }
     const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups) : null;
     if (controls) root.insertBefore(controls.bar, ui.footer);
-    const table = data.table && labkitTable(data.table, root);
+    const table = data.table && labkitTable(data.table, says, root);
 
     function go(step) {
       ui.step = Math.max(0, Math.min(ui.steps - 1, step));
@@ -234,7 +244,7 @@ function labkitControls(ui, root, say, go, cleanups) {
 }
 
 // The table behind the picture, filled when it is opened. A row a step is marked as the step moves.
-function labkitTable({columns, rows, byStep}, root) {
+function labkitTable({columns, rows, byStep}, says, root) {
   const details = labkitElement('details', {}, root);
   labkitElement('summary', {text: 'The data as a table'}, details);
   const scroll = labkitElement('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'data'}, details);
@@ -247,12 +257,13 @@ function labkitTable({columns, rows, byStep}, root) {
     if (made || !details.open) return;
     made = labkitElement('table', {}, scroll);
     const head = labkitElement('tr', {}, labkitElement('thead', {}, made));
-    for (const column of columns) labkitElement('th', {scope: 'col', text: column}, head);
+    for (const column of byStep ? [...columns, 'in words'] : columns) labkitElement('th', {scope: 'col', text: column}, head);
     const body = labkitElement('tbody', {}, made);
-    for (const row of rows) {
+    rows.forEach((row, step) => {
       const line = labkitElement('tr', {}, body);
       for (const value of row) labkitElement('td', {text: value ?? ''}, line);
-    }
+      if (byStep) labkitElement('td', {}, line).append(...labkitParts(says[step]));
+    });
     mark();
   });
   return step => { now = step; mark(); };
