@@ -67,6 +67,14 @@ def test_a_change_of_prose_runs_nothing(notebooks, request):
     assert nbformat.read(notebooks / "98-small.ipynb", as_version=4).cells[3].outputs
 
 
+def test_a_change_of_code_runs_the_chapter_again(notebooks):
+    build(notebooks)
+    edit(notebooks, "6 * 7", "6 * 8")
+    assert build(notebooks) == ["solutions/98-small.ipynb", "98-small.ipynb"]
+    output = nbformat.read(notebooks / "98-small.ipynb", as_version=4).cells[2].outputs[0]
+    assert output.text == "48 simulator\n"
+
+
 @pytest.mark.parametrize(("old", "new"), [("# Small", "# Tiny"), ("6 * 7", "6 * 8")])
 def test_check_names_what_is_stale_and_changes_nothing(notebooks, request, old, new):
     build(notebooks)
