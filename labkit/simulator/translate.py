@@ -370,6 +370,7 @@ class _FunctionTranslator:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
+        self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()
 
@@ -476,9 +477,9 @@ class _FunctionTranslator:
             self.statement(node)
             self.flush_flops()
             rest = body[position + 1 :]
+            if not self.reachable:
+                return
             if rest and _jumps([node]):
-                if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
-                    return
                 with self.block(f"if {self.mask} is not False:"):
                     self.statements(rest)
                     self.flush_flops()
@@ -600,16 +601,19 @@ class _FunctionTranslator:
             self.emit(f"result = select({self.mask}, {value.code}, result)")
         self.emit(f"gone = union(gone, {self.mask})")
         self.emit(f"{self.mask} = False")
+        self.reachable = False
 
     def do_Break(self, node):
         loop = self.loops[-1]
         loop["break_envs"].append(dict(self.env))
         self.emit(f"{loop['broken']} = union({loop['broken']}, {self.mask})")
         self.emit(f"{self.mask} = False")
+        self.reachable = False
 
     def do_Continue(self, node):
         self.loops[-1]["continue_envs"].append(dict(self.env))
         self.emit(f"{self.mask} = False")
+        self.reachable = False
 
     @contextmanager
     def inside(self, region, mask):
@@ -642,16 +646,17 @@ class _FunctionTranslator:
         before, assigned = dict(self.env), set(self.assigned)
         ends, sure = [], []
         for part, mask, body in (("body", yes, node.body), ("orelse", no, node.orelse)):
-            self.env, self.assigned = dict(before), set(assigned)
+            self.env, self.assigned, self.reachable = dict(before), set(assigned), True
             if body:
                 with self.block(f"if {mask} is not False:"):
                     if self.program.watch:
                         self.emit_watch_as(mask, node.lineno)
                     with self.inside(region_of(node, part), mask):
                         self.statements(body)
-            if not (body and isinstance(body[-1], (ast.Return, ast.Break, ast.Continue))):
+            if self.reachable:
                 ends.append(self.env)
                 sure.append(self.assigned)
+        self.reachable = bool(ends)
         self.env = self.merge(ends, node) if ends else before
         self.assigned = set.intersection(*sure) if sure else assigned
         if _jumps(node.body) or _jumps(node.orelse):
@@ -738,8 +743,9 @@ class _FunctionTranslator:
                     self.guard_fork([node], inner, outer)
                     loop["head"] = dict(self.env) if isinstance(node, ast.While) else None
                     self.statements(node.body)
-                ends = [self.env, *loop["continue_envs"]]
-                self.env = self.merge(ends, node)
+                ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
+                self.env = self.merge(ends, node) if ends else dict(head)
+                self.reachable = True
                 back = self.env
                 if _has(node.body, ast.Break, ast.Return):
                     self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
@@ -992,6 +998,8 @@ class _FunctionTranslator:
         result, (a, b) = resolved
         if op == "Pow" and isinstance(a, types.Float):
             b = a
+        if op in ("BitAnd", "BitOr", "BitXor", "LShift", "RShift"):
+            a = b = result
         if left.static is not MISSING and right.static is not MISSING and op != "Pow":
             with np.errstate(all="ignore"):
                 folded = function(lanes.dtype_of(a).type(left.static), lanes.dtype_of(b).type(right.static))
@@ -1060,7 +1068,9 @@ class _FunctionTranslator:
         for op, right_node in zip(node.ops, node.comparators):
             function, sign = lanes.COMPARE[type(op).__name__]
             right = self.scalar(right_node, "a comparison")
-            if left.static is not MISSING and right.static is not MISSING and len(node.ops) == 1:
+            fixed = left.static is not MISSING and right.static is not MISSING
+            # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
+            if fixed and len(node.ops) == 1 and not _has([node], ast.Call, ast.Attribute):
                 return self.known(bool(function(left.static, right.static)), node)
             if isinstance(left.type, types.Float) != isinstance(right.type, types.Float):
                 _, (a, b) = lanes.resolve(function, (left.type, right.type))

@@ -1,0 +1,72 @@
+"""Random kernels: the same values and the same types as numba gives them."""
+
+import numpy as np
+from cells import run_cell
+from hypothesis import HealthCheck, assume, given, settings
+from numba import njit, types
+from numba.core.errors import NumbaError
+from random_kernels import ARRAYS, LENGTH, VARIABLES, bodies
+
+import labkit
+from labkit.simulator import lanes, translate
+
+THREADS = 72
+COLUMNS = 2 * len(VARIABLES) + 1
+SCALARS = {name: getattr(types, name) for name in "int8 int16 int32 int64 uint8 uint32 float32 float64".split()}
+
+
+def inputs():
+    rng = np.random.default_rng(3)
+    ranges = {"xb": (0, 256), "xi": (-50, 50), "xl": (-9, 10)}
+    arrays = [
+        rng.integers(*ranges[n], LENGTH).astype(d) if n in ranges else rng.uniform(-3, 3, LENGTH).astype(d)
+        for n, d in ARRAYS.items()
+    ]
+    return [*arrays, np.zeros((THREADS, COLUMNS))]
+
+
+def written(body):
+    """The body as a kernel, and as a function of one thread that numba compiles for the CPU."""
+    names = ", ".join([*ARRAYS, "out"])
+    kernel = f"@cuda.jit\ndef kernel({names}):\n    i = cuda.grid(1)\n{body}\n"
+    thread = f"def thread(i, {names}):\n{body}\n"
+    return run_cell(kernel, **SCALARS)["kernel"], run_cell(thread, **SCALARS)["thread"]
+
+
+@njit(error_model="numpy")
+def every_thread(thread, xb, xi, xl, xf, xd, out):
+    for i in range(out.shape[0]):
+        thread(i, xb, xi, xl, xf, xd, out)
+
+
+def numba_types(thread):
+    """The types that numba infers for each variable, over all its versions."""
+    (compiled,) = thread.overloads.values()
+    found = {}
+    for name, kind in compiled.type_annotation.typemap.items():
+        if not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
+            found.setdefault(name.split(".")[0], set()).add(types.unliteral(kind))
+    return found
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(bodies())
+def test_random_kernels_agree_with_numba(body):
+    kernel, function = written(body)
+    arguments = inputs()
+    thread = njit(error_model="numpy")(function)
+    expected = [a.copy() for a in arguments]
+    try:
+        thread.compile((types.int64, *(types.Array(lanes.type_of(a.dtype), a.ndim, "C") for a in arguments)))
+    except NumbaError:
+        assume(False)
+    for i in range(THREADS):
+        thread(i, *expected)
+    trace = labkit.simulate(kernel, 3, 24, *arguments)
+    np.testing.assert_allclose(trace.outputs[-1], expected[-1], rtol=1e-6, equal_nan=True)
+    assert not [f for f in trace.errors if f.kind != "uninitialised"]
+
+    kinds = tuple(translate.Array(lanes.type_of(a.dtype), a.ndim, "global") for a in arguments)
+    ours = translate.translate(kernel.py_func, kinds).variables
+    theirs = numba_types(thread)
+    assert {n: k for n, k in ours.items() if n != "i"} == {n: k for n, k in theirs.items() if n != "i"}
