@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.gpus import Cpu, gpu
 from labkit.gpus import cpu as named_cpu
-from labkit.loops.loop_trace import LoopTrace
+from labkit.loops import LoopTrace
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
@@ -30,7 +30,9 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     else:
         replay = replay_launch(trace, gpu(trace.gpu).l1_bytes - trace.shared_bytes, steps=steps)
     if not len(replay.array):
-        how = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
+        how = (
+            "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
+        )
         raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
     data = {
         "say": _sentences(replay),

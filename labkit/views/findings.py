@@ -1,13 +1,14 @@
 """Findings on the kernel's source: the line, a caret, the sentence, the two threads of a race."""
 
+from labkit.loops import LoopTrace
 from labkit.trace import Finding, Trace
 from labkit.views.base import COLOURS, View, table
 
 MARKS = {"error": "✖ error", "advice": "◆ advice"}
 
 
-def findings(trace: Trace) -> View:
-    """Show a kernel's source with what the simulator found, each under the line it is about."""
+def findings(trace: Trace | LoopTrace) -> View:
+    """Show a kernel's or loop's source with what the simulator found, each under the line it is about."""
     found = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
     notes = {}
     for finding in found:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from labkit.gpus import CacheLevel
-from labkit.loops.loop_trace import LoopTrace
+from labkit.loops import LoopTrace
 from labkit.simulator.caches import Cache, make_cache, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 

@@ -5,7 +5,7 @@ from math import prod
 
 from labkit import roofline as model
 from labkit.gpus import Cpu, Gpu
-from labkit.loops.loop_trace import LoopTrace
+from labkit.loops import LoopTrace
 from labkit.trace import Trace
 from labkit.views import roofline_figure
 from labkit.views.base import View, table

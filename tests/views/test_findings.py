@@ -1,7 +1,10 @@
 """Findings stand under their lines, worst first, with words as well as colours."""
 
+from dataclasses import replace
+
 from labkit.trace import Finding, ThreadId
 from labkit.views.findings import findings
+from tests.views.test_replay import loop_trace
 from tests.views.made import trace
 
 SOURCE = "@cuda.jit\ndef reverse(s, out):\n    s[i] = x[i]\n    out[i] = s[63 - i]\n"
@@ -63,3 +66,8 @@ def test_a_still_picture_is_drawn(tmp_path):
 def test_the_line_is_not_said_twice():
     (note,) = notes(view(Finding("uncoalesced", "advice", "Line 3: one warp reads far apart.", 3, 11)))[3]
     assert note["message"] == "One warp reads far apart."
+
+
+def test_a_loops_findings_are_shown_too():
+    shown = findings(replace(loop_trace([0]), findings=(ADVICE,), source=SOURCE))
+    assert notes(shown)[3][0]["mark"] == "◆ advice: uncoalesced"

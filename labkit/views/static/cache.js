@@ -1,12 +1,12 @@
-// Arrays as grids of elements: what the cache holds at a step, what is read now, what was read and missed so far.
+// Arrays as grids of elements: what the cache holds at a step, what is used now, what was used and missed so far.
 
 const LOOKS = {
-  now: {label: 'in the cache now', legend: [['ink', 'read now: it was there'], ['hot', 'read now: it had to come in'], ['dim', 'in the cache', 0.45], ['line', 'not in the cache', 'outline']]},
+  now: {label: 'in the cache now', legend: [['ink', 'now: it was there'], ['hot', 'now: it had to come in'], ['dim', 'in the cache', 0.45], ['line', 'not in the cache', 'outline']]},
   misses: {label: 'misses so far', legend: [['hot', 'missed; darker is more often'], ['line', 'never missed', 'outline']]},
-  reads: {label: 'reads so far', legend: [['A', 'read; darker is more often'], ['line', 'never read', 'outline']]},
+  uses: {label: 'uses so far', legend: [['A', 'used; darker is more often'], ['line', 'never used', 'outline']]},
 };
 
-// A replay that can be set to any step, forward or back: what is held, and how often each element was read and missed.
+// A replay that can be set to any step, forward or back: what is held, and how often each element was used and missed.
 class Playback {
   constructor(data) {
     Object.assign(this, {array: data.array, elements: data.elements, moves: data.moves});
@@ -17,7 +17,7 @@ class Playback {
       const pieceOf = element => Math.floor((info.offset + element * info.itemsize) / data.piece_bytes);
       return {
         ...info, size, columns, rows: Math.ceil(size / columns), pieceOf,
-        held: new Uint8Array(pieceOf(size - 1) + 1), reads: new Uint32Array(size), misses: new Uint32Array(size),
+        held: new Uint8Array(pieceOf(size - 1) + 1), uses: new Uint32Array(size), misses: new Uint32Array(size),
       };
     });
     this.firstMove = new Int32Array(this.array.length + 1);
@@ -50,7 +50,7 @@ class Playback {
     if (sign < 0) rows.reverse();
     for (const m of rows) this.arrays[this.moves[m + 1]].held[this.moves[m + 2]] = sign > 0 ? this.moves[m + 3] : 1 - this.moves[m + 3];
     for (const element of lanes) {
-      array.reads[element] += sign;
+      array.uses[element] += sign;
       if (incoming.has(array.pieceOf(element))) array.misses[element] += sign;
     }
     this.asked += sign * new Set(Array.from(lanes, array.pieceOf)).size;
@@ -98,8 +98,10 @@ const view = {
         const incoming = playback.incoming(ui.step);
         for (const {array, x, y} of places) {
           g.fillStyle = ui.colour(array.colour);
+          g.fillRect(x, y - 16, 11, 11);
+          g.fillStyle = ui.colour('fg');
           g.font = '600 13px system-ui';
-          g.fillText(array.name, x, y - 6);
+          g.fillText(array.name, x + 16, y - 6);
           const counts = look === 'now' ? null : array[look], most = counts ? counts.reduce((a, b) => Math.max(a, b), 1) : 1;
           for (let element = 0; element < array.size; element++) {
             const piece = array.pieceOf(element), left = x + element % array.columns * cell, top = y + Math.floor(element / array.columns) * cell;

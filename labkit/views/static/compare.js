@@ -38,6 +38,7 @@ const view = {
         g.beginPath();
         g.arc(at(actual), y, 5, 0, 7);
         g.fill();
+        g.fillStyle = ui.colour('hot-text');
         write(actualText, at(actual), y + 26);
       },
     });
