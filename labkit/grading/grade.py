@@ -96,7 +96,7 @@ def _grades(
             rows.append(_zero(file, id, _reason(check.said)))
         else:
             points = exercise(id).points
-            rows.append(Grade(file, id, points, points, _reason(check.said)))
+            rows.append(Grade(file, id, points, points, "Solved."))
     return rows
 
 
