@@ -50,11 +50,15 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Instrumented:
-    """A rewritten loop: its arguments are the loop's own, then `Notes`, then the values of `constants`."""
+    """A rewritten loop: its arguments are the loop's own, then `Notes`, then the values of `constants`.
+
+    `dividing` holds the lines that can fail while they run: divisions, and ranges with a step.
+    """
 
     function: FunctionType
     sites: tuple[Site, ...]
     constants: dict[str, numbers.Number]
+    dividing: tuple[int, ...]
     source: str
     filename: str
     first_line: int
@@ -100,6 +104,7 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
         namespace[definition.name],
         tuple(rewriter.sites),
         rewriter.constants,
+        tuple(sorted(rewriter.dividing)),
         "".join(lines),
         filename,
         first_line,
@@ -124,9 +129,15 @@ class _Rewriter(ast.NodeTransformer):
             for node in ast.walk(definition)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
+        reserved = [name for name in (*self.names, *self.assigned) if name.endswith("__")]
+        if reserved:
+            raise KernelError(
+                f"`{reserved[0]}` ends in `__`, as names of the tracer do; rename it", first_line
+            )
         closure = inspect.getclosurevars(function)
         self.outer = closure.globals | closure.nonlocals
         self.constants: dict[str, numbers.Number] = {}
+        self.dividing: set[int] = set()
         self.sites: list[Site] = []
         self.lines, self.first_line = lines, first_line
 
@@ -281,6 +292,8 @@ class _Rewriter(ast.NodeTransformer):
             and node.args[0].id in self.arrays
         ):
             return node
+        if name == "range" and len(node.args) == 3:
+            self.dividing.add(node.lineno)
         node.args = [self.visit(argument) for argument in node.args]
         if name in CASTS:
             node.func = ast.copy_location(ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load()), node)
@@ -357,6 +370,8 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *arguments], [])
 
     def operator_is_known(self, node):
+        if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+            self.dividing.add(node.lineno)
         if isinstance(node.op, ast.MatMult):
             raise self.error(
                 node, "`@` hides the loops that are to be written here; multiply and add single elements"

@@ -148,7 +148,9 @@ def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: flo
     except NumbaError as error:
         raise _explained(error, instrumented) from None
     except (ZeroDivisionError, ValueError, OverflowError) as error:
-        raise KernelError(f"the loop stopped with: {error}", instrumented.first_line) from None
+        lines = instrumented.dividing or (instrumented.first_line,)
+        others = f", or in line {' or '.join(map(str, lines[1:]))}" if lines[1:] else ""
+        raise KernelError(f"the loop stopped here{others}: {error}", lines[0]) from None
     memory.drain(left)
     return True
 
