@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from labkit.trace import Finding, ThreadId
 from labkit.views.findings import findings
-from tests.views.test_replay import loop_trace
 from tests.views.made import trace
+from tests.views.test_replay import loop_trace
 
 SOURCE = "@cuda.jit\ndef reverse(s, out):\n    s[i] = x[i]\n    out[i] = s[63 - i]\n"
 ARRAYS = {"s": ((64,), 0), "x": ((64,), 4096)}
