@@ -10,8 +10,8 @@ How a view is made. Python computes everything, once, into JSON-ready `data`; Ja
 - `data["say"]` is the sentence, or a list with one for each step: then the view gets its stepping
   controls. `code` and **emphasis** may be marked. The first sentence is the view's text/plain.
 - `data["table"]` is what stands behind the picture. `data["start"]` is the step shown first.
-- NumPy arrays travel by `pack` (base64; `pack_lanes` for rows of lanes) and arrive in JavaScript as typed arrays
-  with a `shape`.
+- NumPy arrays travel by `pack` (base64; rows of lanes by `pack_lanes`) and arrive in JavaScript as typed
+  arrays with a `shape`.
 - `still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
 
 Displaying a view gives the notebook two outputs: a text/html that needs no kernel, and the live widget.

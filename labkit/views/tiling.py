@@ -44,7 +44,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
     offsets = step_offsets(site, warps, samples.line[rows])
     shown = offsets[: MOST_STEPS + 1]
     sites = [counted.site for counted in trace.sites]
-    panels = _panels(trace, sites, site, names)
+    panels, product = _panels(trace, sites, site, names)
     reader = Reader(trace, block, warp)
     steps = [reader.step(site[a:b], warps[a:b], lanes[a:b]) for a, b in pairwise(shown)]
     rounds = _rounds([step.phase for step in steps])
@@ -55,11 +55,11 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
     last = shown[-1]
     names_of = [panel["name"] for panel in panels]
     return {
-        "title": _title(trace, panels, block),
+        "title": _title(trace, panels, product, any(step.copies for step in steps), block),
         "say": says or [f"Block {block_name(block)} touched no array in memory."],
         "start": 0,
         "panels": panels,
-        "product": [p["role"] for p in panels[:3]] == ["A", "B", "C"],
+        "product": product,
         "sites": [
             {
                 "panel": names_of.index(s.array) if s.array in names_of else -1,
@@ -88,7 +88,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
 
 
 def _panels(trace, sites, touched, names):
-    """The arrays to draw: global ones (a product's A, B and C first), then shared ones."""
+    """The arrays to draw, a product's A, B and C first and shared ones last; and whether it is a product."""
     used = {sites[i].array for i in np.unique(touched).tolist() if i >= 0}
     drawn = [info for info in trace.arrays if info.name in used and info.space in ("global", "shared")]
     infos = {info.name: info for info in drawn}
@@ -107,7 +107,7 @@ def _panels(trace, sites, touched, names):
     for name, info in infos.items():
         if info.space == "shared":
             panels.append(_panel(info, by_name.get(sources.get(name), "C")))
-    return panels
+    return panels, product is not None
 
 
 def _panel(info, role):
@@ -149,20 +149,21 @@ def _rounds(phases):
         else:
             runs.append({"phase": phase, "first": i, "steps": 1})
     names = [run["phase"] for run in runs]
-    best = (0, 0, 0)
-    for period in range(2, min(len(runs) // 2, 12) + 1):
-        repeats = 1
-        while names[repeats * period : (repeats + 1) * period] == names[:period]:
-            repeats += 1
-        if repeats > 1:
-            best = max(best, (repeats * period, -period, repeats))
-    return {"runs": runs, "period": -best[1], "repeats": best[2]}
+    best = (0, 0, 0, 0)
+    for start in range(min(4, len(runs))):
+        for period in range(2, min((len(runs) - start) // 2, 12) + 1):
+            repeats = 1
+            while names[start + repeats * period :][:period] == names[start:][:period]:
+                repeats += 1
+            if repeats > 1:
+                best = max(best, (repeats * period, -start, -period, repeats))
+    return {"runs": runs, "start": -best[1], "period": -best[2], "repeats": best[3]}
 
 
 def _where(rounds, step):
     """Which round a step is in, as the beginning of its sentence."""
-    run = max(i for i, r in enumerate(rounds["runs"]) if r["first"] <= step)
-    if run < rounds["period"] * rounds["repeats"]:
+    run = max(i for i, r in enumerate(rounds["runs"]) if r["first"] <= step) - rounds["start"]
+    if 0 <= run < rounds["period"] * rounds["repeats"]:
         return f"Round {run // rounds['period'] + 1} of {rounds['repeats']}, "
     return f"Step {step + 1}, "
 
@@ -187,11 +188,11 @@ def _stats(steps):
     return {"labels": labels, "values": values, "times": [2]}
 
 
-def _title(trace, panels, block):
-    tiles = [p for p in panels if p["space"] == "shared"]
-    title = f"Tiling: block {block_name(block)} of `{trace.kernel}`"
-    if [p["role"] for p in panels[:3]] == ["A", "B", "C"] and len(panels[2]["shape"]) == 2:
-        title += " for a {} × {} product".format(*panels[2]["shape"])
-    if tiles:
-        return f"{title}, shared tiles of {' × '.join(map(str, tiles[0]['shape']))}"
-    return f"{title}, no shared memory"
+def _title(trace, panels, product, copied, block):
+    where = f"block {block_name(block)} of `{trace.kernel}`"
+    if product:
+        where += " for a {} × {} product".format(*panels[2]["shape"])
+    shared = [p for p in panels if p["space"] == "shared"]
+    if copied:
+        return f"Tiling: {where}, tiles of {' × '.join(map(str, shared[0]['shape']))} in shared memory"
+    return f"Accesses: {where}, {'with' if shared else 'no'} shared memory"

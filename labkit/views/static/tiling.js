@@ -8,7 +8,8 @@ function tilingReplay(data) {
   function reset() {
     at = -1;
     touched = panels.map(p => new Uint8Array(p.size));
-    // Of each shared element: where it came from (-1: not from an array), whether it is filled, reads since.
+    // Of each shared element: whether it is filled (2: with something that is no array's element), the element that
+    // it is a copy of, where that is known, and the reads since.
     tiles = panels.map(p => p.space === 'shared'
       ? {filled: new Uint8Array(p.size), from: new Int32Array(p.size).fill(-1), panel: new Int8Array(p.size).fill(-1), reads: new Int32Array(p.size)}
       : null);
@@ -30,7 +31,7 @@ function tilingReplay(data) {
         } else if (s.kind === 'load') tile.reads[element]++;
         else {
           const from = s.source < 0 ? undefined : loaded.get((s.source * 64 + warp[row]) * 32 + lane);
-          tile.filled[element] = 1;
+          tile.filled[element] = s.source >= 0 && from === undefined ? 2 : 1;
           tile.from[element] = from ?? -1;
           tile.panel[element] = from === undefined ? -1 : sites[s.source].panel;
           tile.reads[element] = 0;
@@ -42,7 +43,7 @@ function tilingReplay(data) {
   let made = false;   // whether a shared element was ever filled with something else than an array's element
   for (let step = 0; step < offsets.length - 1; step++) {
     apply(step);
-    made ||= tiles.some(tile => tile?.filled.some((filled, element) => filled && tile.from[element] < 0));
+    made ||= tiles.some(tile => tile?.filled.includes(2));
   }
   const ever = touched.map(flags => Int32Array.from(flags.keys()).filter(element => flags[element]));
   const mine = panels.map(() => new Set());   // what the picked warp writes in the end
@@ -204,13 +205,15 @@ const view = {
       g.setLineDash([]);
     }
     function phases(g, {x, y, width, height}) {
-      const {runs, period, repeats} = rounds;
-      const run = runs.findLastIndex(r => r.first <= ui.step), round = Math.floor(run / (period || 1));
-      const inside = run < period * repeats;
-      const list = inside ? runs.slice(round * period, (round + 1) * period) : runs.slice(period * repeats);
-      const title = inside ? `round ${round + 1} of ${repeats}` : repeats ? 'after the rounds' : 'what the block does';
+      const {runs, start, period, repeats} = rounds, end = start + period * repeats;
+      const run = runs.findLastIndex(r => r.first <= ui.step), round = Math.floor((run - start) / (period || 1));
+      const [title, from, to] = !repeats ? ['what the block does', 0, runs.length]
+        : run < start ? ['before the rounds', 0, start]
+          : run >= end ? ['after the rounds', end, runs.length]
+            : [`round ${round + 1} of ${repeats}`, start + round * period, start + (round + 1) * period];
+      const list = runs.slice(from, to);
       const most = Math.max(1, Math.floor((height - 24) / 19));
-      const begin = Math.max(0, Math.min(runs.indexOf(runs[run]) - runs.indexOf(list[0]) - most + 2, list.length - most));
+      const begin = Math.max(0, Math.min(run - from - most + 2, list.length - most));
       g.textAlign = 'left';
       g.font = '600 12px system-ui, sans-serif';
       g.fillStyle = ui.colour('fg');
@@ -264,8 +267,8 @@ const view = {
         const mark = marks.get(element);
         if (mark) return ui.colour('hot', STRENGTH[mark]);
         if (!filled[element]) return ui.colour('cell');
-        return panel[element] < 0 ? ui.colour('dim', 0.4)
-          : ui.colour(panels[panel[element]].role, numbers ? 0.5 : 0.35 + 0.5 * reads[element] / most);
+        return filled[element] === 2 ? ui.colour('dim', 0.4)
+          : ui.colour(panels[panel[element]]?.role ?? p.role, numbers ? 0.5 : 0.35 + 0.5 * reads[element] / most);
       });
       lines(g, p, place, ui.colour('card'));
       if (!numbers) return;
@@ -293,7 +296,7 @@ const view = {
     });
 
     const tone = phase => phase === 'barrier' ? 'ink' : phase.startsWith('load') ? 'B' : 'C';
-    ui.canvas({
+    if (ui.steps > 1) ui.canvas({
       label: 'the steps by phase', parent: right, maxWidth: rest, height: () => 40,
       paint(g, width) {
         const w = width / ui.steps, gap = w > 4 ? 1.2 : 0;
@@ -308,14 +311,15 @@ const view = {
     const box = ui.element('div', {class: 'stats'}, right);
     const numbers = data.stats.labels.map(label => ui.stat(label, box));
 
-    const roles = new Map(arrays.map(p => [p.role, []]));
-    arrays.forEach(p => roles.get(p.role).push(p.name));
+    const roles = new Map(panels.map(p => [p.role, []]));
+    panels.forEach(p => roles.get(p.role).push(p.name));
+    const tones = new Set(data.phases.map(tone));
     ui.legend([
       ...[...roles].map(([role, names]) => [role, names.join(', ')]),
       ['hot', `warp ${data.picked}, now`], ['hot', 'other warps, now', 0.55],
-      ...(tiles.some((p, i) => data.sites.some(s => s.source >= 0)) ? [['ink', 'in shared memory', 'outline']] : []),
+      ...(data.sites.some(s => s.source >= 0) ? [['ink', 'in shared memory', 'outline']] : []),
       ...(replay.made ? [['dim', 'filled, not from an array', 0.4]] : []),
-      ['B', 'steps: load', 0.75], ['ink', 'barrier', 0.75], ['C', 'the rest', 0.75],
+      ...[['B', 'steps that load', 0.75], ['ink', 'barriers', 0.75], ['C', 'other steps', 0.75]].filter(([t]) => tones.has(t)),
     ]);
     return step => numbers.forEach((show, i) => {
       const value = data.stats.values[step][i];

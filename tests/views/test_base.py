@@ -1,0 +1,89 @@
+"""Every view: one sentence, a page that needs nothing, a live widget, a still picture."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from labkit.views.base import View, pack, pack_lanes, plain, table, unpack
+
+
+@pytest.fixture
+def view():
+    def still(figure, data, step):
+        figure.add_subplot().set_title(f"{data['say'][step]}")
+
+    data = {"say": ["**half** of `a`", "</script><b>two"], "table": table(["n"], [[1], [2]], by_step=True)}
+    return View("banks", "A `view`", data, still)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[1, -1], [127, -128]]),
+        np.array([128, 3]),
+        np.array([[70000]]),
+        np.zeros((0, 3), int),
+        np.array([0.5, -2.25]),
+        np.array([True, False]),
+    ],
+)
+def test_packed_arrays_come_back(array):
+    packed = json.loads(json.dumps(pack(array)))
+    np.testing.assert_array_equal(unpack(packed), array)
+
+
+def test_small_numbers_travel_in_few_bytes():
+    assert [pack(np.array([n]))["dtype"] for n in (127, 128, 40000)] == ["int8", "int16", "int32"]
+
+
+def test_lanes_come_back_and_share_their_patterns():
+    row = np.arange(32)
+    index = np.stack([row, row + 64, np.full(32, -1), np.where(row % 2, row * 4, -1)])
+    packed = json.loads(json.dumps(pack_lanes(index)))
+    np.testing.assert_array_equal(unpack(packed), index)
+    assert packed["patterns"]["shape"][0] == 3
+
+
+def test_text_is_the_first_sentence_without_marks(view):
+    assert repr(view) == view.sentence == "half of a"
+    view.data["start"] = 1
+    assert view.sentence == "</script><b>two"
+    assert plain("`A[i]` is **all**") == "A[i] is all"
+
+
+def test_page_is_whole_and_fetches_nothing(view):
+    page = view.to_html()
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)
+    assert "import(" not in page and "fetch(" not in page
+    assert page.count("</script>") == 2, "data must not end its script element"
+
+
+def test_display_gives_a_page_and_a_widget(view, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    view._ipython_display_()
+    page, widget = shown
+    assert page["text/plain"] == "half of a"
+    assert f'data-labkit="{view.id}"' in page["text/html"] and "srcdoc=" in page["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in widget
+    assert " at 0x" not in page["text/plain"] + widget["text/plain"]
+    assert view.widget.view_id == view.id
+
+
+def test_update_reaches_the_live_widget_once(view):
+    changes = []
+    view.widget.observe(changes.append, "data")
+    view.update({"say": "new"})
+    assert [change["new"]["say"] for change in changes] == ["new"]
+    assert "new" in view.to_html()
+
+
+def test_still_pictures_are_saved(view, tmp_path):
+    view.save_png(tmp_path / "a.png")
+    view.save_png(tmp_path / "a.svg")
+    view.save_html(tmp_path / "a.html")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == view.to_html()

@@ -1,0 +1,103 @@
+"""A warp's sectors and banks, held against the simulator's own counts."""
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import cuda
+from labkit.gemm.fp32 import s01_naive
+from labkit.views import banks, memory
+from labkit.views.base import unpack
+
+WIDE = 32
+
+
+@cuda.jit
+def transposed(x, out):
+    tile = cuda.shared.array((32, WIDE), np.float32)
+    i = cuda.threadIdx.x
+    for row in range(32):
+        tile[row, i] = x[row, i]
+    cuda.syncthreads()
+    for row in range(32):
+        out[row, i] = tile[i, row]
+
+
+@cuda.jit
+def strided(x, out):
+    i = cuda.threadIdx.x
+    out[i] = x[2 * i]
+
+
+def turned(wide, dtype=np.float32):
+    x = np.ones((32, 32), dtype)
+    return labkit.simulate(labkit.specialise(transposed, WIDE=wide), 1, 32, x, x * 0)
+
+
+def sectors(view):
+    return [row[view.data["table"]["columns"].index("sectors")] for row in view.data["table"]["rows"]]
+
+
+def test_a_column_walk_uses_an_eighth_of_what_it_moves():
+    A = np.ones((64, 64), np.float32)
+    trace = labkit.simulate(s01_naive.naive, *s01_naive.geometry(64, 64), A, A, A * 0)
+    view = memory(trace, array="A")
+    assert "32 lanes (16 different elements) load from 16 sectors and use 64 of 512 bytes" in view.sentence
+    assert "12.5% of the bytes moved are used" in view.sentence
+
+
+def test_sectors_are_those_that_the_simulator_counted():
+    trace = turned(32)  # one block of one warp, so the view's accesses are the launch's
+    for site in ("x", "out"):
+        counted = next(c.sectors for c in trace.sites if c.site.array == site)
+        assert sum(sectors(memory(trace, array=site))) == counted
+
+
+def test_every_other_element_uses_half():
+    x = np.ones(64, np.float32)
+    view = memory(labkit.simulate(strided, 1, 32, x, x[:32] * 0), array="x")
+    assert sectors(view) == [8] and "50% of the bytes moved are used" in view.sentence
+
+
+def test_a_line_picks_its_accesses():
+    trace = turned(32)
+    line = next(c.site.line for c in trace.sites if c.site.array == "out")
+    view = memory(trace, line=line)
+    assert {row[1] for row in view.data["table"]["rows"]} == {line}
+    with pytest.raises(
+        ValueError, match=r"makes no global access at line 1; in this kernel there are .*x\[row, i\]"
+    ):
+        memory(trace, line=1)
+
+
+@pytest.mark.parametrize("wide", [32, 33, 36])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_wavefronts_are_those_that_the_simulator_counted(wide, dtype):
+    trace = turned(wide, dtype)
+    view = banks(trace, array="tile")
+    counted = trace.counters.shared_load_wavefronts + trace.counters.shared_store_wavefronts
+    assert int(unpack(view.data["sides"][0]["passes"]).sum()) == counted
+
+
+def test_padding_is_compared_side_by_side():
+    view = banks(turned(32), turned(33), labels=("row length 32", "row length 33"))
+    assert (
+        "tile[i, row]: 32 wavefronts with row length 32 and 1 wavefront with row length 33" in view.sentence
+    )
+    assert [side["label"] for side in view.data["sides"]] == ["row length 32", "row length 33"]
+
+
+def test_an_unlabelled_side_is_called_by_its_array():
+    assert banks(turned(33)).data["sides"][0]["label"] == "tile[32][33]"
+
+
+def test_a_kernel_without_shared_memory_has_no_banks():
+    x = np.ones(64, np.float32)
+    with pytest.raises(ValueError, match="makes no shared access; in this kernel there is none"):
+        banks(labkit.simulate(strided, 1, 32, x, x[:32] * 0))
+
+
+def test_still_pictures(tmp_path):
+    for name, view in (("memory", memory(turned(32))), ("banks", banks(turned(32), turned(33)))):
+        view.save_png(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000

@@ -1,0 +1,182 @@
+"""Saved pages in headless Chromium: keys, sentences, tables, themes and widths, with no kernel and no network."""
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import cuda
+from labkit.bench._lab import find_chromium
+from labkit.gemm.fp32 import s03_tiled
+from labkit.views import banks, inspector, memory, playground, tiling
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
+
+TILE = 8
+
+
+@cuda.jit
+def scaled(x, out):
+    i = cuda.grid(1)
+    value = x[i]
+    out[i] = value * np.float32(2)
+
+
+def setup(TILE):
+    A = np.ones((16, 16), np.float32)
+    return (16 // TILE, 16 // TILE), (TILE, TILE), A, A, np.zeros_like(A)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Each view, and the page it was saved to."""
+    A = np.ones((32, 32), np.float32)
+    product = labkit.simulate(s03_tiled.tiled, (2, 2), (16, 16), A, A, A * 0, record=((1, 1, 0),))
+    x = np.ones(64, np.float32)
+    followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
+    views = {
+        "tiling": tiling(product),
+        "memory": memory(product),
+        "banks": banks(product),
+        "inspector": inspector(followed),
+        "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
+    }
+    folder = tmp_path_factory.mktemp("pages")
+    for name, view in views.items():
+        view.save_html(folder / f"{name}.html")
+    return {name: (view, (folder / f"{name}.html").as_uri()) for name, view in views.items()}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def show(browser, pages):
+    """Opens a view's page, offline; nothing may go wrong in it."""
+    complaints, opened = [], []
+
+    def open_page(name, width=1000, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.goto(pages[name][1])
+        page.wait_for_selector(".labkit-view[data-revision]")
+        opened.append(context)
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert complaints == []
+
+
+def sentence(page):
+    return page.locator(".labkit-view .say").first.inner_text()
+
+
+def step(page):
+    return int(page.locator(".labkit-view[data-step]").first.get_attribute("data-step"))
+
+
+def test_keys_step_and_the_sentence_follows(show, pages):
+    page, says = show("tiling"), pages["tiling"][0].data["say"]
+    plain = [say.replace("`", "").replace("**", "") for say in says]
+    assert sentence(page) == plain[0]
+    page.keyboard.press("Tab")
+    for key, at in [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", len(says) - 1),
+        ("Home", 0),
+    ]:
+        page.keyboard.press(key)
+        assert (step(page), sentence(page)) == (at, plain[at])
+    assert page.locator(".say").get_attribute("aria-live") == "polite"
+
+
+def test_the_picture_changes_with_the_step(show):
+    page = show("tiling")
+    draw = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
+    first = page.evaluate(draw)
+    page.get_by_label("step forward").click()
+    assert all(a != b for a, b in zip(first, page.evaluate(draw), strict=True))
+
+
+def test_space_plays_and_pauses_without_flooding_a_screen_reader(show):
+    page = show("tiling")
+    page.keyboard.press("Tab")
+    page.keyboard.press(" ")
+    page.wait_for_function("() => Number(document.querySelector('.labkit-view').dataset.step) > 1")
+    assert page.locator(".say").get_attribute("aria-live") == "off"
+    page.keyboard.press(" ")
+    stopped = step(page)
+    page.wait_for_timeout(500)
+    assert step(page) == stopped and page.locator(".say").get_attribute("aria-live") == "polite"
+
+
+def test_playing_is_slow_where_motion_is_unwanted(show):
+    page = show("tiling", reduced_motion="reduce")
+    page.get_by_label("play").click()
+    page.wait_for_timeout(800)
+    assert step(page) == 0
+
+
+def test_focus_is_seen(show):
+    page = show("tiling")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        style = "() => getComputedStyle(document.activeElement).outlineStyle"
+        assert page.evaluate(style) == "solid"
+
+
+def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
+    page, view = show("tiling"), pages["tiling"][0]
+    page.get_by_text("The data as a table").click()
+    rows = page.locator("details tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == len(view.data["say"])
+    page.get_by_label("step forward").click()
+    assert rows.nth(1).get_attribute("class") == "now"
+    assert "copies B[" in rows.nth(1).inner_text()
+
+
+@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "playground"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
+    page = show(name, width=480, color_scheme=scheme)
+    background = page.evaluate(
+        "() => getComputedStyle(document.querySelector('.labkit-view')).backgroundColor"
+    )
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 27, 32)"}[scheme]
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 480
+    blank = """() => [...document.querySelectorAll('canvas')].filter(canvas => {
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return new Set(new Uint32Array(pixels.buffer)).size < 3;
+    }).length"""
+    assert page.evaluate(blank) == 0
+
+
+def test_the_inspector_marks_the_line_and_what_changed(show):
+    page = show("inspector")
+    page.get_by_label("step forward").click()
+    assert "value = x[i]" in page.locator(".line.now").inner_text()
+    changed = page.locator(".variables tr.now")
+    assert changed.count() == 1 and "value" in changed.inner_text()
+
+
+def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
+    page = show("playground")
+    choice = page.get_by_label("run with")
+    assert choice.locator("option").all_inner_texts() == ["TILE = 4", "TILE = 8"]
+    choice.select_option("TILE = 4")
+    assert sentence(page).startswith("TILE = 4")
+    assert "tiles of 4 × 4" in page.locator(".labkit-view h2").nth(1).inner_text()

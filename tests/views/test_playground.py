@@ -1,0 +1,130 @@
+"""Sliders that run the simulator again, on the newest kernel of that name."""
+
+import json
+import types
+
+import numpy as np
+import pytest
+
+from labkit import cuda
+from labkit.gemm.fp32.s03_tiled import tiled
+from labkit.views import memory, playground
+
+STRIDE = 1
+
+
+@cuda.jit
+def walk(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i * STRIDE]
+
+
+def setup_walk(STRIDE, n):
+    return n // 32, 32, np.ones(n * STRIDE, np.float32), np.zeros(n, np.float32)
+
+
+def setup(TILE):
+    A = np.ones((32, 32), np.float32)
+    return (32 // TILE, 32 // TILE), (TILE, TILE), A, A, np.zeros_like(A)
+
+
+@pytest.fixture
+def view():
+    return playground(walk, setup_walk, view=memory, STRIDE=[1, 2, 4], n=(32, 96, 32))
+
+
+def test_sliders_start_in_the_middle_and_set_constants_and_sizes(view):
+    assert repr(view) == "STRIDE = 2, n = 64: no errors, no advice."
+    assert view.trace.grid == (2, 1, 1) and "50% of the bytes" in view.data["shown"]["say"][0]
+
+
+def test_a_move_runs_again_and_keeps_the_numbers_before(view):
+    view.move(STRIDE=1)
+    assert "100% of the bytes" in view.data["shown"]["say"][0]
+    counters = {label: (now, before) for label, now, before in view.data["counters"]}
+    assert counters["sectors moved"] == ("16", "24")
+
+
+def test_a_message_from_the_browser_is_answered_in_one_update(view):
+    updates = []
+    view.widget.observe(lambda change: updates.append(change["new"]), "data")
+    view.received({"positions": {"STRIDE": 0, "n": 2}, "serial": 7})
+    assert [update["serial"] for update in updates] == [7]
+    assert updates[0]["setting"] == "STRIDE = 1, n = 96"
+    json.dumps(updates[0], allow_nan=False)
+
+
+def test_an_error_is_a_sentence_and_the_last_picture_stays(view):
+    shown = view.data["shown"]
+    view.setup = lambda STRIDE, n: (1, 2048, np.ones(4, np.float32), np.zeros(4, np.float32))
+    view.move(STRIDE=4)
+    assert "2048" in view.data["error"] and view.data["error"] in view.data["say"]
+    assert view.data["shown"] is shown
+
+
+def test_what_setup_raises_is_shown_too(view):
+    def broken(STRIDE, n):
+        raise ValueError("no such matrix")
+
+    view.setup = broken
+    view.move(STRIDE=4)
+    assert view.data["error"] == "ValueError: no such matrix"
+
+
+def test_the_newest_kernel_of_the_notebook_runs(view, monkeypatch):
+    @cuda.jit
+    def walk(x, out):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = x[i * STRIDE] * x[0]
+
+    shell = types.SimpleNamespace(user_ns={})
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    view.move(STRIDE=1)
+    once = view.trace.counters.global_loads
+    shell.user_ns["walk"] = walk
+    view.move(STRIDE=1)
+    assert view.trace.counters.global_loads == 2 * once
+
+
+def test_a_race_is_found_while_sliding():
+    @cuda.jit
+    def racy(x, out):
+        held = cuda.shared.array(64, np.float32)
+        i = cuda.threadIdx.x
+        held[i] = x[i]
+        out[i] = held[63 - i]
+
+    def prepare(scale):
+        return 1, 64, np.full(64, scale, np.float32), np.zeros(64, np.float32)
+
+    view = playground(racy, prepare, scale=[1, 2])
+    assert "1 error found" in repr(view)
+    assert "race" in view.trace.errors[0].kind
+
+
+def test_a_page_holds_a_few_positions():
+    view = playground(tiled, setup, TILE=[4, 8, 16, 32])
+    before = dict(view.data)
+    kept = view.page_data()["kept"]
+    assert [state["setting"] for state in kept] == ["TILE = 4", "TILE = 16", "TILE = 32"]
+    assert view.data == before, "making a page leaves the live view as it was"
+
+
+def test_a_slider_that_changes_nothing_says_so():
+    view = playground(walk, setup_walk, STRIDE=[1], n=[32], TIEL=[1, 2])
+    assert (
+        view.data["error"] == "ValueError: The slider TIEL changes nothing: neither walk nor setup names it."
+    )
+
+
+@pytest.mark.parametrize("bad", [7, (1,), [], "abc"])
+def test_a_slider_needs_values(bad):
+    with pytest.raises(ValueError, match="A slider takes a range"):
+        playground(walk, setup_walk, STRIDE=bad, n=[32])
+
+
+def test_a_move_beyond_the_slider_is_refused(view):
+    with pytest.raises(ValueError, match=r"STRIDE cannot be 3; the sliders hold STRIDE in \[1, 2, 4\]"):
+        view.move(STRIDE=3)
