@@ -37,12 +37,8 @@ def lab(
 
 @app.command()
 def build(
-    chapters: Annotated[
-        list[str] | None, typer.Argument(help='Chapters by number ("03"); all if none.')
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail if a notebook is stale.")
-    ] = False,
+    chapters: Annotated[list[str] | None, typer.Argument(help='Chapters by number ("03"); all if none.')] = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a notebook is stale.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Run every chapter anew.")] = False,
 ):
     """Build the notebooks from notebooks/source."""

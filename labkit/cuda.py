@@ -217,9 +217,7 @@ class _KernelName:
         return f"<cuda.{self._name}, a name for use inside a kernel>"
 
     def _outside(self, *args, **kwargs):
-        raise LaunchError(
-            f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit"
-        )
+        raise LaunchError(f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit")
 
     __call__ = __index__ = __int__ = __float__ = __bool__ = _outside
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _outside

@@ -102,9 +102,7 @@ class CppKernel:
         from labkit import device
 
         if device.detect().kind != "gpu":
-            raise CppError(
-                f"{self.name} is CUDA C++ and needs a GPU; the same kernel in Python runs here too"
-            )
+            raise CppError(f"{self.name} is CUDA C++ and needs a GPU; the same kernel in Python runs here too")
         from numba import cuda
         from numba.cuda.cudadrv.driver import driver
 

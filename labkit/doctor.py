@@ -115,9 +115,7 @@ def _driver(driver):
         return Checkup("driver", "absent", "nvidia-smi finds none", remedy)
     found = f"{driver.version}, runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
     if driver.cuda < (12, 0):
-        return Checkup(
-            "driver", "fault", found, "update NVIDIA's driver: CUDA 12 is the oldest that labkit runs"
-        )
+        return Checkup("driver", "fault", found, "update NVIDIA's driver: CUDA 12 is the oldest that labkit runs")
     return Checkup("driver", "works", found)
 
 
@@ -134,9 +132,7 @@ def _toolkit(driver):
     line = _pair(nvrtc)
     bindings = _pair(_version("cuda-bindings") or nvrtc)
     if bindings[0] != line[0] or (ptxas and _pair(ptxas) != line):
-        return Checkup(
-            "toolkit", "fault", f"{found}, cuda-bindings {bindings[0]}.{bindings[1]}", _reinstall()
-        )
+        return Checkup("toolkit", "fault", f"{found}, cuda-bindings {bindings[0]}.{bindings[1]}", _reinstall())
     if needed and line > driver.cuda and line[0] > driver.cuda[0]:
         return Checkup("toolkit", "fault", f"{found}, newer than the driver", _install(driver))
     return Checkup("toolkit", "works", found)
@@ -145,17 +141,13 @@ def _toolkit(driver):
 def _torch(driver):
     torch = _version("torch")
     if torch is None:
-        return Checkup(
-            "torch", "absent", "not installed", "nothing; `labkit bench` on a GPU needs 'labkit[torch]'"
-        )
+        return Checkup("torch", "absent", "not installed", "nothing; `labkit bench` on a GPU needs 'labkit[torch]'")
     if driver is None:
         return Checkup("torch", "works", torch)
     ask = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
     if subprocess.run(ask, capture_output=True, text=True).stdout.strip() == "True":
         return Checkup("torch", "works", f"{torch}, sees the GPU")
-    return Checkup(
-        "torch", "fault", f"{torch}, does not see the GPU", "pip install --force-reinstall torch==2.13.0"
-    )
+    return Checkup("torch", "fault", f"{torch}, does not see the GPU", "pip install --force-reinstall torch==2.13.0")
 
 
 def _simulator():
@@ -214,9 +206,7 @@ def _widgets():
     if missing:
         remedy = f"pip install --force-reinstall jupyterlab_widgets {' '.join(missing)}"
         return Checkup("widgets", "fault", f"JupyterLab lacks the extension of {', '.join(missing)}", remedy)
-    return Checkup(
-        "widgets", "works", f"ipywidgets {_version('ipywidgets')}, anywidget {_version('anywidget')}"
-    )
+    return Checkup("widgets", "works", f"ipywidgets {_version('ipywidgets')}, anywidget {_version('anywidget')}")
 
 
 def _install(driver):

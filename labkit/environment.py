@@ -41,9 +41,7 @@ def ensure(extras: tuple[str, ...] = ()) -> Path:
     package = f".[{','.join(wanted)}]" if wanted else "."
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     if subprocess.call([*pip, "--constraint", "constraints.txt", "--editable", package], cwd=CHECKOUT):
-        sys.exit(
-            "the installation stopped with the error above; run the same command again once it is mended"
-        )
+        sys.exit("the installation stopped with the error above; run the same command again once it is mended")
     STAMP.write_text(" ".join([_pins(), *wanted]))
     return PYTHON
 

@@ -127,9 +127,7 @@ def _terms(trace, gpu, busy_sms):
         "L1 look-ups": Term(
             l1_lines / sm_cycles_per_ms, f"{l1_lines:,.0f} lines of {LINE_BYTES} bytes, one a cycle / ({sms})"
         ),
-        "shared memory": Term(
-            wavefronts / sm_cycles_per_ms, f"{wavefronts:,} wavefronts, one a cycle / ({sms})"
-        ),
+        "shared memory": Term(wavefronts / sm_cycles_per_ms, f"{wavefronts:,} wavefronts, one a cycle / ({sms})"),
     }
     for dtype, flops in counted.flops_by_dtype.items():
         peak = gpu.peak_tflops.get(dtype, gpu.peak_tflops["float32"]) * busy_sms / gpu.sms

@@ -106,15 +106,14 @@ class ThreadId:
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
 
-    def __str__(self):
-        return f"thread {_short(self.thread)} of block {_short(self.block)}"
+    def named(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> str:
+        """The thread in words, with as many coordinates as the launch has: "thread (3, 1) of block 0"."""
+        return f"thread {_coordinates(self.thread, block)} of block {_coordinates(self.block, grid)}"
 
 
-def _short(index):
-    kept = list(index)
-    while len(kept) > 1 and kept[-1] == 0:
-        kept.pop()
-    return f"({', '.join(map(str, kept))})"
+def _coordinates(index, shape):
+    rank = max((axis + 1 for axis, size in enumerate(shape) if size > 1), default=1)
+    return str(index[0]) if rank == 1 else f"({', '.join(map(str, index[:rank]))})"
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,9 @@ class Finding:
 
     kind is one of: race, barrier, deadlock, bounds, uninitialised, unwritten (errors);
     uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
-    `message` is a whole sentence in a learner's words. `threads` holds the two threads of a race
-    (or the one that went astray), `other_line` the second line of a race, `count` how often.
+    `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
+    told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
+    the second line of a race, `count` how often.
     """
 
     kind: str
@@ -137,6 +137,12 @@ class Finding:
     threads: tuple[ThreadId, ...] = ()
     other_line: int | None = None
     count: int = 1
+    remedy: str = ""
+
+    @property
+    def fact(self) -> str:
+        """The message without its remedy, for those who want to find it themselves."""
+        return self.message.removesuffix(self.remedy).rstrip()
 
 
 @dataclass(frozen=True)
@@ -227,6 +233,6 @@ class Trace:
 
     def __repr__(self):
         return (
-            f"<Trace of {self.kernel}: grid {_short(self.grid)}, block {_short(self.block)}, "
+            f"<Trace of {self.kernel}: grid {self.grid}, block {self.block}, "
             f"{len(self.errors)} errors, {len(self.advice)} advice>"
         )

@@ -24,9 +24,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_terminal_summary(terminalreporter):
     skipped = [
-        report
-        for report in terminalreporter.stats.get("skipped", [])
-        if "needs chromium" in str(report.longrepr)
+        report for report in terminalreporter.stats.get("skipped", []) if "needs chromium" in str(report.longrepr)
     ]
     if skipped:
         terminalreporter.write_sep("!", "the browser was not tested: install chromium", red=True)

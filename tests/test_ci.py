@@ -10,9 +10,7 @@ import yaml
 
 from labkit.places import CHECKOUT
 
-pytestmark = pytest.mark.skipif(
-    CHECKOUT is None or sys.platform == "win32", reason="needs a checkout and bash"
-)
+pytestmark = pytest.mark.skipif(CHECKOUT is None or sys.platform == "win32", reason="needs a checkout and bash")
 WORKFLOWS = sorted((CHECKOUT / ".github/workflows").glob("*.yml")) if CHECKOUT else []
 
 

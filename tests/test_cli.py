@@ -92,8 +92,6 @@ def test_grading_what_is_not_there(tmp_path):
 
 
 def test_the_module_runs_as_a_command():
-    shown = subprocess.run(
-        [sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True
-    )
+    shown = subprocess.run([sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
     assert "Usage: labkit bench" in shown.stdout

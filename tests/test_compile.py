@@ -95,9 +95,7 @@ def translated(monkeypatch):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_every_kernel_that_a_chapter_runs_assembles_without_spills(
-    chapter, translated, tmp_path, monkeypatch
-):
+def test_every_kernel_that_a_chapter_runs_assembles_without_spills(chapter, translated, tmp_path, monkeypatch):
     from numba import types
 
     from labkit.compiler import bound
@@ -110,9 +108,7 @@ def test_every_kernel_that_a_chapter_runs_assembles_without_spills(
             linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
             exec(compile(text, where, "exec"), names)
     for function, kinds in translated():
-        argument_types = [
-            types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind for kind in kinds
-        ]
+        argument_types = [types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind for kind in kinds]
         ptx = ptx_of(bound(function), tuple(argument_types), TARGETS[0])  # later GPUs take it too
         for target in TARGETS:
             report, _ = assembled(ptx, target, tmp_path)

@@ -64,9 +64,7 @@ def test_a_failed_installation_is_tried_again(checkout, monkeypatch):
 
 def test_an_old_python_is_told_which_one_to_use(checkout, monkeypatch):
     monkeypatch.setattr(environment.sys, "version_info", (3, 9, 2))
-    with pytest.raises(
-        SystemExit, match=r"needs Python 3.11, 3.12 or 3.13 and this is 3.9; try: make PYTHON="
-    ):
+    with pytest.raises(SystemExit, match=r"needs Python 3.11, 3.12 or 3.13 and this is 3.9; try: make PYTHON="):
         environment.ensure()
     assert not checkout.calls
 
@@ -76,9 +74,7 @@ def test_an_old_python_is_told_which_one_to_use(checkout, monkeypatch):
     [("CUDA Version: 13.0", ("cu13",)), ("CUDA Version: 12.8", ("cu12",)), ("No devices were found", ())],
 )
 def test_the_driver_chooses_the_cuda_wheels(monkeypatch, banner, extras):
-    monkeypatch.setattr(
-        environment.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=f"| {banner} |")
-    )
+    monkeypatch.setattr(environment.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=f"| {banner} |"))
     assert environment.gpu_extras() == extras
 
 

@@ -21,9 +21,7 @@ def test_the_gpu_time_is_that_of_one_launch_and_grows_with_the_work():
 
         step = gemm.step("fp32", "coalesced")
         arrays = [cuda.to_device(x) for x in gemm.Problem(size, size, size).operands()]
-        return timing.gpu_time_ms(
-            [lambda stream: step.kernel[(*step.geometry(size, size), stream)](*arrays)] * 2
-        )
+        return timing.gpu_time_ms([lambda stream: step.kernel[(*step.geometry(size, size), stream)](*arrays)] * 2)
 
     small, large = of(256), of(1024)
     assert 0.001 < small < 1

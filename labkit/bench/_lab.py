@@ -209,9 +209,7 @@ def browse(address: str, token: str, *, dark: bool = False):
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        page = browser.new_page(
-            viewport={"width": 1400, "height": 1000}, color_scheme="dark" if dark else "light"
-        )
+        page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme="dark" if dark else "light")
         try:
             yield Lab(page, address, token)
         finally:

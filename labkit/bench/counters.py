@@ -144,9 +144,7 @@ def read_ncu(slug: str, problem: gemm.Problem) -> dict[str, int]:
         f"regex:{slug}",
     ]
     command += [sys.executable, "-c", LAUNCH, slug, *sizes]
-    path = os.pathsep.join(
-        filter(None, [str(Path(labkit.__file__).parents[1]), os.environ.get("PYTHONPATH")])
-    )
+    path = os.pathsep.join(filter(None, [str(Path(labkit.__file__).parents[1]), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
     start = done.stdout.find('"ID"')
     if done.returncode != 0 or start < 0:

@@ -58,9 +58,7 @@ def time_steps() -> list[dict]:
             np.ascontiguousarray(B[:, :columns]),
             np.full((part, columns), np.nan, np.float32),
         )
-        time_ms = timing.host_time_ms(
-            lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3
-        )
+        time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
         row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
         rows.append({**row, "timed_rows": part, **_beside(rival_ms, row["time_ms"])})
     columns = SIZE // 16

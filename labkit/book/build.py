@@ -66,11 +66,7 @@ def _checked_cells(notebook):
 
 
 def _code(notebook):
-    return [
-        (cell.id, cell.source, cell.metadata.get("tags"))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
+    return [(cell.id, cell.source, cell.metadata.get("tags")) for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def _take_outputs(notebook, built_path):

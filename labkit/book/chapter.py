@@ -92,9 +92,7 @@ def _require_exercises(file, number, cells):
     for cell in cells:
         rest = _SOLUTION.sub("", cell.source)
         if "### BEGIN SOLUTION" in rest or "### END SOLUTION" in rest:
-            raise SourceError(
-                f"{file}: a `### BEGIN SOLUTION` has no `### END SOLUTION`, or the reverse:\n{rest}"
-            )
+            raise SourceError(f"{file}: a `### BEGIN SOLUTION` has no `### END SOLUTION`, or the reverse:\n{rest}")
         for tag in {"exercise", "check"} & set(cell.metadata.get("tags", ())):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
@@ -105,9 +103,7 @@ def _require_exercises(file, number, cells):
     if found != wanted:
         faults = [f"{tag} cell of {id} missing" for tag, id in wanted if (tag, id) not in found]
         faults += [
-            f"{tag} cell of {id} too many"
-            for tag, id in found
-            if found.count((tag, id)) > wanted.count((tag, id))
+            f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))
         ]
         raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
 

@@ -73,9 +73,7 @@ def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
     for name in exercise.constants:
         value = function.__globals__.get(name)
         if not isinstance(value, Integral) or value < 1:
-            raise ValueError(
-                f"{name} must be a whole number of at least 1: write for example `{name} = 16` above it."
-            )
+            raise ValueError(f"{name} must be a whole number of at least 1: write for example `{name} = 16` above it.")
         values[name] = int(value)
     return values
 
@@ -117,7 +115,7 @@ def _finding(exercise, trace, launch, parameters):
         return None
     order = {kind: place for place, kind in enumerate(FIRST_KINDS)}
     first = min(found, key=lambda finding: order.get(finding.kind, len(order)))
-    return _verdict(exercise, first.kind, _with_line(first.line, first.message), line=first.line)
+    return _verdict(exercise, first.kind, _with_line(first.line, first.fact), line=first.line)
 
 
 def _with_line(line, message):

@@ -23,9 +23,7 @@ class Difference:
 def wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[Any]) -> Difference | None:
     """The first array that is not as it must be after the launch: inputs unchanged, outputs right."""
     for name, before, after in zip(names, launch.args, outputs, strict=True):
-        is_input = isinstance(before, np.ndarray) and not any(
-            before is launch.args[p] for p in launch.outputs
-        )
+        is_input = isinstance(before, np.ndarray) and not any(before is launch.args[p] for p in launch.outputs)
         if is_input and not np.array_equal(before, after):
             return Difference(
                 name, "input changed", f"{name} is an input, and the kernel changes it: leave it as it is."

@@ -36,9 +36,7 @@ EXERCISE = Exercise(
         Variant("the bug itself", "race", ((_TAKE + _BARRIER, _TAKE),)),
         Variant("the other barrier missing", "race", ((_PUT + _BARRIER, _PUT),)),
         Variant("no barrier in the loop", "race", ((_TAKE + _BARRIER + _PUT + _BARRIER, _TAKE + _PUT),)),
-        Variant(
-            "both barriers after the store", "race", ((_TAKE + _BARRIER, _TAKE), (_PUT, _PUT + _BARRIER))
-        ),
+        Variant("both barriers after the store", "race", ((_TAKE + _BARRIER, _TAKE), (_PUT, _PUT + _BARRIER))),
         Variant(
             "a barrier that half of the threads pass",
             "barrier",

@@ -16,8 +16,7 @@ _BOUND = "for k in range(A.shape[1]):"
 EXERCISE = Exercise(
     id="01.1",
     title="The wrong loop",
-    task="This product is right for square matrices alone. One of its loops has the wrong length: "
-    "find and mend it.",
+    task="This product is right for square matrices alone. One of its loops has the wrong length: find and mend it.",
     points=2,
     function="product",
     launches=launches,

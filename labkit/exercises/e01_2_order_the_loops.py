@@ -9,9 +9,7 @@ SHAPES = ((320, 48, 40), (24, 40, 600))  # M, N, K: columns of A and C, then of 
 
 def launches(rng):
     for M, N, K in SHAPES:
-        yield matmul_loop(
-            rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10"),)
-        )
+        yield matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10"),))
 
 
 _ORDER = "for i in range(M):\n        for k in range(K):\n            for j in range(N):\n                C"

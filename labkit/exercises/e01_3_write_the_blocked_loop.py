@@ -9,9 +9,7 @@ SHAPES = ((70, 150, 170), (100, 130, 140))  # M, N, K: B is three and two times 
 
 def launches(rng):
     for M, N, K in SHAPES:
-        yield matmul_loop(
-            rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64"),)
-        )
+        yield matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64"),))
 
 
 _UNBLOCKED = """@njit
@@ -42,8 +40,7 @@ def blocked(A, B, C):
 EXERCISE = Exercise(
     id="01.3",
     title="Write the blocked loop",
-    task="Write C = A @ B in blocks that fit into the cache, "
-    "so that L1 misses at most once in 64 multiply-adds.",
+    task="Write C = A @ B in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
     points=3,
     function="blocked",
     launches=launches,
@@ -53,9 +50,7 @@ EXERCISE = Exercise(
         Variant("blocks that do not fit", "budget", (("BLOCK = 32", "BLOCK = 128"),)),
         Variant("blocks of one line", "budget", (("BLOCK = 32", "BLOCK = 4"),)),
         Variant("past the edge of B", "bounds", (("min(k0 + BLOCK, K)", "k0 + BLOCK"),)),
-        Variant(
-            "the ragged edge left out", "result", (("range(0, K, BLOCK)", "range(0, K - BLOCK + 1, BLOCK)"),)
-        ),
+        Variant("the ragged edge left out", "result", (("range(0, K, BLOCK)", "range(0, K - BLOCK + 1, BLOCK)"),)),
         Variant(
             "the ragged columns left out",
             "result",

@@ -27,16 +27,13 @@ _GUARD = "row < C.shape[0] and col < C.shape[1]"
 EXERCISE = Exercise(
     id="02.2",
     title="Rows and columns",
-    task="This sum of two matrices is right when they are square. "
-    "Find out why it is not otherwise, and mend it.",
+    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and mend it.",
     points=2,
     function="add",
     launches=launches,
     variants=(
         Variant("the bug itself", "unwritten", ((_MAPPING, "row, col = cuda.grid(2)"),)),
-        Variant(
-            "the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)
-        ),
+        Variant("the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)),
         Variant("no guard", "bounds", ((_GUARD, "True"),)),
         Variant("half a guard", "bounds", ((_GUARD, "col < C.shape[1]"),)),
         Variant("transposed reads", "bounds", (("A[row, col]", "A[col, row]"),)),

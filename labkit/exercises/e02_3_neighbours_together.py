@@ -39,8 +39,7 @@ def double(x, out):
 EXERCISE = Exercise(
     id="02.3",
     title="Neighbours together",
-    task="Each thread doubles four elements. "
-    "Change which four, so that a warp touches every sector only once.",
+    task="Each thread doubles four elements. Change which four, so that a warp touches every sector only once.",
     points=2,
     function="double",
     launches=launches,

@@ -47,9 +47,7 @@ EXERCISE = Exercise(
     function="matmul",
     launches=launches,
     variants=(
-        Variant(
-            "row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)
-        ),
+        Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
         Variant("neighbouring threads in a column", "budget", cell=_SWAPPED),
         Variant("no guard", "bounds", (("if row < C.shape[0] and col < C.shape[1]:", "if True:"),)),
         Variant("K taken from the wrong side", "result", (("range(A.shape[1])", "range(A.shape[0])"),)),

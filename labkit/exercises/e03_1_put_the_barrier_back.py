@@ -39,9 +39,7 @@ EXERCISE = Exercise(
             ((PRODUCTS + BARRIER, PRODUCTS + "        if y < 4:\n    " + BARRIER),),
         ),
         Variant("a tile too few", "result", (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),)),
-        Variant(
-            "a barrier inside the loop over k", "solved", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)
-        ),
+        Variant("a barrier inside the loop over k", "solved", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
         Variant(
             "the barrier first in the loop over tiles",
             "solved",

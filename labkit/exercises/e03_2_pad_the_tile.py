@@ -38,9 +38,7 @@ EXERCISE = Exercise(
         Variant("two columns of padding", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE + 2"),)),
         Variant("a tile too narrow", "bounds", (("WIDTH = TILE + 1", "WIDTH = TILE - 1"),)),
         Variant("no barrier", "race", (("    cuda.syncthreads()\n", ""),)),
-        Variant(
-            "no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)
-        ),
+        Variant("no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)),
         Variant(
             "no guard",
             "bounds",

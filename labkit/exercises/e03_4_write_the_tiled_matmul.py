@@ -40,26 +40,20 @@ EXERCISE = Exercise(
         Variant("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
         Variant("no barrier after the products", "race", (("B_tile[k, x]\n" + _BARRIER, "B_tile[k, x]\n"),)),
         Variant("A is loaded without a guard", "bounds", (("if row < M and start + x < K:", "if row < M:"),)),
-        Variant(
-            "C is stored without a guard", "bounds", (("    if row < M and col < N:\n        C", "    C"),)
-        ),
+        Variant("C is stored without a guard", "bounds", (("    if row < M and col < N:\n        C", "    C"),)),
         Variant(
             "the edge is not filled with zeros",
             "uninitialised",
             (("        else:\n            B_tile[y, x] = 0\n", ""),),
         ),
-        Variant(
-            "row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)
-        ),
+        Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
         Variant(
             "one tile too few on ragged shapes",
             "result",
             (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
         ),
         Variant("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
-        Variant(
-            "C is added to", "result", (("        C[row, col] = total", "        C[row, col] += total"),)
-        ),
+        Variant("C is added to", "result", (("        C[row, col] = total", "        C[row, col] += total"),)),
         Variant(
             "B's tile is stored transposed and read so",
             "solved",

@@ -52,9 +52,7 @@ class Variant:
         text = self.cell or solution
         for old, new in self.edits:
             if text.count(old) != 1:
-                raise ValueError(
-                    f"variant {self.what!r}: {old!r} stands {text.count(old)} times in the solution"
-                )
+                raise ValueError(f"variant {self.what!r}: {old!r} stands {text.count(old)} times in the solution")
             text = text.replace(old, new)
         return text
 

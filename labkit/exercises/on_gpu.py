@@ -36,9 +36,7 @@ def judge_on_gpu(exercise: Exercise, kernel: Any, verdict: Verdict, timeout_s: f
     }
     command = [sys.executable, "-m", "labkit.exercises.on_gpu"]
     try:
-        child = subprocess.run(
-            command, input=json.dumps(task), capture_output=True, text=True, timeout=timeout_s
-        )
+        child = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return _failed(verdict, f"the kernel did not come to an end within {timeout_s:g} s.")
     if child.returncode:
@@ -65,9 +63,7 @@ def _write_names(function, written: dict[str, str]):
     for name, value in names_of(function).items():
         if isinstance(value, ModuleType):
             package, _, module = value.__name__.rpartition(".")
-            written[name] = (
-                f"from {package} import {module} as {name}" if package else f"import {module} as {name}"
-            )
+            written[name] = f"from {package} import {module} as {name}" if package else f"import {module} as {name}"
         elif isinstance(value, type) and issubclass(value, np.generic):
             written[name] = f"from numpy import {value.__name__} as {name}"
         elif hasattr(value, "py_func") and name not in written:

@@ -57,9 +57,7 @@ def _before_running(submission: Submission) -> list[Grade]:
     known = [id for id in exercise_ids() if id[:2] in chapters]
     if not known:
         return [Grade(file, "", 0, 0, submission.complaint or "The notebook holds no exercise of this book.")]
-    rows = [
-        _zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused
-    ]
+    rows = [_zero(file, id, f"Duplicate: {submission.refused[id]}") for id in known if id in submission.refused]
     rows += [
         _zero(
             file,
@@ -72,9 +70,7 @@ def _before_running(submission: Submission) -> list[Grade]:
     return rows
 
 
-def _grades(
-    file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float
-) -> list[Grade]:
+def _grades(file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float) -> list[Grade]:
     """A grade for every answer up to the first that hung or killed the kernel; the rest run again."""
     rows = []
     for id in answers:

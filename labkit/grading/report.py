@@ -33,13 +33,9 @@ def write_reports(grades: list[Grade], folder: Path) -> list[Path]:
         table = csv.DictWriter(file, list(Grade.__dataclass_fields__))
         table.writeheader()
         table.writerows({key: _plain(value) for key, value in asdict(row).items()} for row in grades)
-    summary = {
-        name: {"points": points, "out_of": out_of} for name, (points, out_of) in totals(grades).items()
-    }
+    summary = {name: {"points": points, "out_of": out_of} for name, (points, out_of) in totals(grades).items()}
     data = {"totals": summary, "grades": [asdict(row) for row in grades]}
-    written[2].write_text(
-        json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
-    )
+    written[2].write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", errors="replace")
     return written
 
 
@@ -48,18 +44,14 @@ def _junit(grades):
     for name, rows in groupby(grades, key=lambda row: row.submission):
         rows = list(rows)
         failures = sum(row.points < row.out_of or not row.exercise for row in rows)
-        suite = ElementTree.SubElement(
-            root, "testsuite", name=name, tests=str(len(rows)), failures=str(failures)
-        )
+        suite = ElementTree.SubElement(root, "testsuite", name=name, tests=str(len(rows)), failures=str(failures))
         for row in rows:
             case = ElementTree.SubElement(suite, "testcase", classname=name, name=row.exercise or "notebook")
             properties = ElementTree.SubElement(case, "properties")
             ElementTree.SubElement(properties, "property", name="points", value=str(row.points))
             ElementTree.SubElement(properties, "property", name="out_of", value=str(row.out_of))
             if row.points < row.out_of or not row.exercise:
-                failure = ElementTree.SubElement(
-                    case, "failure", message=_CONTROL.sub("?", row.message.split("\n")[0])
-                )
+                failure = ElementTree.SubElement(case, "failure", message=_CONTROL.sub("?", row.message.split("\n")[0]))
                 failure.text = _CONTROL.sub("?", row.message)
     return ElementTree.ElementTree(root)
 

@@ -44,15 +44,11 @@ def read_submission(path: Path) -> Submission:
     except (OSError, UnicodeDecodeError) as error:
         return Submission(path, complaint=f"The file cannot be read: {error}.")
     except (ValueError, RecursionError):
-        return Submission(
-            path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again."
-        )
+        return Submission(path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again.")
     except (KeyError, TypeError, AttributeError):
         return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
     ids = [id for id, _ in found]
-    twice = {
-        id: f"{ids.count(id)} cells claim to be the answer: keep one." for id in ids if ids.count(id) > 1
-    }
+    twice = {id: f"{ids.count(id)} cells claim to be the answer: keep one." for id in ids if ids.count(id) > 1}
     return Submission(path, {id: text for id, text in found if id not in twice}, twice, chapter)
 
 

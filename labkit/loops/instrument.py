@@ -74,9 +74,7 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     """
     function = getattr(loop, "py_func", loop)
     if not inspect.isfunction(function):
-        raise TypeError(
-            f"a loop is a function, and this is a {type(loop).__name__}: hand over its name alone"
-        )
+        raise TypeError(f"a loop is a function, and this is a {type(loop).__name__}: hand over its name alone")
     try:
         lines, first_line = inspect.getsourcelines(function)
     except (OSError, TypeError):
@@ -125,15 +123,11 @@ class _Rewriter(ast.NodeTransformer):
             name: value for name, value in zip(self.names, args, strict=True) if isinstance(value, np.ndarray)
         }
         self.assigned = {
-            node.id
-            for node in ast.walk(definition)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         reserved = [name for name in (*self.names, *self.assigned) if name.endswith("__")]
         if reserved:
-            raise KernelError(
-                f"`{reserved[0]}` ends in `__`, as names of the tracer do; rename it", first_line
-            )
+            raise KernelError(f"`{reserved[0]}` ends in `__`, as names of the tracer do; rename it", first_line)
         closure = inspect.getclosurevars(function)
         self.outer = closure.globals | closure.nonlocals
         self.constants: dict[str, numbers.Number] = {}
@@ -148,9 +142,7 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Pass(), node)
         if isinstance(node.value, ast.Call):
             self.call_is_known(node.value)
-        raise self.error(
-            node, f"`{self.text(node)}` computes something and drops it; store it, or leave it out"
-        )
+        raise self.error(node, f"`{self.text(node)}` computes something and drops it; store it, or leave it out")
 
     def visit_Assign(self, node):
         if len(node.targets) != 1:
@@ -170,9 +162,7 @@ class _Rewriter(ast.NodeTransformer):
         self.operator_is_known(node)
         read = copy.deepcopy(node.target)
         read.ctx = ast.Load()
-        value = self.counted(
-            ast.copy_location(ast.BinOp(self.visit(read), node.op, self.visit(node.value)), node)
-        )
+        value = self.counted(ast.copy_location(ast.BinOp(self.visit(read), node.op, self.visit(node.value)), node))
         if isinstance(node.target, ast.Subscript):
             return ast.copy_location(ast.Expr(self.store(node.target, value)), node)
         self.may_be_assigned(node.target)
@@ -180,9 +170,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node):
         if not (
-            isinstance(node.iter, ast.Call)
-            and isinstance(node.iter.func, ast.Name)
-            and node.iter.func.id == "range"
+            isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"
         ):
             hint = (
                 "`prange` spreads it over cores; use `range`"
@@ -213,9 +201,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Return(self, node):
         if node.value is None or isinstance(node.value, ast.Constant) and node.value.value is None:
             return node
-        raise self.error(
-            node, "the result goes into the array you were given; leave out what `return` hands back"
-        )
+        raise self.error(node, "the result goes into the array you were given; leave out what `return` hands back")
 
     def visit_Pass(self, node):
         return node
@@ -245,9 +231,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Name(self, node):
         name = node.id
         if name in self.arrays:
-            raise self.error(
-                node, f"{name} is a whole array here; work on its elements, as in `{name}[i, j]`"
-            )
+            raise self.error(node, f"{name} is a whole array here; work on its elements, as in `{name}[i, j]`")
         if name in self.names or name in self.assigned:
             return node
         if name not in self.outer:
@@ -270,9 +254,7 @@ class _Rewriter(ast.NodeTransformer):
             raise self.error(
                 node, f"`{self.text(node)}` is not traced; of an array use its elements, `.shape` and `.size`"
             )
-        raise self.error(
-            node, f"`{self.text(node)}` is not traced; write it out with numbers and array elements"
-        )
+        raise self.error(node, f"`{self.text(node)}` is not traced; write it out with numbers and array elements")
 
     def visit_Subscript(self, node):
         fact = node.value
@@ -342,9 +324,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(part, ast.Slice):
                 raise self.error(part, REFUSED[ast.Slice])
             if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
-                raise self.error(
-                    part, f"`{self.text(part)}` is not a whole number; an index is divided with `//`"
-                )
+                raise self.error(part, f"`{self.text(part)}` is not a whole number; an index is divided with `//`")
         ndim = self.arrays[node.id].ndim
         if len(parts) != ndim:
             raise self.error(
@@ -373,9 +353,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
             self.dividing.add(node.lineno)
         if isinstance(node.op, ast.MatMult):
-            raise self.error(
-                node, "`@` hides the loops that are to be written here; multiply and add single elements"
-            )
+            raise self.error(node, "`@` hides the loops that are to be written here; multiply and add single elements")
         if not isinstance(node.op, OPERATORS):
             raise self.error(
                 node, REFUSED.get(type(node.op), f"`{self.text(node)}` is not traced; use + - * / // and %")
@@ -414,14 +392,10 @@ class _Rewriter(ast.NodeTransformer):
                     f"`{self.text(node)}` cannot be assigned here; use a plain name or an array element",
                 )
             if node.id in self.arrays:
-                raise self.error(
-                    node, f"{node.id} is an array; assign to its elements, as in `{node.id}[i, j] = ...`"
-                )
+                raise self.error(node, f"{node.id} is an array; assign to its elements, as in `{node.id}[i, j] = ...`")
 
     def text(self, node):
-        return ast.get_source_segment(
-            "\n".join([""] * (self.first_line - 1) + self.lines), node
-        ) or ast.unparse(node)
+        return ast.get_source_segment("\n".join([""] * (self.first_line - 1) + self.lines), node) or ast.unparse(node)
 
     def error(self, node, message):
         return KernelError(message, getattr(node, "lineno", self.first_line))

@@ -75,10 +75,7 @@ def store(notes, array, site, index, value):
 def full(notes):
     """Whether to pause: called once a round of every loop, between which a site is reached once at most."""
     notes.tally[ROUNDS] += 1
-    return (
-        notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0]
-        or notes.tally[ROUNDS] % (1 << 24) == 0
-    )
+    return notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0] or notes.tally[ROUNDS] % (1 << 24) == 0
 
 
 def flop(notes, value):

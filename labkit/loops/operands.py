@@ -14,8 +14,6 @@ def check_operands(A, B, C) -> None:
                 f"float32 matrices that are not empty: use {name}.astype(np.float32) and reshape it"
             )
     if A.shape[1] != B.shape[0]:
-        raise ValueError(
-            f"A is {A.shape} and B is {B.shape}: the columns of A must be as many as the rows of B"
-        )
+        raise ValueError(f"A is {A.shape} and B is {B.shape}: the columns of A must be as many as the rows of B")
     if C.shape != (A.shape[0], B.shape[1]):
         raise ValueError(f"C is {C.shape}, but A @ B is {(A.shape[0], B.shape[1])}: make C of that shape")

@@ -74,9 +74,7 @@ def _copy(position, value):
         return copy if copy.flags.forc else np.ascontiguousarray(copy)
     if isinstance(value, bool | int | float | np.number):
         return value
-    raise LaunchError(
-        f"argument {position} is a {type(value).__name__}: a loop takes NumPy arrays and numbers"
-    )
+    raise LaunchError(f"argument {position} is a {type(value).__name__}: a loop takes NumPy arrays and numbers")
 
 
 def _arrays(instrumented, copies):
@@ -186,8 +184,7 @@ def _explained(error, instrumented):
 
 def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTrace:
     sites = tuple(
-        LoopSite(site, tuple(map(int, served)))
-        for site, served in zip(instrumented.sites, memory.served, strict=True)
+        LoopSite(site, tuple(map(int, served))) for site, served in zip(instrumented.sites, memory.served, strict=True)
     )
     infos = tuple(
         ArrayInfo(
@@ -264,9 +261,7 @@ def _findings(sites, infos, all_strays):
             if not count:
                 continue
             index = tuple(first[: len(shape)])
-            yield (
-                _bounds(site, shape, index, count) if kind == OUTSIDE else _wrapped(site, shape, index, count)
-            )
+            yield (_bounds(site, shape, index, count) if kind == OUTSIDE else _wrapped(site, shape, index, count))
 
 
 def _bounds(site, shape, index, count):
@@ -284,9 +279,7 @@ def _wrapped(site, shape, index, count):
         f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_spelled(index)}], "
         "which counts from the end: check where the loop starts."
     )
-    return Finding(
-        "negative-index", "advice", message, site.line, site.column, site.array, index, count=count
-    )
+    return Finding("negative-index", "advice", message, site.line, site.column, site.array, index, count=count)
 
 
 def _spelled(index):

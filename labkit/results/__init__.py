@@ -46,9 +46,7 @@ def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> R
     if machine is None and len(machines) == 1:
         machine = machines[0]
     if machine not in machines:
-        wanted = (
-            f"for {operation!r} on {machine!r}" if machine else f"for {operation!r} on a machine to choose"
-        )
+        wanted = f"for {operation!r} on {machine!r}" if machine else f"for {operation!r} on a machine to choose"
         there = f"name one of {', '.join(machines)}" if machines else "none were recorded"
         raise KeyError(f"there are no results {wanted}: {there}")
     return Results(**json.loads((folder / machine / f"{operation}.json").read_text(encoding="utf-8")))

@@ -23,14 +23,11 @@ class Cache(NamedTuple):
     sectors_per_line: int
 
 
-def make_cache(
-    size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1
-) -> Cache:
+def make_cache(size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1) -> Cache:
     """Empty caches of `size_bytes` each, rounded down to whole sets (any number of them)."""
     if line_bytes % sector_bytes or not 1 <= line_bytes // sector_bytes <= 8:
         raise ValueError(
-            f"a line of {line_bytes} bytes cannot be cut into sectors of {sector_bytes}: "
-            "choose 1 to 8 whole sectors"
+            f"a line of {line_bytes} bytes cannot be cut into sectors of {sector_bytes}: choose 1 to 8 whole sectors"
         )
     if ways < 1 or size_bytes < ways * line_bytes:
         raise ValueError(

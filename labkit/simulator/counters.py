@@ -1,8 +1,9 @@
 """Reducers that turn the addresses of one warp instruction into counts and races, as njit loops over warps.
 
 Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
-index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in lanes.py). Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide,
-"Shared Memory"); a 64-bit access is served in half-warps.
+index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in lanes.py).
+Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
+a 64-bit access is served in half-warps.
 """
 
 import numpy as np
@@ -98,9 +99,7 @@ def count_plain(mask, warps, totals):
 
 
 @njit(cache=True)
-def count_global(
-    flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2
-):
+def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2):
     """Sectors of one access to global memory; L1 looks up loads, and what it misses is listed for L2.
 
     `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it.
@@ -141,9 +140,7 @@ def count_global(
         warp_clock[warp] += 1
         for i in range(distinct):
             sm, sector = warps[warp, SM], sectors[i]
-            if is_load and (
-                is_latest(lines, valid, per_line, sm, sector) or touch(l1, sm, sector, False, True)[0]
-            ):
+            if is_load and (is_latest(lines, valid, per_line, sm, sector) or touch(l1, sm, sector, False, True)[0]):
                 hits += 1
             else:
                 to_l2[rows, 0] = clock

@@ -41,8 +41,7 @@ class Log:
         return self.thread(int(w.block[lane]), int(w.thread[lane]))
 
     def name(self, who: ThreadId) -> str:
-        """The thread in words, with as many coordinates as the launch has."""
-        return f"thread {_short(who.thread, self.launch.block)} of block {_short(who.block, self.launch.grid)}"
+        return who.named(self.launch.grid, self.launch.block)
 
     # --- accesses ---
 
@@ -67,7 +66,8 @@ class Log:
             kind="bounds",
             severity="error",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but {array.name} has "
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but "
+                f"{array.name} has "
                 f"{_shape(array.shape)}. On a GPU this touches memory that is not yours. Guard the access, for "
                 f"instance `if {guard}:`."
             ),
@@ -91,8 +91,10 @@ class Log:
             kind="negative-index",
             severity="advice",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts a negative index "
-                f"from the end, as Python does, so this is element {place[axis] + array.shape[axis]} and raises no error; "
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts "
+                "a negative index "
+                f"from the end, as Python does, so this is element {place[axis] + array.shape[axis]} and raises "
+                "no error; "
                 "guard it unless you mean that."
             ),
             line=site.line,
@@ -136,7 +138,8 @@ class Log:
             kind="uninitialised",
             severity="error",
             message=(
-                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread took. "
+                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this "
+                "thread took. "
                 f"Give `{name}` a value before the `if` or the loop that sets it."
             ),
             line=line,
@@ -159,7 +162,8 @@ class Log:
         name = f"{array.name}{_brackets(place)}"
         if across:
             cure = (
-                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of its "
+                "Blocks of one launch run in any order and cannot wait for one another: give each block elements "
+                "of its "
                 "own, or use `cuda.atomic`."
             )
         elif site.line == other.line and site.kind == other.kind:
@@ -176,9 +180,11 @@ class Log:
             kind="race",
             severity="error",
             message=(
-                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} {_verb(other)} it at line "
+                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and "
+                f"{self.name(theirs)} {_verb(other)} it at line "
                 f"{other.line}, with nothing to say which comes first. {cure}"
             ),
+            remedy=cure,
             line=site.line,
             column=site.column,
             array=array.name,
@@ -196,7 +202,10 @@ class Log:
             return
         here, there = self.thread(*waiting), self.thread(*missing)
         if other_line:
-            what = f"waits at the barrier in line {line} while {self.name(there)} waits at another one, in line {other_line}"
+            what = (
+                f"waits at the barrier in line {line} while {self.name(there)} waits at another one, in line "
+                f"{other_line}"
+            )
         else:
             what = f"waits at the barrier in line {line}, but {self.name(there)} never comes there"
         self.add(
@@ -204,7 +213,8 @@ class Log:
             kind="barrier",
             severity="error",
             message=(
-                f"Line {line}: {self.name(here)} {what}. Every thread of a block must reach the same `cuda.syncthreads()`: "
+                f"Line {line}: {self.name(here)} {what}. Every thread of a block must reach the same "
+                "`cuda.syncthreads()`: "
                 "move it out of the `if` or the loop that only some threads run."
             ),
             line=line,
@@ -229,7 +239,8 @@ class Log:
             kind="deadlock",
             severity="error",
             message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end the wait. "
+                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end "
+                "the wait. "
                 "On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
@@ -273,9 +284,15 @@ def _rebound(launch, stored):
     names = launch.function.__code__.co_varnames
     for name, line in launch.program.rebound.items():
         if isinstance(launch.arguments[names.index(name)], Array) and name not in stored:
-            why = f"gives the name {name} a new meaning in the thread and leaves the array as it was; write into an element, `{name}[i] = ...`."
+            why = (
+                f"gives the name {name} a new meaning in the thread and leaves the array as it was; write into an "
+                f"element, `{name}[i] = ...`."
+            )
         elif not stored:
-            why = f"changes the thread's own copy of a number, and nothing comes back; pass an array and use `cuda.atomic.add({name}, 0, ...)`."
+            why = (
+                "changes the thread's own copy of a number, and nothing comes back; pass an array and use "
+                f"`cuda.atomic.add({name}, 0, ...)`."
+            )
         else:
             continue
         yield Finding("unwritten", "error", f"Line {line}: assigning to {name} {why}", line, array=name)
@@ -294,8 +311,10 @@ def advice(launch, counted: list[SiteCounters]) -> list[Finding]:
                     Finding(
                         "uncoalesced",
                         "advice",
-                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} sectors of 32 bytes "
-                        f"on average and uses {used:.0%} of what they bring; let neighbouring threads (threadIdx.x) take "
+                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} "
+                        "sectors of 32 bytes "
+                        f"on average and uses {used:.0%} of what they bring; let neighbouring threads "
+                        "(threadIdx.x) take "
                         "neighbouring elements.",
                         site.line,
                         site.column,
@@ -308,7 +327,8 @@ def advice(launch, counted: list[SiteCounters]) -> list[Finding]:
                 Finding(
                     "bank-conflict",
                     "advice",
-                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
+                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the "
+                    "banks of shared "
                     "memory where it could take fewer; pad the rows by one element, or change which thread takes what.",
                     site.line,
                     site.column,
@@ -321,7 +341,8 @@ def advice(launch, counted: list[SiteCounters]) -> list[Finding]:
             Finding(
                 "idle-lanes",
                 "advice",
-                f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves {32 - launch.threads % 32} lanes of "
+                f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves "
+                f"{32 - launch.threads % 32} lanes of "
                 "its last warp idle; a multiple of 32 uses them all.",
                 launch.source.first_line,
             )
@@ -332,11 +353,6 @@ def advice(launch, counted: list[SiteCounters]) -> list[Finding]:
 def _index(linear, shape):
     x, y, _ = shape
     return (linear % x, linear // x % y, linear // (x * y))
-
-
-def _short(index, shape):
-    rank = max((axis + 1 for axis, n in enumerate(shape) if n > 1), default=1)
-    return str(index[0]) if rank == 1 else f"({', '.join(map(str, index[:rank]))})"
 
 
 def _verb(site):

@@ -5,7 +5,7 @@ type numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean
 """
 
 import operator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numba import types
@@ -30,7 +30,7 @@ def _typing_context():
     return context
 
 
-@lru_cache(maxsize=None)
+@cache
 def resolve(function, argument_types):
     """(result type, argument types after conversion) of a call by numba's rules, or None if it has none."""
     try:
@@ -42,19 +42,19 @@ def resolve(function, argument_types):
     return types.unliteral(signature.return_type), tuple(types.unliteral(a) for a in signature.args)
 
 
-@lru_cache(maxsize=None)
+@cache
 def unify(*scalar_types):
     """The type that a variable gets which is assigned values of these types, or None."""
     return _typing_context().unify_types(*scalar_types)
 
 
-@lru_cache(maxsize=None)
+@cache
 def dtype_of(scalar_type) -> np.dtype:
     """NumPy's dtype for a scalar numba type."""
     return numpy_support.as_dtype(scalar_type)
 
 
-@lru_cache(maxsize=None)
+@cache
 def type_of(dtype: np.dtype):
     """numba's type for a NumPy dtype; raises NumbaNotImplementedError for those it has none for."""
     return numpy_support.from_dtype(dtype)
@@ -174,6 +174,12 @@ def maximum(a, b):
     return np.where(b > a, b, a) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b)
 
 
+def integer_power(base, exponent):
+    """`base ** exponent` of integers; numba rounds what a negative exponent gives toward zero."""
+    power = base ** np.abs(exponent)
+    return np.where(exponent < 0, np.where(np.abs(power) == 1, power, 0), power).astype(power.dtype)[()]
+
+
 BINARY = {
     "Add": (operator.add, "+"),
     "Sub": (operator.sub, "-"),
@@ -209,7 +215,7 @@ class WarpSet:
         self.chunk = chunk
         self.launch = launch = chunk.launch
         threads = launch.threads
-        rows, lane_thread, lane_slot = [], [], []
+        rows = []
         start = 0
         for slot, warp in members:
             first = warp * WARP_LANES
@@ -292,6 +298,6 @@ class WarpSet:
 
 def _coordinates(linear, shape):
     """(x, y, z) of linear indices, an axis of length 1 as a scalar."""
-    x, y, z = shape
+    x, y, _z = shape
     axes = (linear % x, linear // x % y, linear // (x * y))
     return tuple(np.int32(0) if n == 1 else axis.astype(np.int32) for n, axis in zip(shape, axes))

@@ -158,7 +158,9 @@ def why_unknown(path: str, written: str) -> str:
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
     hint = nearest(path)
     if path.startswith("np.") and not hint:
-        return f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
+        return (
+            f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
+        )
     return f"`{written}` is not in the kernel language{hint}"
 
 

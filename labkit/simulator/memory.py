@@ -12,7 +12,6 @@ from labkit.simulator.counters import count_global, count_plain, count_shared
 from labkit.simulator.errors import LaunchError
 from labkit.trace import WARP_LANES
 
-
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 
 
@@ -429,4 +428,3 @@ def _exchange_clocks(w, array, flat, lanes):
                 np.maximum(mine, known, out=mine)
             mine[warp] += 1
             launch.cell_clocks[key] = mine.copy()
-

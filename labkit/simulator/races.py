@@ -109,9 +109,7 @@ def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
     for which in range(2):
         reader = cell[R_LOW] if which == 0 else cell[R_HIGH]
         time = cell[R_LOW_TIME] if which == 0 else cell[R_HIGH_TIME]
-        if then == block and _same_block_ordered(
-            cell[R_EPOCH], cell[R_WARP_EPOCH], reader, epoch, warp_epoch, thread
-        ):
+        if then == block and _same_block_ordered(cell[R_EPOCH], cell[R_WARP_EPOCH], reader, epoch, warp_epoch, thread):
             continue
         if not _knows(clocks, warps, block, thread, then, reader, time):
             return then, reader
@@ -122,9 +120,17 @@ def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
 
 
 @njit(cache=True)
+def _apart(block, thread, other_block, other_thread):
+    if block != other_block:
+        return 2
+    return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
+
+
+@njit(cache=True)
 def _note(race, found, element, block, thread, other_block, other_thread, other_site):
-    """Keeps the first race of an instruction, or rather the first between blocks, which is harder to mend."""
-    if found == 0 or (race[1] == race[3] and block != other_block):
+    """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
+    apart = _apart(block, thread, other_block, other_thread)
+    if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
         race[0] = element
         race[1] = block
         race[2] = thread
@@ -250,9 +256,7 @@ def watch_stores(
 
 
 @njit(cache=True)
-def watch_atomics(
-    flat, mask, checks_readers, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race
-):
+def watch_atomics(flat, mask, checks_readers, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race):
     """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
 
     A compare-and-swap finds out itself whether what was read before still holds: its readers are left unchecked.

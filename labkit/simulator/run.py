@@ -16,8 +16,17 @@ from labkit.gpus import gpu as named_gpu
 from labkit.simulator import findings as told
 from labkit.simulator import lanes, translate
 from labkit.simulator.caches import dirty_sectors, make_cache
-from labkit.simulator.counters import ACCESSES, CONFLICTS, COUNTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
-from labkit.simulator.counters import replay_l2
+from labkit.simulator.counters import (
+    ACCESSES,
+    CONFLICTS,
+    COUNTS,
+    L1_HITS,
+    L2_HITS,
+    REQUESTS,
+    SECTORS,
+    WAVEFRONTS,
+    replay_l2,
+)
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.memory import Array, place
 from labkit.simulator.races import RACE_FIELDS
@@ -190,11 +199,13 @@ def _arguments(names, args):
             kinds.append(_element_type(name, value))
         elif isinstance(value, (list, tuple)):
             raise LaunchError(
-                f"the argument `{name}` is {_article(value)}, which a GPU cannot read; pass `np.array({name}, dtype=np.float32)`"
+                f"the argument `{name}` is {_article(value)}, which a GPU cannot read; pass `np.array({name}, "
+                "dtype=np.float32)`"
             )
         else:
             raise LaunchError(
-                f"the argument `{name}` is {_article(value)}; a kernel takes NumPy arrays, device arrays and numbers alone"
+                f"the argument `{name}` is {_article(value)}; a kernel takes NumPy arrays, device arrays and "
+                "numbers alone"
             )
         values.append(value)
     return tuple(kinds), values, values
@@ -207,11 +218,14 @@ def _element_type(name, value):
         kind = None
     if kind is None or not isinstance(kind, (types.Integer, types.Float, types.Boolean)) or kind == types.float16:
         raise LaunchError(
-            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, float64, an "
+            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, "
+            "float64, an "
             "integer type or bool"
         )
     if isinstance(value, np.ndarray) and value.ndim == 0:
-        raise LaunchError(f"the argument `{name}` is an array without dimensions; pass the number itself, `{name}.item()`")
+        raise LaunchError(
+            f"the argument `{name}` is an array without dimensions; pass the number itself, `{name}.item()`"
+        )
     return kind
 
 
@@ -362,7 +376,8 @@ class Launch:
         """Counts one trip of a `while` loop; a loop that never ends stops here."""
         if trips >= MAX_WHILE_TRIPS:
             raise KernelError(
-                f"this `while` loop was stopped after {trips:,} trips; make sure that its condition turns false in every thread",
+                f"this `while` loop was stopped after {trips:,} trips; make sure that its condition turns false "
+                "in every thread",
                 line,
             )
         return trips + 1
@@ -485,9 +500,7 @@ class Launch:
 
     def _array_infos(self):
         infos = [
-            ArrayInfo(
-                a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line
-            )
+            ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
             for a in self.arguments
             if isinstance(a, Array)
         ]
@@ -534,7 +547,8 @@ class Launch:
                 yield Finding(
                     "changed-global",
                     "advice",
-                    f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps that: run the "
+                    f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps "
+                    "that: run the "
                     f"kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
                     line,
                 )

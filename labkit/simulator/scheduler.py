@@ -61,9 +61,7 @@ class Chunk:
     def _array(self, allocation, data, shape, first_byte):
         strides = tuple(int(s) for s in np.cumprod((1, *shape[:0:-1]))[::-1])
         elements = int(np.prod(shape))
-        return Array(
-            allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line
-        )
+        return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
 
     # --- running ---
 
@@ -297,4 +295,3 @@ class _Set:
         """(block, thread) of a lane that waits."""
         lane = int(np.argmax(self.w.active(self.mask)))
         return int(self.w.block[lane]), int(self.w.thread[lane])
-

@@ -114,6 +114,8 @@ def read_source(function: FunctionType) -> Source:
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     try:
         linecache.checkcache(function.__code__.co_filename)
+        if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
+            raise OSError
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         raise KernelError(
@@ -134,7 +136,8 @@ def argument_names(source: Source) -> list[str]:
     given = source.tree.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
         raise KernelError(
-            "a kernel takes plain positional arguments, without `*`, `**` or defaults; name each one", source.tree.lineno
+            "a kernel takes plain positional arguments, without `*`, `**` or defaults; name each one",
+            source.tree.lineno,
         )
     return [a.arg for a in (*given.posonlyargs, *given.args)]
 
@@ -194,7 +197,9 @@ def _is_spin(loop: ast.While) -> bool:
     for node in ast.walk(loop):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "atomic":
             return True
-    idle = all(isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body)
+    idle = all(
+        isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body
+    )
     return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
 
 
@@ -218,8 +223,10 @@ def _breaks(body) -> bool:
 def _makes_text(node) -> bool:
     """Does the expression put text together: an f-string, `%`, `+`, `format` or `str`?"""
     if isinstance(node, ast.BinOp):
-        return _makes_text(node.left) or _makes_text(node.right) or any(
-            isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right)
+        return (
+            _makes_text(node.left)
+            or _makes_text(node.right)
+            or any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right))
         )
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
@@ -308,7 +315,9 @@ def region_of(node, part):
 
 
 REFUSED = {
-    ast.MatMult: "`@` multiplies whole matrices, and a thread computes one number: write a loop over k that adds the products",
+    ast.MatMult: (
+        "`@` multiplies whole matrices, and a thread computes one number: write a loop over k that adds the products"
+    ),
     ast.ListComp: "a list comprehension builds a list, which a GPU thread cannot; write a `for` loop over `range`",
     ast.GeneratorExp: "a generator expression does not run on a GPU; write a `for` loop over `range`",
     ast.DictComp: "a dict does not exist on a GPU; use an array",
@@ -490,7 +499,9 @@ class _FunctionTranslator:
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))
         handler(node)
-        if self.program.watch and not isinstance(node, (ast.For, ast.While, ast.If, ast.Return, ast.Break, ast.Continue)):
+        if self.program.watch and not isinstance(
+            node, (ast.For, ast.While, ast.If, ast.Return, ast.Break, ast.Continue)
+        ):
             self.emit_watch(node.lineno)
 
     def emit_watch(self, line):
@@ -511,9 +522,14 @@ class _FunctionTranslator:
         if isinstance(value, ast.Compare):
             self.fail(node, f"`{self.written(value)}` compares and throws the answer away; did you mean `=`?")
         if isinstance(value, ast.Attribute):
-            self.fail(node, f"`{self.written(value)}` does nothing: a call needs parentheses, `{self.written(value)}()`")
+            self.fail(
+                node, f"`{self.written(value)}` does nothing: a call needs parentheses, `{self.written(value)}()`"
+            )
         if isinstance(value, (ast.BinOp, ast.UnaryOp)):
-            self.fail(node, f"`{self.written(value)}` computes a value and throws it away; store it, for instance `out[i] = ...`")
+            self.fail(
+                node,
+                f"`{self.written(value)}` computes a value and throws it away; store it, for instance `out[i] = ...`",
+            )
         self.expression(value)
 
     def do_Assign(self, node):
@@ -549,7 +565,9 @@ class _FunctionTranslator:
             self.store(target, array, index, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value.type, Tuple):
-                self.fail(node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names")
+                self.fail(
+                    node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names"
+                )
             if len(value.type.items) != len(target.elts):
                 self.fail(
                     node,
@@ -568,7 +586,9 @@ class _FunctionTranslator:
         kind = value.type
         if not isinstance(kind, (types.Type, Array, Tuple)):
             self.fail(
-                node, f"`{self.written(getattr(node, 'value', node))}` is {describe(kind)}, but a kernel variable holds a number or an array"
+                node,
+                f"`{self.written(getattr(node, 'value', node))}` is {describe(kind)}, but a kernel variable "
+                "holds a number or an array",
             )
         self.env[name] = kind
         if self.is_kernel and name in self.parameters:
@@ -579,14 +599,18 @@ class _FunctionTranslator:
         known = self.local_types.setdefault(name, kind)
         if isinstance(known, types.Type) != isinstance(kind, types.Type):
             self.local_types[name] = Tuple(())
-        if isinstance(kind, types.Type):
-            self.program.variables.setdefault(name, set()).add(kind)
+        self.note_type(name, kind)
         home = self.masks.get(self.homes.home(name), "m0")
         if home == self.mask or not isinstance(kind, (types.Type, Tuple)):
             self.emit(f"v_{name} = {value.code}")
             return
         new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
         self.emit(f"v_{name} = {new} if {self.mask} is {home} else select({self.mask}, {new}, v_{name})")
+
+    def note_type(self, name, kind):
+        """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
+        if isinstance(kind, types.Type):
+            self.program.variables.setdefault(name, set()).add(kind)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
@@ -693,16 +717,18 @@ class _FunctionTranslator:
                 if name not in merged:
                     merged[name] = kind
                 elif merged[name] != kind:
-                    if name in self.program.rebound and isinstance(self.argument_types[self.parameters.index(name)], Array):
+                    if name in self.program.rebound and isinstance(
+                        self.argument_types[self.parameters.index(name)], Array
+                    ):
                         raise KernelError(
-                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it was; write into "
+                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it "
+                            "was; write into "
                             f"an element, `{name}[i] = ...`",
                             self.program.rebound[name],
                         )
                     merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
         for name, kind in merged.items():
             if isinstance(kind, types.Type) and any(env.get(name, kind) != kind for env in envs):
-                self.program.variables.setdefault(name, set()).add(kind)
                 self.emit(f"v_{name} = cast(v_{name}, {self.dtype(kind)})")
         return merged
 
@@ -713,7 +739,9 @@ class _FunctionTranslator:
                 return kind
         if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
             return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
-        self.fail(node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same")
+        self.fail(
+            node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
+        )
 
     def loop(self, node, header, enter, trips=None):
         """Walks a loop body until the types at its head settle; `header` opens the Python loop.
@@ -775,7 +803,9 @@ class _FunctionTranslator:
     def do_For(self, node):
         call = node.iter
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            self.fail(node, "a `for` loop in a kernel runs over `range(...)`: write `for k in range(x.size)` and use `x[k]`")
+            self.fail(
+                node, "a `for` loop in a kernel runs over `range(...)`: write `for k in range(x.size)` and use `x[k]`"
+            )
         if not isinstance(node.target, ast.Name):
             self.fail(node, "a loop in a kernel counts with one variable: `for k in range(...)`")
         if not 1 <= len(call.args) <= 3 or call.keywords:
@@ -812,7 +842,8 @@ class _FunctionTranslator:
         if _never_ends(node):
             self.fail(
                 node,
-                f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or leaves it; "
+                f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or "
+                "leaves it; "
                 "change a variable of the condition, or `break`",
             )
         trips = self.name("n")
@@ -892,9 +923,14 @@ class _FunctionTranslator:
             if name not in self.assigned:
                 self.unsure.add(name)
                 self.emit(f"w.chunk.launch.check_assigned(w, minus({self.mask}, a_{name}), {name!r}, {node.lineno})")
+            self.note_type(name, self.env[name])
             return Value(f"v_{name}", self.env[name])
         if name in self.homes.uses and any(stores for _, stores in self.homes.uses[name]):
-            self.fail(node, f"`{name}` is read before anything was assigned to it; give it a value first, such as `{name} = float32(0)`")
+            self.fail(
+                node,
+                f"`{name}` is read before anything was assigned to it; give it a value first, such as `{name} = "
+                "float32(0)`",
+            )
         value = self.global_value(node)
         if value is None:
             self.fail(node, f"`{name}` cannot be used as a value in a kernel")
@@ -905,7 +941,10 @@ class _FunctionTranslator:
         if name not in self.names:
             if name in BUILTINS or name in dir(__builtins__):
                 self.fail(node, f"`{name}` is not part of the kernel language here")
-            self.fail(node, f"the name `{name}` is not defined{nearest(name)}; assign it before use, or pass it as an argument")
+            self.fail(
+                node,
+                f"the name `{name}` is not defined{nearest(name)}; assign it before use, or pass it as an argument",
+            )
         value = self.names[name]
         known = self.known(value, node)
         if known is not None:
@@ -951,7 +990,8 @@ class _FunctionTranslator:
         if isinstance(node.value, ast.Name) and isinstance(self.names.get(node.value.id), ModuleType):
             self.fail(
                 node,
-                f"the module `{node.value.id}` does not work in a kernel; compute `{self.written(node)}` outside and pass it as an argument",
+                f"the module `{node.value.id}` does not work in a kernel; compute `{self.written(node)}` outside "
+                "and pass it as an argument",
             )
         base = self.expression(node.value)
         if isinstance(base.type, Array):
@@ -965,9 +1005,14 @@ class _FunctionTranslator:
             name = self.written(node.value)
             if node.attr in ARRAY_METHODS:
                 self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
-            self.fail(node, f"an array in a kernel has `shape`, `size` and `ndim`, not `{node.attr}`; loop over its elements")
+            self.fail(
+                node, f"an array in a kernel has `shape`, `size` and `ndim`, not `{node.attr}`; loop over its elements"
+            )
         if node.attr in ("astype", "item"):
-            self.fail(node, f"`{self.written(node.value)}` is a number already: convert it with `float32(...)` or `int32(...)`")
+            self.fail(
+                node,
+                f"`{self.written(node.value)}` is a number already: convert it with `float32(...)` or `int32(...)`",
+            )
         self.fail(node, f"`{self.written(node.value)}` is {describe(base.type)} and has no `{node.attr}` in a kernel")
 
     def of_Tuple(self, node):
@@ -993,24 +1038,29 @@ class _FunctionTranslator:
             typed = (left.type, types.literal(right.static))
         resolved = lanes.resolve(function, typed)
         if resolved is None:
-            cure = "; a power is written `**`" if sign == "^" else "; convert one side first, for instance with `int32(...)`"
+            cure = (
+                "; a power is written `**`"
+                if sign == "^"
+                else "; convert one side first, for instance with `int32(...)`"
+            )
             self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}{cure}")
         result, (a, b) = resolved
         if op == "Pow" and isinstance(a, types.Float):
             b = a
-        if op in ("BitAnd", "BitOr", "BitXor", "LShift", "RShift"):
+        if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
             a = b = result
         if left.static is not MISSING and right.static is not MISSING and op != "Pow":
             with np.errstate(all="ignore"):
                 folded = function(lanes.dtype_of(a).type(left.static), lanes.dtype_of(b).type(right.static))
             return Value(self.constant(folded), result, folded)
         if isinstance(result, types.Float):
-            if op in ("Add", "Sub", "Mult", "Div"):
-                self.count_flops(result, 1)
-            elif op == "Pow" and right.static == 2:
+            if op in ("Add", "Sub", "Mult", "Div") or op == "Pow" and right.static == 2:
                 self.count_flops(result, 1)
             self.note_float64(node, left, right, result, sign)
-        return Value(f"({self.converted(left, a)} {sign} {self.converted(right, b)})", result)
+        a, b = self.converted(left, a), self.converted(right, b)
+        if op == "Pow" and isinstance(result, types.Integer):
+            return Value(f"integer_power({a}, {b})", result)
+        return Value(f"({a} {sign} {b})", result)
 
     def note_float64(self, node, left, right, result, sign):
         """float32 meets something wider: the whole expression becomes float64, at a fraction of the speed."""
@@ -1029,7 +1079,8 @@ class _FunctionTranslator:
             Finding(
                 "float64",
                 "advice",
-                f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than float32 on a GPU: {why}.",
+                f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than "
+                f"float32 on a GPU: {why}.",
                 node.lineno,
                 node.col_offset,
             ),
@@ -1052,13 +1103,20 @@ class _FunctionTranslator:
             ast.UAdd: (operator.pos, "+"),
             ast.Invert: (operator.invert, "~"),
         }[type(node.op)]
-        if value.static is not MISSING:
+        if isinstance(value.static, int | float) and not isinstance(value.static, np.generic):
             return self.known(function(value.static), node)
         resolved = lanes.resolve(function, (value.type,))
         if resolved is None:
             self.fail(node, f"`{sign}` does not work on {describe(value.type)}")
         result, (kind,) = resolved
-        return Value(f"({sign}{self.converted(value, kind)})", result)
+        if kind == types.boolean:  # NumPy has no signs for it
+            kind = result
+        if value.static is not MISSING:
+            with np.errstate(all="ignore"):
+                folded = function(lanes.dtype_of(kind).type(value.static)).astype(lanes.dtype_of(result))
+            return Value(self.constant(folded), result, folded)
+        signed = Value(f"({sign}{self.converted(value, kind)})", kind)  # numba widens after the sign
+        return Value(self.converted(signed, result), result)
 
     def of_Compare(self, node):
         parts = []
@@ -1186,7 +1244,8 @@ class _FunctionTranslator:
             self.fail(
                 node,
                 f"`{self.written(node)}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
-                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(self.written(node), array.type)}`",
+                f"{'index' if rank == 1 else 'indices'}, not {given}, such as "
+                f"`{element_of(self.written(node), array.type)}`",
             )
 
     def site(self, node, array, kind) -> int:
@@ -1212,7 +1271,9 @@ class _FunctionTranslator:
             pick = ""
             if isinstance(value.type, Array):
                 pick = f"; pick an element, `{element_of(value.code.removeprefix('v_'), value.type)}`"
-            self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}{pick}")
+            self.fail(
+                node, f"an array element holds one number, and the right-hand side is {describe(value.type)}{pick}"
+            )
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
@@ -1228,11 +1289,17 @@ class _FunctionTranslator:
             if base is not None and isinstance(base.type, Tuple):
                 position = self.expression(node.slice)
                 if not isinstance(position.static, (int, np.integer)):
-                    self.fail(node, f"`{self.written(node.value)}` is a tuple: its index must be a plain number, such as 0")
+                    self.fail(
+                        node, f"`{self.written(node.value)}` is a tuple: its index must be a plain number, such as 0"
+                    )
                 try:
                     kind = base.type.items[position.static]
                 except IndexError:
-                    self.fail(node, f"`{self.written(node.value)}` has {len(base.type.items)} entries; there is no number {position.static}")
+                    self.fail(
+                        node,
+                        f"`{self.written(node.value)}` has {len(base.type.items)} entries; there is no number "
+                        f"{position.static}",
+                    )
                 static = base.static[position.static] if base.static is not MISSING else MISSING
                 return Value(f"{base.code}[{int(position.static)}]", kind, static)
         array, index = self.element(node)
@@ -1248,7 +1315,10 @@ class _FunctionTranslator:
         if path is None:
             return self.unknown_call(node)
         if node.keywords and path == "print":
-            self.fail(node, f"`print` in a kernel takes no `{node.keywords[0].arg}`; it prints its values and starts a new line")
+            self.fail(
+                node,
+                f"`print` in a kernel takes no `{node.keywords[0].arg}`; it prints its values and starts a new line",
+            )
         if node.keywords and path not in ("cuda.shared.array", "cuda.local.array"):
             self.fail(node, "give the arguments by position, without names")
         if path in CASTS:
@@ -1283,24 +1353,48 @@ class _FunctionTranslator:
         function = node.func
         if isinstance(function, ast.Name):
             if function.id in self.env:
-                self.fail(node, f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets")
+                self.fail(
+                    node,
+                    f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets",
+                )
             value = self.names.get(function.id, MISSING)
             device = _unwrap(value)
             if device is not None:
                 return self.device_call(node, device)
             if isinstance(value, FunctionType):
-                self.fail(node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it")
+                self.fail(
+                    node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
+                )
             if value is MISSING:
-                if function.id in ("sum", "sorted", "map", "filter", "zip", "enumerate", "list", "dict", "any", "all", "str", "open", "input"):
+                if function.id in (
+                    "sum",
+                    "sorted",
+                    "map",
+                    "filter",
+                    "zip",
+                    "enumerate",
+                    "list",
+                    "dict",
+                    "any",
+                    "all",
+                    "str",
+                    "open",
+                    "input",
+                ):
                     self.fail(node, f"`{function.id}` does not exist on a GPU; write the loop over `range` yourself")
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
             self.of_Attribute(function)
             self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
-        if isinstance(function, ast.Subscript) and isinstance(function.value, ast.Name) and _unwrap(self.names.get(function.value.id)):
+        if (
+            isinstance(function, ast.Subscript)
+            and isinstance(function.value, ast.Name)
+            and _unwrap(self.names.get(function.value.id))
+        ):
             self.fail(
                 node,
-                f"a kernel cannot launch another: launch `{function.value.id}` after this one, or make it a device function",
+                f"a kernel cannot launch another: launch `{function.value.id}` after this one, or make it a "
+                "device function",
             )
         self.fail(node, f"`{self.written(function)}` cannot be called in a kernel")
 
@@ -1311,7 +1405,9 @@ class _FunctionTranslator:
         compiled = self.program.compiled.get(key)
         if compiled is None:
             if key in self.program.compiled:
-                self.fail(node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop")
+                self.fail(
+                    node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop"
+                )
             self.program.compiled[key] = None
             compiled = _FunctionTranslator(self.program, function, kinds, is_kernel=False).run()
             self.program.compiled[key] = compiled
@@ -1399,7 +1495,10 @@ class _FunctionTranslator:
     def print(self, node):
         for argument in node.args:
             if _makes_text(argument):
-                self.fail(argument, "`print` in a kernel cannot format text: write `print('x', x)` with the values as they are")
+                self.fail(
+                    argument,
+                    "`print` in a kernel cannot format text: write `print('x', x)` with the values as they are",
+                )
         values = [self.expression(a) for a in node.args]
         for value, argument in zip(values, node.args):
             if value.type is not str and not isinstance(value.type, types.Type):
@@ -1419,8 +1518,10 @@ class _FunctionTranslator:
                 fixed = self.expression(part).static is not MISSING
                 self.fail(
                     part,
-                    f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, because numba "
-                    f"needs it when it compiles: write `SIZE = {self.written(part) if fixed else '...'}` above the kernel "
+                    f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, "
+                    "because numba "
+                    f"needs it when it compiles: write `SIZE = {self.written(part) if fixed else '...'}` above "
+                    "the kernel "
                     "and use SIZE",
                 )
         shape = self.expression(sizes).static
@@ -1433,7 +1534,10 @@ class _FunctionTranslator:
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
         kind = CASTS.get(self.dotted(given["dtype"]) or "")
         if kind is None:
-            self.fail(given["dtype"], f"`{self.written(given['dtype'])}` is not a dtype; use `float32` from numba, or `np.float32`")
+            self.fail(
+                given["dtype"],
+                f"`{self.written(given['dtype'])}` is not a dtype; use `float32` from numba, or `np.float32`",
+            )
         key = (self.function, node.lineno, node.col_offset)
         self.program.allocations[key] = Allocation(
             self.target_name(node, space), space, 0 if dynamic else shape, lanes.dtype_of(kind), node.lineno
@@ -1443,7 +1547,11 @@ class _FunctionTranslator:
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):
-            if isinstance(statement, ast.Assign) and statement.value is node and isinstance(statement.targets[0], ast.Name):
+            if (
+                isinstance(statement, ast.Assign)
+                and statement.value is node
+                and isinstance(statement.targets[0], ast.Name)
+            ):
                 return statement.targets[0].id
         return space
 
@@ -1453,7 +1561,10 @@ class _FunctionTranslator:
         count = 4 if name == "cas" else 3
         if len(node.args) != count:
             values = "old, new" if name == "cas" else "value"
-            self.fail(node, f"write `cuda.atomic.{name}(array, index, {values})`: it takes {count} arguments, not {len(node.args)}")
+            self.fail(
+                node,
+                f"write `cuda.atomic.{name}(array, index, {values})`: it takes {count} arguments, not {len(node.args)}",
+            )
         subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Store()), node)
         ast.fix_missing_locations(subscript)
         array, index = self.element(subscript)
@@ -1487,7 +1598,9 @@ class _FunctionTranslator:
         self.flops.clear()
 
 
-_LANE_HELPERS = "split both union minus select choose lane_range cast truth logical_not minimum maximum".split()
+_LANE_HELPERS = (
+    "split both union minus select choose lane_range cast truth logical_not minimum maximum integer_power".split()
+)
 _MEMORY_HELPERS = "load store atomic sync_warps".split()
 
 
@@ -1507,4 +1620,3 @@ def describe(kind) -> str:
     if kind is types.none:
         return "nothing"
     return str(kind)
-

@@ -154,9 +154,7 @@ def pack_lanes(index) -> dict:
     active = index >= 0
     lowest = np.where(active, index, np.iinfo(np.int32).max).min(axis=1, initial=np.iinfo(np.int32).max)
     relative = np.where(active, index - lowest[:, None], -1).astype(np.int32)
-    patterns, which = np.unique(
-        relative.view(np.dtype((np.void, relative.shape[1] * 4))), return_inverse=True
-    )
+    patterns, which = np.unique(relative.view(np.dtype((np.void, relative.shape[1] * 4))), return_inverse=True)
     patterns = patterns.view(np.int32).reshape(-1, relative.shape[1])
     return {"lowest": pack(lowest), "which": pack(which.ravel()), "patterns": pack(patterns)}
 

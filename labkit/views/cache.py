@@ -30,9 +30,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     else:
         replay = replay_launch(trace, gpu(trace.gpu).l1_bytes - trace.shared_bytes, steps=steps)
     if not len(replay.array):
-        how = (
-            "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
-        )
+        how = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
         raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
     data = {
         "say": _sentences(replay),
@@ -68,8 +66,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
     data = {
         "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
         "bars": [
-            {"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best}
-            for name, rate in rates.items()
+            {"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best} for name, rate in rates.items()
         ],
         "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
     }
@@ -83,11 +80,7 @@ def _sentences(replay: Replay):
             incoming[step][piece] = None
     loop = replay.elements.shape[1] == 1
     describe = _loop_sentence if loop else _warp_sentence
-    tail = (
-        f" (The first {len(replay.array):,} accesses; {replay.left_out:,} more followed.)"
-        if replay.left_out
-        else ""
-    )
+    tail = f" (The first {len(replay.array):,} accesses; {replay.left_out:,} more followed.)" if replay.left_out else ""
     sentences = [describe(replay, step, list(came)) for step, came in enumerate(incoming)]
     sentences[-1] += tail
     return sentences

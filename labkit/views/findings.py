@@ -25,7 +25,13 @@ def findings(trace: Trace | LoopTrace) -> View:
         "table": table(
             ("", "line", "finding", "threads", "times"),
             (
-                (MARKS[f.severity], f.line, f.message, " and ".join(map(str, f.threads)), f"{f.count:,}")
+                (
+                    MARKS[f.severity],
+                    f.line,
+                    f.message,
+                    " and ".join(t.named(trace.grid, trace.block) for t in f.threads),
+                    f"{f.count:,}",
+                )
                 for f in found
             ),
         ),
@@ -44,16 +50,14 @@ def _summary(trace):
 
 
 def _note(trace, finding: Finding):
-    site = next(
-        (s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None
-    )
+    site = next((s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None)
     return {
         "severity": finding.severity,
         "mark": f"{MARKS[finding.severity]}: {finding.kind}",
         "message": _without_line(finding),
         "column": finding.column,
         "width": len(site.text) if site else 1,
-        "threads": [str(thread) for thread in finding.threads],
+        "threads": [t.named(trace.grid, trace.block) for t in finding.threads],
         "times": f"{finding.count:,} times" if finding.count > 1 else "",
     }
 

@@ -15,9 +15,7 @@ def inspector(trace: Trace) -> View:
         A run that inspected a thread.
     """
     if not trace.steps:
-        raise ValueError(
-            "This trace inspected no thread; simulate with inspect=(block, thread) to follow one."
-        )
+        raise ValueError("This trace inspected no thread; simulate with inspect=(block, thread) to follow one.")
     steps = trace.steps[:MOST_STEPS]
     before, changes, says = {}, [], []
     for number, step in enumerate(steps, 1):

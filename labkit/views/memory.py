@@ -9,9 +9,7 @@ from labkit.views.wording import block_name, join, recorded_block
 MOST_STEPS = 2000
 
 
-def memory(
-    trace: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None
-) -> View:
+def memory(trace: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None) -> View:
     """The sectors that a warp's global accesses move, and how many of the bytes are used.
 
     Parameters

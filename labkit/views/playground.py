@@ -43,7 +43,7 @@ def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = 
     Examples
     --------
     >>> def setup(TILE, N):
-    ...     A = np.ones((N, N), np.float32)
+    ...     A = np.random.default_rng(0).random((N, N), np.float32)
     ...     return (-(-N // TILE), -(-N // TILE)), (TILE, TILE), A, A, np.zeros_like(A)
     >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
     """
@@ -160,9 +160,7 @@ def _choices(slider):
         return list(range(low, high + 1, step))
     if isinstance(slider, list | range) and len(slider):
         return list(slider)
-    raise ValueError(
-        f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}."
-    )
+    raise ValueError(f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}.")
 
 
 def _newest(kernel, name):
@@ -179,10 +177,7 @@ def _newest(kernel, name):
 def _counters(trace):
     counted = trace.counters
     if isinstance(trace, loops.LoopTrace):
-        served = {
-            f"served by {level}": f"{count:,}"
-            for level, count in zip(trace.levels, counted.served, strict=True)
-        }
+        served = {f"served by {level}": f"{count:,}" for level, count in zip(trace.levels, counted.served, strict=True)}
         misses = f"{2000 * counted.l1_misses / counted.flops:.1f}" if counted.flops else ""
         return {
             **served,

@@ -35,14 +35,10 @@ def roofline(
         raise ValueError("a roofline needs at least one trace: give roofline({'naive': trace})")
     first = next(iter(traces.values()))
     device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
-    places = [
-        _place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()
-    ]
+    places = [_place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()]
     data = {
         "say": _sentence(places[-1], traces[places[-1].label], device, precision),
-        "charts": {
-            size: roofline_figure.svg(places, device, precision, size) for size in roofline_figure.SIZES
-        },
+        "charts": {size: roofline_figure.svg(places, device, precision, size) for size in roofline_figure.SIZES},
         "measured": any(place.measured_tflops for place in places),
         "device": device.name,
         "table": table(

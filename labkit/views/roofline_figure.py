@@ -84,22 +84,14 @@ def _roofs(axes, device, precision):
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
     corners = np.array([left, ridge, right])
-    axes.plot(
-        corners, np.minimum(corners * device.dram_gb_s / 1000, peak), color=COLOURS["fg"], linewidth=2.2
-    )
+    axes.plot(corners, np.minimum(corners * device.dram_gb_s / 1000, peak), color=COLOURS["fg"], linewidth=2.2)
     name = f"{peak:.3g} TFLOP/s" if peak >= 1 else f"{peak * 1000:.3g} GFLOP/s"
-    axes.annotate(
-        f"{name} {precision}", (right, peak), (-4, 6), textcoords="offset points", ha="right", weight="bold"
-    )
+    axes.annotate(f"{name} {precision}", (right, peak), (-4, 6), textcoords="offset points", ha="right", weight="bold")
     if isinstance(device, Cpu):
         core = peak / device.cores
         axes.axhline(core, color=COLOURS["dim"], linewidth=1.2, linestyle=(0, (4, 3)))
-        axes.annotate(
-            "one core", (right, core), (-4, 5), textcoords="offset points", ha="right", color=COLOURS["dim"]
-        )
-    speed = (
-        f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
-    )
+        axes.annotate("one core", (right, core), (-4, 5), textcoords="offset points", ha="right", color=COLOURS["dim"])
+    speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
     middle = (left**2 * ridge) ** (1 / 3)
     axes.annotate(
         f"{speed} DRAM",

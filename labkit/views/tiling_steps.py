@@ -110,9 +110,7 @@ class Reader:
         return int(loaded.sum())
 
     def _phase(self, by_act) -> str:
-        written = [
-            i for act in by_act for i in by_act[act] if act in {("global", "store"), ("global", "atomic")}
-        ]
+        written = [i for act in by_act for i in by_act[act] if act in {("global", "store"), ("global", "atomic")}]
         if ("global", "load") in by_act and ("shared", "store") in by_act:
             return "load tiles"
         if written:
@@ -153,9 +151,7 @@ class Reader:
         return f"{say} Nothing comes from global memory." if set(by_act) == {("shared", "load")} else say
 
     def _regions(self, which, elements) -> str:
-        return join(
-            [region(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])]
-        )
+        return join([region(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])])
 
     def _sectors(self, loads, rows, lanes) -> str:
         """Sectors that one warp's load touches, on average."""

@@ -35,18 +35,14 @@ def test_a_step_has_one_row_in_the_table_however_many_rivals():
 
 
 def test_a_table_shows_formatted_figures(capsys):
-    _record.show(
-        "times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"}
-    )
+    _record.show("times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"})
     out = capsys.readouterr().out
     assert "naive" in out and "1.23 " in out and "time ms" in out
 
 
 @pytest.mark.parametrize("bench", [gemm, counters])
 def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
-    monkeypatch.setattr(
-        device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found")
-    )
+    monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found"))
     with pytest.raises(SystemExit):
         bench.main()
     assert "no NVIDIA GPU was found; run `labkit doctor`" in " ".join(capsys.readouterr().out.split())
@@ -70,9 +66,7 @@ def test_the_sass_factor_is_the_share_of_the_sources_loads_that_the_machine_code
 
     step = ladder.step("fp32", "tiled")
     trace = labkit.simulate(step.kernel, *step.geometry(32, 32), *ladder.Problem(32, 32, 32).operands())
-    merged = (
-        "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
-    )
+    merged = "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
     factors = {counter.name: counters.sass_factor(merged, counter, trace) for counter in counters.COUNTERS}
     assert factors["global_load_requests"] == 1
     assert factors["global_store_sectors"] == 1

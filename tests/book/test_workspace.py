@@ -28,9 +28,7 @@ def test_a_second_start_is_silent_and_leaves_work_alone(notebooks, tmp_path):
 def test_a_newer_edition_replaces_only_an_untouched_copy(notebooks, tmp_path):
     copy_chapters(tmp_path / "mine", notebooks)
     (notebooks / "00-start-here.ipynb").write_text("second edition", encoding="utf-8")
-    assert copy_chapters(tmp_path / "mine", notebooks) == [
-        "Updated: 00-start-here.ipynb, which you had not changed"
-    ]
+    assert copy_chapters(tmp_path / "mine", notebooks) == ["Updated: 00-start-here.ipynb, which you had not changed"]
     assert (tmp_path / "mine" / "00-start-here.ipynb").read_text(encoding="utf-8") == "second edition"
 
 

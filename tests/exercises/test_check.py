@@ -69,10 +69,7 @@ def test_a_wrong_result_names_the_element_the_values_and_the_line():
 
 def test_elements_never_written_are_said_to_be_that():
     verdict = check("02.2", function("02.2", cell("02.2", "blank")))
-    assert (
-        "C[0, 16] was never written; 1280 of 1536 elements are like that, all in columns 16 to 95"
-        in verdict.message
-    )
+    assert "C[0, 16] was never written; 1280 of 1536 elements are like that, all in columns 16 to 95" in verdict.message
 
 
 def test_an_output_that_is_read_before_it_is_written_is_explained():
@@ -101,9 +98,7 @@ def saxpy(a, x, y, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[i] = y[i] + x[i] * a
 """
-    assert repr(check("02.1", function("02.1", strided))) == repr(
-        check("02.1", function("02.1", cell("02.1")))
-    )
+    assert repr(check("02.1", function("02.1", strided))) == repr(check("02.1", function("02.1", cell("02.1"))))
 
 
 def test_the_run_that_the_verdict_speaks_of_is_there_for_the_views():

@@ -15,9 +15,7 @@ def launch():
 
 
 def compared(launch, C, x=None):
-    return wrong_output(
-        launch, ["x", "C", "n"], [launch.args[0] if x is None else x, C.astype(np.float32), 7]
-    )
+    return wrong_output(launch, ["x", "C", "n"], [launch.args[0] if x is None else x, C.astype(np.float32), 7])
 
 
 def test_a_right_output_is_right(launch):

@@ -6,9 +6,7 @@ from answers import cell, function, prose
 from labkit.exercises import check, exercise, exercise_ids
 
 VARIANTS = [
-    pytest.param(id, variant, id=f"{id} {variant.what}")
-    for id in exercise_ids()
-    for variant in exercise(id).variants
+    pytest.param(id, variant, id=f"{id} {variant.what}") for id in exercise_ids() for variant in exercise(id).variants
 ]
 
 

@@ -253,9 +253,8 @@ def short_circuit(x, y):
     i = cuda.grid(1)
     if i < x.size and x[i] > 0 or i == 3:
         y[i] = 1
-    elif not (i < x.size and x[i] > -1):
-        if i < y.size:
-            y[i] = 2
+    elif not (i < x.size and x[i] > -1) and i < y.size:
+        y[i] = 2
 
 
 @cuda.jit
@@ -338,7 +337,9 @@ def cases():
             total += max(value, 0)
         return total
 
-    flags = np.array([1 if (i < 300 and x[i] > 0) or i == 3 else 2 if not (i < 300 and x[i] > -1) else 0 for i in range(320)])
+    flags = np.array(
+        [1 if (i < 300 and x[i] > 0) or i == 3 else 2 if not (i < 300 and x[i] > -1) else 0 for i in range(320)]
+    )
     lanes = [sum(p * q + 1 for p in range(i % 5) for q in range(p, i % 7)) for i in range(96)]
     f = np.float32
     return [
@@ -353,18 +354,30 @@ def cases():
         Case(lane_dependent_loops, 3, 32, (np.zeros(96, np.int64),), {0: np.array(lanes)}),
         Case(with_device_functions, 2, 32, (x[:64].copy(), np.zeros(64, f)), {1: np.clip(x[:64], -0.5, 0.5)}),
         Case(closure(3), 2, 32, (i64, np.zeros(64, np.int64)), {1: i64 * 3}),
-        Case(three_dimensions, (2, 3, 2), (4, 2, 2), (np.zeros((3, 5, 7)),), {0: shapes[0] * 100 + shapes[1] * 10 + shapes[2]}),
+        Case(
+            three_dimensions, (2, 3, 2), (4, 2, 2), (np.zeros((3, 5, 7)),),
+            {0: shapes[0] * 100 + shapes[1] * 10 + shapes[2]},
+        ),
         Case(dynamic_shared, 2, 32, (x[:64].copy(), np.zeros(64, f)), {1: x[:64].reshape(2, 32)[:, ::-1].ravel()}, 128),
-        Case(local_polynomial, 2, 32, (x[:64].astype(np.float64), np.zeros(64)), {1: np.polyval([4, 3, 2, 1], x[:64].astype(np.float64))}),
+        Case(
+            local_polynomial, 2, 32, (x[:64].astype(np.float64), np.zeros(64)),
+            {1: np.polyval([4, 3, 2, 1], x[:64].astype(np.float64))},
+        ),
         Case(
             integers, 2, 32, (i64, j64, np.zeros((64, 6), np.int64)),
-            {2: np.stack([i64 // j64, i64 % j64, (i64 << 3) ^ (j64 >> 1), (i64 & j64) | 5, ~i64, abs(i64) + (i64 > j64)], 1)},
+            {2: np.stack(
+                [i64 // j64, i64 % j64, (i64 << 3) ^ (j64 >> 1), (i64 & j64) | 5, ~i64, abs(i64) + (i64 > j64)], 1
+            )},
         ),
         Case(narrow_types, 2, 32, (n[:64], np.zeros(64, np.int64)), {1: n[:64] + (n[:64] * 2654435761) % 1000}),
         Case(type_changes, 2, 32, (x[:64].copy(), np.zeros(64)), {1: np.where(x[:64] > 0, 1.25, 0.5)}),
         Case(swap, 2, 32, (pairs, np.zeros((64, 2), f)), {1: np.sort(pairs, axis=1)}),
         Case(short_circuit, 10, 32, (x, np.zeros(320, np.int64)), {1: flags}),
         Case(handshake, 1, 64, (x[:32].copy(), np.zeros(32, f)), {1: x[:32] ** 2}),
-        Case(last_block, 6, 64, (i64[:6].copy(), np.zeros(6, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64)), {3: np.array([2 * i64[:6].sum()])}),
+        Case(
+            last_block, 6, 64,
+            (i64[:6].copy(), np.zeros(6, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64)),
+            {3: np.array([2 * i64[:6].sum()])},
+        ),
         Case(halves_by_role, 1, THREADS, (x[:32].copy(), np.zeros(32, f)), {1: 3 * x[:32] + 3}),
     ]  # fmt: skip

@@ -1,4 +1,9 @@
-"""Random kernels as source text: nested control flow and arithmetic over every type, always inside bounds."""
+"""Random kernels as source text: nested control flow and arithmetic over every type, always inside bounds.
+
+Two things are left out because numba has no one answer to compare with: integers that overflow (undefined in
+LLVM once signed), and variables that are a bool on one path and a float32 on another, whose products get a type
+that depends on the order of numba's inference.
+"""
 
 from hypothesis import strategies as st
 
@@ -7,7 +12,7 @@ LENGTH = 16
 VARIABLES = ("a", "b", "c", "d", "e")
 STARTS = (
     "i", "i + 1", "i - 9", "i * 0.5", "int32(7)", "uint8(250)", "float32(1.5)", "float64(0.25)", "int64(i * i)",
-    "uint32(4000000000)", "int8(100)", "float32(i)", "i > 3",
+    "uint32(40000)", "int8(100)", "float32(i)",
 )  # fmt: skip
 CASTS = ("int32", "int64", "uint8", "float32", "float64", "int16", "uint32")
 
@@ -27,7 +32,7 @@ class Writer:
     def body(self):
         for name in VARIABLES:
             self.emit(1, f"{name} = {self.rng.choice(STARTS)}")
-        for _ in range(self.rng.randint(2, 5)):
+        for _ in range(self.rng.randint(2, 4)):
             self.statement(1)
         for column, name in enumerate(VARIABLES):
             self.emit(1, f"out[i, {column}] = {name}")
@@ -91,7 +96,7 @@ class Writer:
     def write_while(self, depth):
         self.counters += 1
         counter = f"n{self.counters}"
-        self.emit(depth, f"{counter} = {self.rng.choice(('0', 'i % 3', 'int32(1)'))}")
+        self.emit(depth, f"{counter} = {self.rng.choice(('i - i', 'i % 3', 'int32(1)'))}")
         self.emit(depth, f"while {counter} < {self.rng.choice(('3', 'i % 5', f'4 and {self.condition(1)}'))}:")
         self.emit(depth + 1, f"{counter} += {self.rng.choice(('1', '2', 'int32(1)'))}")
         self.inside_loop(depth + 1)
@@ -149,7 +154,9 @@ class Writer:
         if form == 6:
             return self.whole(depth)
         if form == 7:
-            return self.rng.choice((f"abs({a})", f"(-{a})", f"math.sqrt(abs({a}))", f"({a} / 4)", f"({a} % 7)", f"({a} ** 2)"))
+            return self.rng.choice(
+                (f"abs({a})", f"(-{a})", f"math.sqrt(abs({a}))", f"({a} / 4)", f"({a} % 7)", f"({a} ** 2)")
+            )
         if form == 8:
             kind = self.rng.choice(CASTS)
             return f"{kind}(min(max({a}, {0 if kind.startswith('u') else -100}), 100))"
@@ -169,7 +176,7 @@ class Writer:
     def condition(self, depth):
         if depth == 0 or self.rng.random() < 0.4:
             sign = self.rng.choice(("<", "<=", ">", ">=", "==", "!="))
-            return f"{self.value(min(depth, 1))} {sign} {self.atom()}"
+            return f"{self.value(min(depth, 1))} {sign} {self.variable()}"
         form = self.rng.randrange(5)
         a, b = self.condition(depth - 1), self.condition(depth - 1)
         if form < 2:

@@ -143,7 +143,9 @@ REFUSED = {
     "a tile size from the launch": (
         body(ONE, "s = cuda.shared.array(cuda.blockDim.x, float32) #<"), "`cuda.blockDim.x`", "above the kernel",
     ),
-    "a tile size from an array": (body(ONE, "s = cuda.local.array(x.size, float32) #<"), "`x.size`", "above the kernel"),
+    "a tile size from an array": (
+        body(ONE, "s = cuda.local.array(x.size, float32) #<"), "`x.size`", "above the kernel",
+    ),
     "recursion": (
         """
 @cuda.jit(device=True)
@@ -153,7 +155,11 @@ def factorial(n):
         "`factorial` calls itself",
         "write a loop",
     ),
-    "try": (body(ONE, "try: #<\n    y[i] = x[i]\nexcept IndexError:\n    pass"), "exceptions do not exist", "test with `if`"),
+    "try": (
+        body(ONE, "try: #<\n    y[i] = x[i]\nexcept IndexError:\n    pass"),
+        "exceptions do not exist",
+        "test with `if`",
+    ),
     "raise": (body(ONE, "if i > 3:\n    raise ValueError(i) #<"), "cannot raise", "write a flag into an array"),
     "a global that is changed": (body(ONE, "global total #<\ntotal = 1"), "cannot change a global", "pass an array"),
     "a loop without an end": (
@@ -171,7 +177,9 @@ def factorial(n):
     "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`math.sqrt`"),
     "atomicAdd as in CUDA C++": (body(ONE, "cuda.atomicAdd(y, 0, 1) #<"), "`cuda.atomicAdd`", "`cuda.atomic.add`"),
     "an atomic on an element": (
-        body(ONE, "cuda.atomic.add(y[0], x[i]) #<"), "takes 3 arguments, not 2", "`cuda.atomic.add(array, index, value)`",
+        body(ONE, "cuda.atomic.add(y[0], x[i]) #<"),
+        "takes 3 arguments, not 2",
+        "`cuda.atomic.add(array, index, value)`",
     ),
     "a warp shuffle": (
         body(ONE, "y[i] = cuda.shfl_down_sync(-1, x[i], 1) #<"), "exists in numba", "run it on a GPU",

@@ -36,9 +36,7 @@ class PlainCache:
         return sum(len(state["dirty"]) for held in self.sets for state in held.values())
 
 
-accesses = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 40), st.booleans(), st.booleans()), max_size=200
-)
+accesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40), st.booleans(), st.booleans()), max_size=200)
 
 
 @settings(deadline=None, max_examples=500)

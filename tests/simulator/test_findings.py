@@ -86,12 +86,12 @@ def test_a_race_in_shared_memory_says_who_where_and_what_helps():
     race = only(neighbour, 1, 64, numbers(64), zeros(64))
     write, read = line_of(neighbour, "s[t] = x"), line_of(neighbour, "s[(t + 1)")
     assert race.message == (
-        f"Race on s[1]: thread 0 of block 0 reads it at line {read}, and thread 1 of block 0 writes it at line "
+        f"Race on s[32]: thread 31 of block 0 reads it at line {read}, and thread 32 of block 0 writes it at line "
         f"{write}, with nothing to say which comes first. Put `cuda.syncthreads()` between line {write} and line "
         f"{read}."
     )
-    assert (race.kind, race.severity, race.array, race.index) == ("race", "error", "s", (1,))
-    assert race.threads == (thread(0), thread(1))
+    assert (race.kind, race.severity, race.array, race.index) == ("race", "error", "s", (32,))
+    assert race.threads == (thread(31), thread(32))
     assert (race.line, race.other_line) == (read, write)
 
 
@@ -473,7 +473,7 @@ def test_a_kernel_without_any_store():
 def accumulates_in_float64(x, y):
     i = cuda.grid(1)
     total = 0.0
-    for k in range(4):
+    for _k in range(4):
         total += x[i] * x[i]
     y[i] = total
 

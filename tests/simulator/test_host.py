@@ -107,9 +107,7 @@ def test_the_device_says_what_it_is(capsys):
     assert host.detect() is False
     assert "simulator of the GPU H100 SXM" in capsys.readouterr().out
     device = host.get_current_device()
-    assert (
-        device.compute_capability == (9, 0) and device.WARP_SIZE == 32 and device.MULTIPROCESSOR_COUNT == 132
-    )
+    assert device.compute_capability == (9, 0) and device.WARP_SIZE == 32 and device.MULTIPROCESSOR_COUNT == 132
     assert "simulator" in device.name
     with pytest.raises(LaunchError, match="no device 1"):
         host.select_device(1)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from kernels import cases
-from numba import types
+from cells import kernel_in, run_cell
+from numba import njit, types
 
 import labkit
+from kernels import cases
 from labkit import cuda
 from labkit.simulator import translate
 
@@ -53,6 +54,42 @@ def bound_to_numba(function):
     return FunctionType(function.__code__, scope, function.__name__, None, function.__closure__)
 
 
+SCALARS = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split()
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"])
+def test_operators_give_numbas_type_for_every_pair_of_types(sign):
+    whole = [s for s in SCALARS if not s.startswith("float") and s != "bool"]
+    names = whole if sign in ("<<", ">>", "&", "|", "^") else SCALARS
+    lines = [f"v_{a}_{b} = {a}_[i] {sign} {b}_[i]" for a in names for b in names]
+    text = f"@cuda.jit\ndef kernel({', '.join(s + '_' for s in names)}):\n    i = cuda.grid(1)\n    "
+    kernel = kernel_in(text + "\n    ".join(lines))
+    arrays = [np.array([3]).astype(s) for s in names]
+    values = labkit.simulate(kernel, 1, 1, *arrays, inspect=(0, 0)).steps[-1].variables
+    operation = next(o for o, s in translate.lanes.BINARY.values() if s == sign)
+    for a in names:
+        for b in names:
+            kinds = tuple(translate.lanes.type_of(np.dtype(s)) for s in (a, b))
+            expected, _ = translate.lanes.resolve(operation, kinds)
+            found = values[f"v_{a}_{b}"]
+            assert isinstance(found, float) == isinstance(expected, types.Float), (a, b)
+            assert found == pytest.approx(operation(arrays[names.index(a)].item(), arrays[names.index(b)].item()))
+
+
+SIGNED = ["-int32(5)", "-int8(100)", "-uint32(7)", "~uint8(3)", "-uint8(v)", "+v", "-v", "~v", "~uint8(v)", "-(v > 3)"]
+
+
+@pytest.mark.parametrize("text", SIGNED)
+def test_signs_give_numbas_type_and_value(text):
+    casts = {n: getattr(types, n) for n in ("int8", "uint8", "int32", "uint32")}
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(x, y):\n    v = x[0]\n    s = {text}\n    y[0] = s", **casts)
+    function = njit(run_cell(f"def function(x):\n    v = x[0]\n    return {text}", **casts)["function"])
+    x, y = np.array([5], np.int32), np.zeros(1)
+    assert labkit.simulate(kernel, 1, 1, x, y).outputs[1][0] == function(x)
+    kinds = (translate.Array(types.int32, 1, "global"), translate.Array(types.float64, 1, "global"))
+    assert translate.translate(kernel.py_func, kinds).variables["s"] == {function.nopython_signatures[0].return_type}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_counters_do_not_depend_on_the_chunk_width(case, monkeypatch):
     from labkit.simulator import run
@@ -69,9 +106,7 @@ def test_counters_do_not_depend_on_the_chunk_width(case, monkeypatch):
 @pytest.mark.skipif(not cuda.on_gpu(), reason="compares with a GPU, and there is none")
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_a_gpu_computes_the_same(case):
-    simulated = labkit.simulate(
-        case.kernel, case.grid, case.block, *case.arguments, shared_bytes=case.shared_bytes
-    )
+    simulated = labkit.simulate(case.kernel, case.grid, case.block, *case.arguments, shared_bytes=case.shared_bytes)
     arrays = [np.copy(a) for a in case.arguments]
     case.kernel[case.grid, case.block, 0, case.shared_bytes](*arrays)
     for ours, theirs in zip(simulated.outputs, arrays):

@@ -383,7 +383,9 @@ def test_samples_are_the_accesses_of_the_recorded_block(block):
     for name in ("A", "B"):
         number = next(i for i, s in enumerate(trace.sites) if s.site.array == name)
         here = samples.site == number
-        got = sorted((int(w), list(map(int, row))) for w, row in zip(samples.warp[here], samples.index[here], strict=True))
+        got = sorted(
+            (int(w), list(map(int, row))) for w, row in zip(samples.warp[here], samples.index[here], strict=True)
+        )
         assert got == sorted(expected[name])
     barriers = samples.line[samples.site < 0]
     assert set(barriers) == {line_of(s03_tiled.tiled, "syncthreads", n) for n in (0, 1)}

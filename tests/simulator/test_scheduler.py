@@ -349,7 +349,7 @@ def some_blocks_break_it(x, y):
 @cuda.jit
 def trips_by_warp(x, y):
     t = cuda.threadIdx.x
-    for k in range(1 + t // WARP):
+    for _k in range(1 + t // WARP):
         cuda.syncthreads()
     y[t] = x[t]
 
@@ -503,9 +503,7 @@ def hands_over_globally(x, y, flag):
         y[t] += float32(1)
 
 
-@pytest.mark.parametrize(
-    "kernel", [second_block_first, second_block_first_other_branch], ids=lambda k: k.__name__
-)
+@pytest.mark.parametrize("kernel", [second_block_first, second_block_first_other_branch], ids=lambda k: k.__name__)
 def test_a_block_may_wait_for_a_later_one(kernel):
     trace = run(kernel, 2, 64, values(), np.zeros(64, np.float32), np.zeros(1, np.int32))
     assert trace.errors == ()

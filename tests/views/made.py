@@ -11,8 +11,7 @@ def trace(accesses, arrays, *, findings=(), source="", counters=None, **changes)
     arrays: name -> (shape, base address), float32.
     """
     infos = tuple(
-        ArrayInfo(name, "global", shape, "float32", 4, base_address=base)
-        for name, (shape, base) in arrays.items()
+        ArrayInfo(name, "global", shape, "float32", 4, base_address=base) for name, (shape, base) in arrays.items()
     )
     keys = list(dict.fromkeys((line, array) for line, array, _ in accesses))
     sites = tuple(

@@ -26,7 +26,7 @@ def test_a_race_is_marked_at_both_lines_with_its_threads():
     marked = notes(view(RACE))
     (there,), (other,) = marked[4], marked[3]
     assert there["mark"] == "✖ error: race"
-    assert there["threads"] == ["thread (0) of block (0)", "thread (63) of block (0)"]
+    assert there["threads"] == ["thread 0 of block 0", "thread 63 of block 0"]
     assert there["times"] == "64 times"
     assert "line 4" in other["message"]
     assert marked[1] == marked[2] == []

@@ -12,7 +12,7 @@ from labkit.views import inspector
 def powers(out):
     i = cuda.grid(1)
     value = np.float32(1)
-    for k in range(3):
+    for _ in range(3):
         value *= np.float32(2)
     out[i] = value
 

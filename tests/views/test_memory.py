@@ -64,9 +64,7 @@ def test_a_line_picks_its_accesses():
     line = next(c.site.line for c in trace.sites if c.site.array == "out")
     view = memory(trace, line=line)
     assert {row[1] for row in view.data["table"]["rows"]} == {line}
-    with pytest.raises(
-        ValueError, match=r"makes no global access at line 1; in this kernel there are .*x\[row, i\]"
-    ):
+    with pytest.raises(ValueError, match=r"makes no global access at line 1; in this kernel there are .*x\[row, i\]"):
         memory(trace, line=1)
 
 
@@ -81,9 +79,7 @@ def test_wavefronts_are_those_that_the_simulator_counted(wide, dtype):
 
 def test_padding_is_compared_side_by_side():
     view = banks(turned(32), turned(33), labels=("row length 32", "row length 33"))
-    assert (
-        "tile[i, row]: 32 wavefronts with row length 32 and 1 wavefront with row length 33" in view.sentence
-    )
+    assert "tile[i, row]: 32 wavefronts with row length 32 and 1 wavefront with row length 33" in view.sentence
     assert [side["label"] for side in view.data["sides"]] == ["row length 32", "row length 33"]
 
 

@@ -1,4 +1,4 @@
-"""Saved pages in headless Chromium: keys, sentences, tables, themes and widths, with no kernel and no network."""
+"""Saved pages in headless Chromium: keys, sentences, tables, themes, widths; no kernel and no network."""
 
 import numpy as np
 import pytest
@@ -153,9 +153,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)
-    background = page.evaluate(
-        "() => getComputedStyle(document.querySelector('.labkit-view')).backgroundColor"
-    )
+    background = page.evaluate("() => getComputedStyle(document.querySelector('.labkit-view')).backgroundColor")
     assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 27, 32)"}[scheme]
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 480
     blank = """() => [...document.querySelectorAll('canvas')].filter(canvas => {

@@ -114,9 +114,7 @@ def test_a_page_holds_a_few_positions():
 
 def test_a_slider_that_changes_nothing_says_so():
     view = playground(walk, setup_walk, STRIDE=[1], n=[32], TIEL=[1, 2])
-    assert (
-        view.data["error"] == "ValueError: The slider TIEL changes nothing: neither walk nor setup names it."
-    )
+    assert view.data["error"] == "ValueError: The slider TIEL changes nothing: neither walk nor setup names it."
 
 
 @pytest.mark.parametrize("bad", [7, (1,), [], "abc"])

@@ -1,5 +1,7 @@
 """Loads through a cache, against what a person works out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from labkit.gpus import CacheLevel
@@ -77,3 +79,10 @@ def test_a_store_of_a_loop_brings_its_line_in():
     run = replay_loop(loop_trace([0, 16], stores=1), CacheLevel("L1", 1024, 2, 4))
     assert run.moves.tolist() == [[0, 0, 0, 1], [1, 0, 1, 1]]
     assert run.line.tolist() == [1, 2]
+
+
+def test_stores_of_a_launch_pass_l1_by():
+    loads = trace([(1, "A", range(32)), (2, "A", range(32))], ROW)
+    load, store = loads.sites
+    stores = replace(loads, sites=(load, replace(store, site=replace(store.site, kind="store"))))
+    assert replay_launch(stores, 4096).line.tolist() == [1]

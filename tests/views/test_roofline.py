@@ -35,10 +35,7 @@ def test_a_cpu_loop_is_held_to_one_core():
 
 
 def test_another_precision_has_another_roof():
-    assert (
-        "989 TFLOP/s float16 tensor"
-        in roofline({"a": launch()}, precision="float16 tensor").data["charts"]["wide"]
-    )
+    assert "989 TFLOP/s float16 tensor" in roofline({"a": launch()}, precision="float16 tensor").data["charts"]["wide"]
 
 
 def test_the_chart_takes_its_colours_from_the_theme_and_is_the_same_each_time():
