@@ -506,7 +506,7 @@ class _FunctionTranslator:
 
     def emit_watch(self, line):
         shown = {n: k for n, k in self.env.items() if isinstance(k, types.Type)}
-        values = ", ".join(f"{n!r}: v_{n}" for n in shown)
+        values = ", ".join(f"{n!r}: {self.held(n)}" for n in shown)
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def do_Pass(self, node):
@@ -710,7 +710,7 @@ class _FunctionTranslator:
         return False
 
     def merge(self, envs, node):
-        """The environment after several paths meet; emits the conversions numba makes there."""
+        """The environment after several paths meet."""
         merged = dict(envs[0])
         for env in envs[1:]:
             for name, kind in env.items():
@@ -727,9 +727,6 @@ class _FunctionTranslator:
                             self.program.rebound[name],
                         )
                     merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
-        for name, kind in merged.items():
-            if isinstance(kind, types.Type) and any(env.get(name, kind) != kind for env in envs):
-                self.emit(f"v_{name} = cast(v_{name}, {self.dtype(kind)})")
         return merged
 
     def unified(self, first, second, node, what):
@@ -759,9 +756,6 @@ class _FunctionTranslator:
             mark = len(self.lines)
             self.assigned = set(assigned)
             variables = {name: set(kinds) for name, kinds in self.program.variables.items()}
-            for name, kind in head.items():
-                if kind != self.env.get(name, kind) and isinstance(kind, types.Type):
-                    self.emit(f"v_{name} = cast(v_{name}, {self.dtype(kind)})")
             entry, self.env = dict(self.env), dict(head)
             loop = {"broken": broken, "break_envs": [], "continue_envs": []}
             self.loops.append(loop)
@@ -924,7 +918,7 @@ class _FunctionTranslator:
                 self.unsure.add(name)
                 self.emit(f"w.chunk.launch.check_assigned(w, minus({self.mask}, a_{name}), {name!r}, {node.lineno})")
             self.note_type(name, self.env[name])
-            return Value(f"v_{name}", self.env[name])
+            return Value(self.held(name), self.env[name])
         if name in self.homes.uses and any(stores for _, stores in self.homes.uses[name]):
             self.fail(
                 node,
@@ -935,6 +929,16 @@ class _FunctionTranslator:
         if value is None:
             self.fail(node, f"`{name}` cannot be used as a value in a kernel")
         return value
+
+    def held(self, name) -> str:
+        """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
+        stores = sum(stores for _, stores in self.homes.uses[name])
+        return self.retyped(f"v_{name}", self.env[name]) if stores > 1 else f"v_{name}"
+
+    def retyped(self, code, kind) -> str:
+        if isinstance(kind, Tuple):
+            return f"({''.join(self.retyped(f'{code}[{i}]', k) + ', ' for i, k in enumerate(kind.items))})"
+        return f"cast({code}, {self.dtype(kind)})" if isinstance(kind, types.Number | types.Boolean) else code
 
     def global_value(self, node):
         name = node.id
@@ -1416,7 +1420,7 @@ class _FunctionTranslator:
         self.flush_flops()
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
-        return self.temp(call, kind)
+        return self.temp(self.retyped(call, kind), kind)
 
     def arguments(self, node, count, what):
         if len(node.args) != count:

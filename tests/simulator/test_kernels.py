@@ -90,6 +90,67 @@ def test_signs_give_numbas_type_and_value(text):
     assert translate.translate(kernel.py_func, kinds).variables["s"] == {function.nopython_signatures[0].return_type}
 
 
+CROSSING = {
+    "nested branches": """
+        e = int8(100)
+        if i < 3:
+            e = math.sqrt(2)
+        elif i < 6:
+            e += e
+        return e""",
+    "a branch that reads": """
+        e = uint8(7)
+        if i < 3:
+            e = 0.5
+        else:
+            e = -e
+        return e""",
+    "a loop that some lanes left": """
+        e = 0
+        for k in range(4):
+            if k == i:
+                e = 0.5
+                break
+            if i < 6:
+                e = k
+            else:
+                e = int8(2)
+        return e""",
+    "tuples": """
+        t = (uint8(7), 0)
+        if i < 3:
+            t = (0.5, i)
+        else:
+            t = (-t[0], i)
+        return t[0] + t[1]""",
+}
+
+
+@pytest.mark.parametrize("body", CROSSING.values(), ids=CROSSING)
+def test_a_variable_may_have_another_type_on_another_path(body):
+    casts = {n: getattr(types, n) for n in ("int8", "uint8")}
+    function = run_cell(f"def function(i):{body}", **casts)["function"]
+    device = f"@cuda.jit(device=True)\ndef function(i):{body}\n"
+    kernel = run_cell(f"{device}\n@cuda.jit\ndef kernel(y):\n    y[cuda.grid(1)] = function(cuda.grid(1))", **casts)
+    found = labkit.simulate(kernel["kernel"], 1, 8, np.zeros(8)).outputs[0]
+    np.testing.assert_array_equal(found, [njit(function)(i) for i in range(8)])
+
+
+def test_what_a_device_function_returns_has_one_type():
+    text = """
+        @cuda.jit(device=True)
+        def pick(x):
+            if x > 0:
+                return 2**62
+            return 0.5
+
+        @cuda.jit
+        def kernel(x, y):
+            y[0] = pick(x[0]) * pick(x[0])
+    """
+    assert labkit.simulate(kernel_in(text, "kernel"), 1, 1, np.ones(1), np.zeros(1)).outputs[1][0] == 2.0**124
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_counters_do_not_depend_on_the_chunk_width(case, monkeypatch):
     from labkit.simulator import run
