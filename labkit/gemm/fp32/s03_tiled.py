@@ -32,7 +32,7 @@ def tiled(A, B, C):
     M, K = A.shape
     N = B.shape[1]
 
-    zero = np.float32(0)  # a plain 0 is an int64, and beside a float32 that makes a float64
+    zero = np.float32(0)  # a plain 0, an int64, would make the sum float64
     total = zero
     for start in range(0, K, TILE):
         A_tile[y, x] = A[row, start + x] if row < M and start + x < K else zero

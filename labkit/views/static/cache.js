@@ -60,7 +60,7 @@ class Playback {
 
 // Where each array's grid goes: A left, B above, C where they meet; anything else side by side, or in a column.
 function placesFor(arrays, width) {
-  const gap = 24, head = 20, [A, B, C] = ['A', 'B', 'C'].map(name => arrays.find(array => array.name === name));
+  const gap = 24, head = 20, name = 20, [A, B, C] = ['A', 'B', 'C'].map(name => arrays.find(array => array.name === name));
   const fit = (columns, room) => Math.max(1.5, Math.min(13, Math.floor(room / columns * 4) / 4));
   if (A && B) {
     const cell = fit(A.columns + B.columns, width - gap), x = A.columns * cell + gap, y = B.rows * cell + gap + head;
@@ -68,10 +68,10 @@ function placesFor(arrays, width) {
     if (C) places.push({array: C, x, y});
     return {cell, places, height: y + Math.max(A.rows, C ? C.rows : 0) * cell};
   }
-  const side = fit(arrays.reduce((sum, array) => sum + array.columns, 0), width - gap * (arrays.length - 1));
+  const side = fit(arrays.reduce((sum, array) => sum + array.columns, 0), width - (gap + name) * (arrays.length - 1));
   if (side >= 4) {
     let x = 0;
-    const places = arrays.map(array => { const place = {array, x, y: head}; x += array.columns * side + gap; return place; });
+    const places = arrays.map(array => { const place = {array, x, y: head}; x += Math.max(array.columns * side, name) + gap; return place; });
     return {cell: side, places, height: head + Math.max(...arrays.map(array => array.rows)) * side};
   }
   const cell = fit(Math.max(...arrays.map(array => array.columns)), width);
