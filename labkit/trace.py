@@ -186,8 +186,30 @@ class ThreadStep:
     variables: dict[str, Any]
 
 
+class Lookups:
+    """What the traces of a kernel and of a CPU's loop share: ways into their `arrays` and `findings`."""
+
+    arrays: tuple[ArrayInfo, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "error")
+
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "advice")
+
+    def array(self, name: str) -> ArrayInfo:
+        """The array of that name; raises KeyError with the names there are."""
+        for info in self.arrays:
+            if info.name == name:
+                return info
+        raise KeyError(f"the code has no array {name!r}; it has {', '.join(a.name for a in self.arrays)}")
+
+
 @dataclass(frozen=True)
-class Trace:
+class Trace(Lookups):
     """Everything a simulated launch left behind; `outputs` are the arguments after the run."""
 
     kernel: str
@@ -206,21 +228,6 @@ class Trace:
     samples: Samples
     steps: tuple[ThreadStep, ...] = ()
     printed: tuple[str, ...] = ()
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "error")
-
-    @property
-    def advice(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "advice")
-
-    def array(self, name: str) -> ArrayInfo:
-        """The array of that name; raises KeyError with the names there are."""
-        for info in self.arrays:
-            if info.name == name:
-                return info
-        raise KeyError(f"the kernel has no array {name!r}; it has {', '.join(a.name for a in self.arrays)}")
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays, as JSON-ready data."""

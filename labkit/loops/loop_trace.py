@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64, UInt32
 
-from labkit.trace import ArrayInfo, Finding, Site
+from labkit.trace import ArrayInfo, Finding, Lookups, Site
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LoopSamples:
 
 
 @dataclass(frozen=True)
-class LoopTrace:
+class LoopTrace(Lookups):
     """Everything a traced loop left behind.
 
     `levels` names what can serve an access, ("L1", "L2", "L3", "DRAM"); `elements` holds for each array, by
@@ -114,21 +114,6 @@ class LoopTrace:
     elements: dict[str, UInt32[np.ndarray, "*shape levels"]]
     samples: LoopSamples
     complete: bool
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "error")
-
-    @property
-    def advice(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "advice")
-
-    def array(self, name: str) -> ArrayInfo:
-        """The array of that name; raises KeyError with the names there are."""
-        for info in self.arrays:
-            if info.name == name:
-                return info
-        raise KeyError(f"the loop has no array {name!r}; it has {', '.join(a.name for a in self.arrays)}")
 
     def served(self, name: str) -> tuple[int, ...]:
         """Accesses to one array by the level that served them, as in `levels`."""
