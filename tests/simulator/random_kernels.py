@@ -5,7 +5,7 @@ LLVM once signed), and variables that are a bool on one path and a float32 on an
 that depends on the order of numba's inference.
 """
 
-from hypothesis import strategies as st
+import random
 
 ARRAYS = {"xb": "uint8", "xi": "int32", "xl": "int64", "xf": "float32", "xd": "float64"}
 LENGTH = 16
@@ -188,7 +188,6 @@ class Writer:
         return self.variable()
 
 
-@st.composite
-def bodies(draw):
+def random_body(seed):
     """The statements of a random kernel, in which `i` is the thread."""
-    return Writer(draw(st.randoms(use_true_random=False))).body()
+    return Writer(random.Random(seed)).body()
