@@ -26,22 +26,24 @@ HOST = -2  # it came filled from outside the kernel
     A_BLOCK,
     R_BLOCK,
     R_EPOCH,
-    R_WARP_EPOCH,
     R_LOW,
     R_HIGH,
+    R_LOW_WARP_EPOCH,
+    R_HIGH_WARP_EPOCH,
     R_LOW_TIME,
     R_HIGH_TIME,
     R_SITE,
     R_OTHER_BLOCK,
     R_OTHER_THREAD,
+    R_OTHER_TIME,
     A_FIRST,
     A_LATER,
     A_EPOCH,
     A_WARP_EPOCH,
     A_TIME,
     A_SITE,
-) = range(24)
-FIELDS = 24
+) = range(26)
+FIELDS = 26
 
 # A race: element, block, thread; the other's block, thread, site.
 RACE_FIELDS = 6
@@ -108,14 +110,19 @@ def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
         return then, -1
     for which in range(2):
         reader = cell[R_LOW] if which == 0 else cell[R_HIGH]
+        then_warp_epoch = cell[R_LOW_WARP_EPOCH] if which == 0 else cell[R_HIGH_WARP_EPOCH]
         time = cell[R_LOW_TIME] if which == 0 else cell[R_HIGH_TIME]
-        if then == block and _same_block_ordered(cell[R_EPOCH], cell[R_WARP_EPOCH], reader, epoch, warp_epoch, thread):
+        if then == block and _same_block_ordered(cell[R_EPOCH], then_warp_epoch, reader, epoch, warp_epoch, thread):
             continue
         if not _knows(clocks, warps, block, thread, then, reader, time):
             return then, reader
-    other = cell[R_OTHER_BLOCK]
-    if other >= 0 and other != block and clocks.shape[0] == 0:
-        return other, cell[R_OTHER_THREAD]
+    other, reader = cell[R_OTHER_BLOCK], cell[R_OTHER_THREAD]
+    if (
+        other >= 0
+        and other != block
+        and not _knows(clocks, warps, block, thread, other, reader, cell[R_OTHER_TIME])
+    ):
+        return other, reader
     return then, -1
 
 
@@ -183,23 +190,32 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
                     _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
                     found += 1
             if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
-                if thread <= cell[R_LOW] or cell[R_LOW] // WARP_LANES == thread // WARP_LANES:
-                    cell[R_LOW] = min(thread, cell[R_LOW])
+                # of one warp's readers the latest stand for all: what is ordered after them is after the others
+                same_warp = cell[R_LOW] // WARP_LANES == thread // WARP_LANES
+                if thread <= cell[R_LOW] or same_warp:
+                    later = same_warp and warp_epoch > cell[R_LOW_WARP_EPOCH]
+                    cell[R_LOW] = thread if later else min(thread, cell[R_LOW])
+                    cell[R_LOW_WARP_EPOCH] = warp_epoch
                     cell[R_LOW_TIME] = time
-                if thread >= cell[R_HIGH] or cell[R_HIGH] // WARP_LANES == thread // WARP_LANES:
-                    cell[R_HIGH] = max(thread, cell[R_HIGH])
+                same_warp = cell[R_HIGH] // WARP_LANES == thread // WARP_LANES
+                if thread >= cell[R_HIGH] or same_warp:
+                    later = same_warp and warp_epoch > cell[R_HIGH_WARP_EPOCH]
+                    cell[R_HIGH] = thread if later else max(thread, cell[R_HIGH])
+                    cell[R_HIGH_WARP_EPOCH] = warp_epoch
                     cell[R_HIGH_TIME] = time
             else:
                 if cell[R_BLOCK] >= 0 and cell[R_BLOCK] != block:
                     cell[R_OTHER_BLOCK] = cell[R_BLOCK]
                     cell[R_OTHER_THREAD] = cell[R_LOW]
+                    cell[R_OTHER_TIME] = cell[R_LOW_TIME]
                 cell[R_BLOCK] = block
                 cell[R_EPOCH] = epoch
                 cell[R_LOW] = thread
                 cell[R_HIGH] = thread
+                cell[R_LOW_WARP_EPOCH] = warp_epoch
+                cell[R_HIGH_WARP_EPOCH] = warp_epoch
                 cell[R_LOW_TIME] = time
                 cell[R_HIGH_TIME] = time
-            cell[R_WARP_EPOCH] = warp_epoch
             cell[R_SITE] = site
     return found, unwritten, first
 
@@ -210,8 +226,9 @@ def watch_stores(
 ):
     """Checks the writes of one instruction; returns the number of races.
 
-    Two writes of one value are no race: `unchanged` marks lanes whose value was in memory already,
-    `landed` those whose value is there after the instruction. A cell holds `instruction`, which is even, or
+    Two writes of one value are no race, while a write races with a read whatever its value: with other data
+    it would differ. `unchanged` marks lanes whose value was in memory already, `landed` those whose value
+    is there after the instruction. A cell holds `instruction`, which is even, or
     the next number if one of the instruction's values did not land there.
     """
     found = 0
@@ -234,16 +251,15 @@ def watch_stores(
             if not agrees and not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
                 _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
                 found += 1
-            if cell[A_BLOCK] >= 0 and not unchanged[lane]:
+            if cell[A_BLOCK] >= 0:
                 other = _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch)
                 if other >= 0:
                     _note(race, found, flat[lane], block, thread, cell[A_BLOCK], other, cell[A_SITE])
                     found += 1
-            if not unchanged[lane]:
-                then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
-                if reader >= 0:
-                    _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
-                    found += 1
+            then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
+            if reader >= 0:
+                _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
+                found += 1
             cell[W_BLOCK] = block
             cell[W_THREAD] = thread
             cell[W_EPOCH] = epoch

@@ -617,3 +617,51 @@ def test_every_message_is_made_of_whole_sentences():
         assert re.search(r"[Ll]ine \d+", finding.message)
         assert "  " not in finding.message and "\n" not in finding.message
         assert finding.line > 0
+
+
+@cuda.jit
+def shifted_in_place(x):
+    i = cuda.grid(1)
+    x[i] = x[(i + 1) % x.size]
+
+
+@cuda.jit
+def summed_over_a_warp(x, y):
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    distance = 1
+    while distance < 32:
+        left = s[t - distance] if t >= distance else float32(0)
+        cuda.syncwarp()
+        s[t] += left
+        cuda.syncwarp()
+        distance *= 2
+    y[t] = s[t]
+
+
+@cuda.jit
+def counted_then_changed(x, tickets, y):
+    ticket = cuda.atomic.add(tickets, 0, 1)
+    value = x[0]
+    if cuda.blockIdx.x == 1:
+        x[0] = value + 1
+    y[cuda.blockIdx.x] = ticket
+
+
+def test_a_write_races_with_a_read_though_the_data_happen_to_be_equal():
+    race = only(shifted_in_place, 2, 64, np.ones(128, np.float32))
+    assert race.kind == "race"
+
+
+def test_a_read_of_ones_own_element_does_not_hide_that_the_neighbours_read_it_before_a_syncwarp():
+    trace = labkit.simulate(summed_over_a_warp, 1, 32, numbers(32), zeros(32))
+    assert trace.errors == ()
+    np.testing.assert_allclose(trace.outputs[1], np.cumsum(numbers(32)), atol=1e-5)
+
+
+def test_a_read_of_another_block_is_remembered_where_atomics_order_accesses():
+    arguments = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(2, np.int32)
+    (race,) = findings(counted_then_changed, 2, 1, *arguments, kind="race")
+    assert {thread.block[0] for thread in race.threads} == {0, 1}
