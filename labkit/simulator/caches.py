@@ -9,6 +9,11 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from numba import njit
 
+from labkit.gpus import Gpu
+from labkit.trace import WARP_LANES
+
+LEAST_L1_BYTES = 16 * 1024  # an SM keeps that much for its cache, however much shared memory its blocks ask for
+
 
 class Cache(NamedTuple):
     """The state of `copies` equal caches; numba passes it to compiled code as it is.
@@ -41,6 +46,23 @@ def make_cache(size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: 
         dirty=np.zeros(shape, np.uint8),
         sectors_per_line=line_bytes // sector_bytes,
     )
+
+
+def resident_blocks(gpu: Gpu, threads: int, shared_bytes: int) -> int:
+    """Blocks that one SM holds at a time, as far as their threads and shared memory decide."""
+    by_threads = gpu.threads_per_sm // (-(-threads // WARP_LANES) * WARP_LANES)
+    by_shared = gpu.shared_bytes_per_sm // shared_bytes if shared_bytes else gpu.blocks_per_sm
+    return max(1, min(gpu.blocks_per_sm, by_threads, by_shared))
+
+
+def l1_bytes(gpu: Gpu, threads: int, shared_bytes: int) -> int:
+    """What the shared memory of the blocks that it holds leaves of an SM's memory for its L1."""
+    return max(gpu.l1_bytes - resident_blocks(gpu, threads, shared_bytes) * shared_bytes, LEAST_L1_BYTES)
+
+
+def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:
+    """The empty L1 of each of `copies` SMs that run blocks of that many threads and shared bytes."""
+    return make_cache(l1_bytes(gpu, threads, shared_bytes), ways=16, copies=copies)
 
 
 @njit(cache=True)

@@ -15,7 +15,7 @@ from labkit.gpus import Gpu, UnknownDevice
 from labkit.gpus import gpu as named_gpu
 from labkit.simulator import findings as told
 from labkit.simulator import lanes, translate
-from labkit.simulator.caches import dirty_sectors, make_cache
+from labkit.simulator.caches import dirty_sectors, make_cache, make_l1, resident_blocks
 from labkit.simulator.counters import (
     ACCESSES,
     CONFLICTS,
@@ -276,8 +276,7 @@ class Launch:
         self.instruction = self.version = self.barriers = 0
         self.printed: list[str] = []
         copies = min(gpu.sms, self.blocks)
-        l1_bytes = max(gpu.l1_bytes - self._resident() * self.shared_bytes, 16 * 1024)
-        self.l1 = make_cache(l1_bytes, ways=16, copies=copies)
+        self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = make_cache(gpu.l2_bytes, ways=16)
         self._l2_rows = np.empty((0, 3), np.int64)
         self._l2_waiting: list[tuple] = []
@@ -327,13 +326,6 @@ class Launch:
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
         ]
 
-    def _resident(self) -> int:
-        """Blocks that one SM holds at a time, as far as threads and shared memory decide."""
-        gpu = self.gpu
-        by_threads = gpu.threads_per_sm // (self.warps_per_block * WARP_LANES)
-        by_shared = gpu.shared_bytes_per_sm // self.shared_bytes if self.shared_bytes else gpu.blocks_per_sm
-        return max(1, min(gpu.blocks_per_sm, by_threads, by_shared))
-
     # --- running ---
 
     def run(self):
@@ -344,7 +336,7 @@ class Launch:
                 self._flush_l2()
                 return
             sms = self.gpu.sms
-            wave = sms * self._resident()
+            wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
             for start in range(0, self.blocks, wave):
                 blocks = np.arange(start, min(start + wave, self.blocks))
                 on_one_sm = -(-len(blocks) // sms)
