@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from labkit.gpus import Cpu, gpu
+from labkit.gpus import Cpu
 from labkit.gpus import cpu as named_cpu
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
+from labkit.views.wording import block_name
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -18,7 +19,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     Parameters
     ----------
     trace : Trace or LoopTrace
-        A simulated launch, whose recorded blocks run through one SM's L1, or a traced loop of chapter 01.
+        A simulated launch, whose recorded blocks run through the L1s of their SMs, or a traced loop of chapter 01.
     cpu : str or Cpu, optional
         The CPU of a loop, where it is not the named one of its trace.
     steps : int
@@ -28,7 +29,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         machine = named_cpu(cpu or trace.cpu) if isinstance(cpu or trace.cpu, str) else cpu
         replay = replay_loop(trace, machine.caches[0], steps)
     else:
-        replay = replay_launch(trace, gpu(trace.gpu).l1_bytes - trace.shared_bytes, steps=steps)
+        replay = replay_launch(trace, steps)
     if not len(replay.array):
         how = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
         raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
@@ -50,7 +51,8 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
         "start": len(replay.array) // 2,
     }
-    return View("cache", f"Cache: a {replay.cache} while `{trace.kernel}` runs", data, _still)
+    which = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
+    return View("cache", f"Cache: {which} while `{trace.kernel}` runs", data, _still)
 
 
 def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
@@ -105,7 +107,8 @@ def _warp_sentence(replay, step, came):
     info = replay.arrays[replay.array[step]]
     lanes = replay.elements[step][replay.elements[step] >= 0]
     asked = len(np.unique((info.base_address + lanes * info.itemsize) // replay.piece_bytes))
-    text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]} reads "
+    block = f" of block {block_name(replay.blocks[replay.block[step]])}" if len(replay.blocks) > 1 else ""
+    text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]}{block} reads "
     text += f"{_count(len(np.unique(lanes)), 'element')} of `{info.name}` in {_count(asked, 'sector')}; "
     if not came:
         return text + "L1 had all of it."
@@ -140,8 +143,8 @@ def _still(figure, data, step):
         pieces = (info["offset"] + flat * info["itemsize"]) // data["piece_bytes"]
         held = {}
         for _, _, piece, entered in moves[(moves[:, 0] <= step) & (moves[:, 1] == i)].tolist():
-            held[piece] = entered
-        shade = 0.45 * np.array([held.get(piece, 0) for piece in pieces.tolist()], float)
+            held[piece] = held.get(piece, 0) + (1 if entered else -1)
+        shade = 0.45 * np.array([held.get(piece, 0) > 0 for piece in pieces.tolist()], float)
         if array[step] == i:
             shade[elements[step][elements[step] >= 0]] = 1
         axes = figure.add_subplot(1, len(data["arrays"]), i + 1)

@@ -1,13 +1,14 @@
 """Sampled accesses of a run, sent through its first cache: what came in and what was pushed out."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from jaxtyping import Int64
 
-from labkit.gpus import CacheLevel
+from labkit.gpus import CacheLevel, gpu
 from labkit.loops import LoopTrace
-from labkit.simulator.caches import Cache, make_cache, touch
+from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 
@@ -18,13 +19,17 @@ class Replay:
     `array` counts in `arrays`; `elements` holds the flat index that each lane read (-1: it took no part).
     `moves` has a row for each piece that came in or was pushed out: step, array, piece (counted from the
     first of its array), and 1 for in, 0 for out. A piece is what moves at once: a GPU's sector, a CPU's line.
+    `block` counts in `blocks`; each of the `copies` SMs that run one has a cache of its own.
     """
 
     arrays: tuple[ArrayInfo, ...]
+    blocks: tuple[tuple[int, int, int], ...]
     cache: str
+    copies: int
     piece_bytes: int
     array: Int64[np.ndarray, " steps"]
     line: Int64[np.ndarray, " steps"]
+    block: Int64[np.ndarray, " steps"]
     warp: Int64[np.ndarray, " steps"]
     elements: Int64[np.ndarray, "steps lanes"]
     moves: Int64[np.ndarray, "moves 4"]
@@ -47,8 +52,9 @@ class Replay:
         return 1 - self.misses / self.asked if self.asked else 0.0
 
 
-def replay_launch(trace: Trace, l1_bytes: int, ways: int = 4, steps: int = 20_000) -> Replay:
-    """Send the first sampled loads of global arrays through one SM's empty L1."""
+def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
+    """Send the first sampled loads of global arrays through the empty L1 of the SM that each block ran on."""
+    device, threads = gpu(trace.gpu), prod(trace.block)
     sites = [counters.site for counters in trace.sites]
     loads = [i for i, site in enumerate(sites) if site.space == "global" and site.kind == "load"]
     arrays = tuple(trace.array(name) for name in dict.fromkeys(sites[i].array for i in loads))
@@ -57,15 +63,22 @@ def replay_launch(trace: Trace, l1_bytes: int, ways: int = 4, steps: int = 20_00
     position = {info.name: i for i, info in enumerate(arrays)}
     array = np.array([position[sites[site].array] for site in trace.samples.site[kept]], np.int64)
     elements = trace.samples.index[kept].astype(np.int64)
+    numbers = [x + trace.grid[0] * (y + trace.grid[1] * z) for x, y, z in trace.samples.blocks]
+    sms, copy_of_block = np.unique(np.array(numbers, np.int64) % device.sms, return_inverse=True)
+    block = trace.samples.block[kept]
+    l1 = make_l1(device, threads, trace.shared_bytes, copies=len(sms))
     return Replay(
         arrays=arrays,
-        cache=f"{_size(l1_bytes)} L1",
+        blocks=trace.samples.blocks,
+        cache=f"{_size(l1_bytes(device, threads, trace.shared_bytes))} L1",
+        copies=len(sms),
         piece_bytes=SECTOR_BYTES,
         array=array,
         line=trace.samples.line[kept],
+        block=block,
         warp=trace.samples.warp[kept],
         elements=elements,
-        moves=_moves(arrays, array, elements, make_cache(l1_bytes, ways), SECTOR_BYTES),
+        moves=_moves(arrays, array, elements, l1, copy_of_block[block], SECTOR_BYTES),
         left_out=len(rows) - len(kept),
     )
 
@@ -78,32 +91,36 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
     array = np.array([position[site.array] for site in sites], np.int64)[site]
     elements = trace.samples.index[:steps, None].astype(np.int64)
     cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
+    alone = np.zeros(len(array), np.int64)
     return Replay(
         arrays=trace.arrays,
+        blocks=((0, 0, 0),),
         cache=f"{_size(level.bytes)} {level.name}",
+        copies=1,
         piece_bytes=level.line_bytes,
         array=array,
         line=np.array([site.line for site in sites], np.int64)[site],
-        warp=np.zeros(len(array), np.int64),
+        block=alone,
+        warp=alone,
         elements=elements,
-        moves=_moves(trace.arrays, array, elements, cache, level.line_bytes),
+        moves=_moves(trace.arrays, array, elements, cache, alone, level.line_bytes),
         left_out=trace.counters.accesses - len(array),
     )
 
 
-def _moves(arrays, array, elements, cache: Cache, piece_bytes):
+def _moves(arrays, array, elements, cache: Cache, copies, piece_bytes):
     moves = []
-    owner = {}  # of each piece in the cache, its array
-    for step, (of, lanes) in enumerate(zip(array.tolist(), elements, strict=True)):
+    owner = {}  # of each piece in a copy of the cache, its array
+    for step, (of, copy, lanes) in enumerate(zip(array.tolist(), copies.tolist(), elements, strict=True)):
         address = arrays[of].base_address + lanes[lanes >= 0] * arrays[of].itemsize
         for piece in dict.fromkeys((address // piece_bytes).tolist()):
-            leaving = _leaving(cache, piece)
-            hit, _ = touch(cache, 0, piece, False, True)
+            leaving = _leaving(cache, copy, piece)
+            hit, _ = touch(cache, copy, piece, False, True)
             if hit:
                 continue
-            for old in (p for p in leaving if p in owner):
-                moves.append((step, owner.pop(old), old, 0))
-            owner[piece] = of
+            for old in (p for p in leaving if (copy, p) in owner):
+                moves.append((step, owner.pop((copy, old)), old, 0))
+            owner[copy, piece] = of
             moves.append((step, of, piece, 1))
     moves = np.array(moves, np.int64).reshape(-1, 4)
     first = np.array([info.base_address // piece_bytes for info in arrays], np.int64)
@@ -111,9 +128,9 @@ def _moves(arrays, array, elements, cache: Cache, piece_bytes):
     return moves
 
 
-def _leaving(cache, piece):
+def _leaving(cache, copy, piece):
     """The pieces of the line that makes room if `piece`'s line is not in the cache."""
-    lines = cache.lines[0]
+    lines = cache.lines[copy]
     line = piece // cache.sectors_per_line
     ways = lines[line % len(lines)]
     if line in ways:

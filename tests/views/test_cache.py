@@ -1,13 +1,15 @@
 """The cache view: what it says, what it sends, and its pictures."""
 
+import numpy as np
 import pytest
 
+import labkit
 from labkit.gpus import CacheLevel, Cpu
 from labkit.trace import Counters
 from labkit.views.base import unpack
 from labkit.views.cache import cache, hit_rates
 from tests.views.made import trace
-from tests.views.test_replay import loop_trace
+from tests.views.test_replay import loop_trace, same
 
 TINY = Cpu("tiny", 1, 1.0, (CacheLevel("L1", 128, 1, 4),), 10.0, {"float32": 32.0}, "")
 ROW = {"A": ((4, 32), 0)}
@@ -28,6 +30,15 @@ def test_a_warps_sentences_count_sectors():
         "Load 1, line 3: warp 0 reads 32 elements of `A` in 4 sectors; **4 sectors of 4"
     )
     assert view.data["say"][1].endswith("L1 had all of it.")
+
+
+def test_blocks_on_several_sms_are_told_apart():
+    x = np.arange(32, dtype=np.float32)
+    run = labkit.simulate(same, 2, 32, x, np.zeros(64, np.float32), record=((0, 0, 0), (1, 0, 0)))
+    view = cache(run)
+    assert "L1 of each of 2 SMs" in view.title
+    assert [f"warp 0 of block ({b}, 0) reads" in say for b, say in enumerate(view.data["say"])] == [True, True]
+    assert all("**4 sectors of 4 had to come in.**" in say for say in view.data["say"])
 
 
 def test_the_table_counts_each_array():

@@ -6,7 +6,8 @@ const LOOKS = {
   uses: {label: 'uses so far', legend: [['A', 'used; darker is more often'], ['line', 'never used', 'outline']]},
 };
 
-// A replay that can be set to any step, forward or back: what is held, and how often each element was used and missed.
+// A replay that can be set to any step, forward or back: how many caches hold a piece (each SM has one), and how often
+// each element was used and missed.
 class Playback {
   constructor(data) {
     Object.assign(this, {array: data.array, elements: data.elements, moves: data.moves});
@@ -45,10 +46,8 @@ class Playback {
 
   apply(step, sign) {
     const array = this.arrays[this.array[step]], lanes = this.lanes(step), incoming = this.incoming(step);
-    const rows = [];
-    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 4) rows.push(m);
-    if (sign < 0) rows.reverse();
-    for (const m of rows) this.arrays[this.moves[m + 1]].held[this.moves[m + 2]] = sign > 0 ? this.moves[m + 3] : 1 - this.moves[m + 3];
+    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 4)
+      this.arrays[this.moves[m + 1]].held[this.moves[m + 2]] += this.moves[m + 3] ? sign : -sign;
     for (const element of lanes) {
       array.uses[element] += sign;
       if (incoming.has(array.pieceOf(element))) array.misses[element] += sign;
