@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
 from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, unpack
 from labkit.views.wording import block_name, join, recorded_block
@@ -163,15 +164,11 @@ def _worst_array(traces, trace):
 
 
 def _passes(site, index) -> int:
-    """Wavefronts of one access: 32 banks of 4 bytes; wide elements go in groups of 128 bytes."""
-    group = 32 if site["itemsize"] <= 4 else 128 // site["itemsize"]
-    passes = 0
-    for begin in range(0, 32, group):
-        lanes = index[begin : begin + group]
-        words = np.unique((site["base"] + lanes[lanes >= 0] * site["itemsize"]) // 4)
-        if len(words):
-            passes += int(np.bincount(words % BANKS).max())
-    return passes
+    """Wavefronts of one warp's access."""
+    totals = np.zeros(COUNTS, np.int64)
+    warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
+    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 0, index >= 0, warp, totals)
+    return int(totals[WAVEFRONTS])
 
 
 def _banks_sentence(sides, step, warp):
