@@ -1,7 +1,7 @@
 """Reducers that turn the addresses of one warp instruction into counts and races, as njit loops over warps.
 
 Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
-index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in lanes.py).
+index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
 Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
 a 64-bit access is served in half-warps.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.caches import is_latest, touch
-from labkit.simulator.lanes import BLOCK, SM, START, STOP
+from labkit.simulator.warps import BLOCK, SM, START, STOP
 
 # What a reducer adds up at one site.
 ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS = range(7)
@@ -156,12 +156,11 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
 
 @njit(cache=True)
 def replay_l2(l2, order, sectors, sites, writes, counts):
-    """Feeds L2 in `order`; adds hits to each site's counts. Returns (hits, dirty sectors evicted)."""
-    hits = evicted = 0
+    """Feeds L2 in `order`; adds hits to each site's counts. Returns how many dirty sectors were evicted."""
+    evicted = 0
     for i in order:
         hit, dirty = touch(l2, 0, sectors[i], writes[i], True)
         evicted += dirty
         if hit:
-            hits += 1
             counts[sites[i], L2_HITS] += 1
-    return hits, evicted
+    return evicted

@@ -249,12 +249,12 @@ def _count(w, site, array, flat, lanes, is_load):
     if array.space == "shared":
         count_shared(flat, array.address, array.itemsize, array.elements, lanes, w.warps, totals)
         return
-    to_l2 = launch.l2_rows(w.lanes)
+    to_l2 = launch.l2.rows(w.lanes)
     rows = count_global(
         flat, array.address, array.itemsize, lanes, w.warps, w.warp_clock, is_load, launch.l1, totals, to_l2
     )
     if rows:
-        launch.send_to_l2(to_l2[:rows], site, not is_load)
+        launch.l2.send(to_l2[:rows], site, not is_load)
 
 
 def _load_local(w, site, array, mask, index):

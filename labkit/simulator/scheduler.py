@@ -8,9 +8,9 @@ some threads never reach.
 
 import numpy as np
 
-from labkit.simulator.lanes import SLOT, START, WarpSet
 from labkit.simulator.memory import Array
 from labkit.simulator.races import new_shadow
+from labkit.simulator.warps import SLOT, START, WarpSet
 
 RUNNING, WAITING, RETURNED, ENDED = range(4)
 

@@ -8,7 +8,10 @@ from numba import njit, types
 import labkit
 from kernels import cases
 from labkit import cuda
-from labkit.simulator import translate
+from labkit.simulator import numba_types
+from labkit.simulator.translate import translate
+from labkit.simulator.translator.operators import BINARY
+from labkit.simulator.translator.values import Array
 
 CASES = cases()
 
@@ -27,7 +30,7 @@ def test_computes_the_expected_values_and_finds_no_error(case):
 def numba_variable_types(function, arguments):
     """The scalar types that numba infers for each variable, over all its SSA versions."""
     cuda_compiler = pytest.importorskip("numba.cuda.compiler")
-    kinds = [types.Array(translate.lanes.type_of(a.dtype), a.ndim, "C") for a in arguments]
+    kinds = [types.Array(numba_types.type_of(a.dtype), a.ndim, "C") for a in arguments]
     typed = cuda_compiler.compile_cuda(function, types.void, tuple(kinds), cc=(9, 0)).type_annotation.typemap
     found: dict[str, set] = {}
     for name, kind in typed.items():
@@ -39,8 +42,8 @@ def numba_variable_types(function, arguments):
 @pytest.mark.parametrize("case", [c for c in CASES if c.name != "with_device_functions"], ids=lambda c: c.name)
 def test_types_are_numbas(case):
     function = case.kernel.py_func
-    kinds = tuple(translate.Array(translate.lanes.type_of(a.dtype), a.ndim, "global") for a in case.arguments)
-    ours = translate.translate(function, kinds).variables
+    kinds = tuple(Array(numba_types.type_of(a.dtype), a.ndim, "global") for a in case.arguments)
+    ours = translate(function, kinds).variables
     assert ours == numba_variable_types(bound_to_numba(function), case.arguments)
 
 
@@ -66,11 +69,11 @@ def test_operators_give_numbas_type_for_every_pair_of_types(sign):
     kernel = kernel_in(text + "\n    ".join(lines))
     arrays = [np.array([3]).astype(s) for s in names]
     values = labkit.simulate(kernel, 1, 1, *arrays, inspect=(0, 0)).steps[-1].variables
-    operation = next(o for o, s in translate.lanes.BINARY.values() if s == sign)
+    operation = next(o for o, s in BINARY.values() if s == sign)
     for a in names:
         for b in names:
-            kinds = tuple(translate.lanes.type_of(np.dtype(s)) for s in (a, b))
-            expected, _ = translate.lanes.resolve(operation, kinds)
+            kinds = tuple(numba_types.type_of(np.dtype(s)) for s in (a, b))
+            expected, _ = numba_types.resolve(operation, kinds)
             found = values[f"v_{a}_{b}"]
             assert isinstance(found, float) == isinstance(expected, types.Float), (a, b)
             assert found == pytest.approx(operation(arrays[names.index(a)].item(), arrays[names.index(b)].item()))
@@ -86,8 +89,8 @@ def test_signs_give_numbas_type_and_value(text):
     function = njit(run_cell(f"def function(x):\n    v = x[0]\n    return {text}", **casts)["function"])
     x, y = np.array([5], np.int32), np.zeros(1)
     assert labkit.simulate(kernel, 1, 1, x, y).outputs[1][0] == function(x)
-    kinds = (translate.Array(types.int32, 1, "global"), translate.Array(types.float64, 1, "global"))
-    assert translate.translate(kernel.py_func, kinds).variables["s"] == {function.nopython_signatures[0].return_type}
+    kinds = (Array(types.int32, 1, "global"), Array(types.float64, 1, "global"))
+    assert translate(kernel.py_func, kinds).variables["s"] == {function.nopython_signatures[0].return_type}
 
 
 CROSSING = {
@@ -153,14 +156,14 @@ def test_what_a_device_function_returns_has_one_type():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_counters_do_not_depend_on_the_chunk_width(case, monkeypatch):
-    from labkit.simulator import run
+    from labkit.simulator import launch
 
     def counters():
-        launch = labkit.simulate(case.kernel, case.grid, case.block, *case.arguments, shared_bytes=case.shared_bytes)
-        return launch.counters, [s for s in launch.sites]
+        trace = labkit.simulate(case.kernel, case.grid, case.block, *case.arguments, shared_bytes=case.shared_bytes)
+        return trace.counters, trace.sites
 
     wide = counters()
-    monkeypatch.setattr(run, "CHUNK_LANES", 1)
+    monkeypatch.setattr(launch, "CHUNK_LANES", 1)
     assert counters() == wide
 
 

@@ -7,7 +7,8 @@ from numba import njit, types
 from random_kernels import ARRAYS, LENGTH, VARIABLES, random_body
 
 import labkit
-from labkit.simulator import lanes, run, translate
+from labkit.simulator import numba_types, run
+from labkit.simulator.translator.values import Array
 
 THREADS = 72
 COLUMNS = 2 * len(VARIABLES) + 1
@@ -32,7 +33,7 @@ def written(body):
     return run_cell(kernel, **SCALARS)["kernel"], run_cell(thread, **SCALARS)["thread"]
 
 
-def numba_types(thread):
+def inferred_types(thread):
     """The types that numba infers for each variable, over all its versions."""
     (compiled,) = thread.overloads.values()
     found = {}
@@ -49,14 +50,14 @@ def test_random_kernels_agree_with_numba(seed):
     arguments = inputs()
     thread = njit(error_model="numpy")(function)
     expected = [a.copy() for a in arguments]
-    thread.compile((types.int64, *(types.Array(lanes.type_of(a.dtype), a.ndim, "C") for a in arguments)))
+    thread.compile((types.int64, *(types.Array(numba_types.type_of(a.dtype), a.ndim, "C") for a in arguments)))
     for i in range(THREADS):
         thread(i, *expected)
     trace = labkit.simulate(kernel, 3, 24, *arguments)
     np.testing.assert_allclose(trace.outputs[-1], expected[-1], rtol=1e-6, equal_nan=True, err_msg=body)
     assert not [f for f in trace.errors if f.kind != "uninitialised"]
 
-    kinds = tuple(translate.Array(lanes.type_of(a.dtype), a.ndim, "global") for a in arguments)
+    kinds = tuple(Array(numba_types.type_of(a.dtype), a.ndim, "global") for a in arguments)
     ours = run._program(kernel.py_func, kinds, watch=False).variables
-    theirs = numba_types(thread)
+    theirs = inferred_types(thread)
     assert ours | {"i": None} == theirs | {"i": None}, body

@@ -1,0 +1,123 @@
+"""What a launch that has run should be told: results lost, globals changed, accesses that cost time."""
+
+from labkit.simulator.memory import Array
+from labkit.simulator.translator.source import captured
+from labkit.trace import Finding, SiteCounters
+
+
+def unwritten(launch) -> list[Finding]:
+    """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
+    stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
+    found = [*_rebound(launch, stored)]
+    arrays = [a.name for a in launch.arguments if isinstance(a, Array)]
+    if not found and arrays and not stored and not launch.program.prints:
+        line = launch.source.tree.lineno
+        message = (
+            f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
+            f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
+        )
+        return [Finding("unwritten", "error", message, line)]
+    for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
+        sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
+        if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:
+            line = sites[0][1].line
+            found.append(
+                Finding(
+                    "unwritten",
+                    "error",
+                    f"Line {line}: no thread ever stores to {name}; the condition around this line is never true, or "
+                    "the grid is empty where it matters.",
+                    line,
+                    sites[0][1].column,
+                    name,
+                )
+            )
+    return found
+
+
+def _rebound(launch, stored):
+    """Arguments that only got a new meaning inside the kernel, where a store was meant."""
+    names = launch.function.__code__.co_varnames
+    for name, line in launch.program.rebound.items():
+        if isinstance(launch.arguments[names.index(name)], Array) and name not in stored:
+            why = (
+                f"gives the name {name} a new meaning in the thread and leaves the array as it was; write into an "
+                f"element, `{name}[i] = ...`."
+            )
+        elif not stored:
+            why = (
+                "changes the thread's own copy of a number, and nothing comes back; pass an array and use "
+                f"`cuda.atomic.add({name}, 0, ...)`."
+            )
+        else:
+            continue
+        yield Finding("unwritten", "error", f"Line {line}: assigning to {name} {why}", line, array=name)
+
+
+def slow_accesses(launch, counted: list[SiteCounters]) -> list[Finding]:
+    """What the counters say about speed: scattered global accesses and bank conflicts."""
+    found = []
+    for c in counted:
+        site = c.site
+        if site.space == "global" and c.requests and site.kind != "atomic":
+            used = c.bytes / (32 * c.sectors) if c.sectors else 1.0
+            ideal = max(1.0, c.bytes / c.requests / 32)
+            if c.sectors / c.requests >= 2 * ideal and c.accesses / c.requests >= 8 and used < 0.5:
+                found.append(
+                    Finding(
+                        "uncoalesced",
+                        "advice",
+                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} "
+                        "sectors of 32 bytes "
+                        f"on average and uses {used:.0%} of what they bring; let neighbouring threads "
+                        "(threadIdx.x) take "
+                        "neighbouring elements.",
+                        site.line,
+                        site.column,
+                        site.array,
+                        count=c.requests,
+                    )
+                )
+        if site.space == "shared" and c.bank_conflicts and site.kind != "atomic":
+            found.append(
+                Finding(
+                    "bank-conflict",
+                    "advice",
+                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the "
+                    "banks of shared "
+                    "memory where it could take fewer; pad the rows by one element, or change which thread takes what.",
+                    site.line,
+                    site.column,
+                    site.array,
+                    count=c.bank_conflicts,
+                )
+            )
+    return found
+
+
+def idle_lanes(launch):
+    """Blocks that are no multiple of a warp."""
+    if launch.threads % 32:
+        yield Finding(
+            "idle-lanes",
+            "advice",
+            f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves "
+            f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all.",
+            launch.source.first_line,
+        )
+
+
+def changed_globals(launch):
+    """Globals that have another value than the one the kernel was compiled with."""
+    for (function, name), value in launch.program.frozen.items():
+        now = captured(function).get(name, value)
+        if now is not value and now != value:
+            line = launch.source.first_line
+            yield Finding(
+                "changed-global",
+                "advice",
+                f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps "
+                "that: run the "
+                f"kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
+                line,
+            )

@@ -1,0 +1,101 @@
+"""What a launch is given, checked as a GPU would: grid, block, shared memory and arguments."""
+
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from labkit.gpus import Gpu
+from labkit.simulator import numba_types
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.translator.values import Array
+
+
+def dimensions(given, what):
+    given = given if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
+        shown = given[0] if len(given) == 1 else tuple(given)
+        cure = "; divide with `//`" if any(isinstance(n, (float, np.floating)) for n in given) else ""
+        raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
+    if min(given) < 1:
+        shown = given[0] if len(given) == 1 else tuple(given)
+        raise LaunchError(f"the {what} is {shown}, so nothing would run; every size must be at least 1")
+    return tuple(int(n) for n in (*given, 1, 1)[:3])
+
+
+def check_limits(grid, block, shared_bytes, gpu: Gpu):
+    threads = block[0] * block[1] * block[2]
+    if threads > gpu.threads_per_block:
+        raise LaunchError(
+            f"a block of {block[0]} x {block[1]} x {block[2]} has {threads} threads, and a GPU takes at most "
+            f"{gpu.threads_per_block}; make the block smaller and the grid larger"
+        )
+    if block[2] > 64:
+        raise LaunchError(f"a block may be 64 deep in z at most, not {block[2]}; use x and y")
+    if grid[1] > 65535 or grid[2] > 65535 or grid[0] >= 2**31:
+        raise LaunchError(f"the grid {grid} is too large: x may be up to 2**31 - 1, y and z up to 65535")
+    if not isinstance(shared_bytes, (int, np.integer)) or shared_bytes < 0:
+        raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
+
+
+def typed_arguments(names, args):
+    """numba's types of the arguments, and the arguments as NumPy values."""
+    if len(args) != len(names):
+        cure = f"pass `{'`, `'.join(names[len(args) :])}` as well" if len(args) < len(names) else "leave the others out"
+        raise LaunchError(
+            f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
+            f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
+        )
+    kinds, values = [], []
+    for name, value in zip(names, args):
+        if hasattr(value, "copy_to_host"):
+            value = value.copy_to_host()
+        if isinstance(value, np.ndarray):
+            kinds.append(Array(_element_type(name, value), value.ndim, "global"))
+        elif isinstance(value, (bool, np.bool_)):
+            kinds.append(types.boolean)
+            value = np.bool_(value)
+        elif isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise LaunchError(f"the argument `{name}` = {value} does not fit into 64 bits")
+            kinds.append(types.int64)
+            value = np.int64(value)
+        elif isinstance(value, (float, np.integer, np.floating)):
+            value = value if isinstance(value, np.generic) else np.float64(value)
+            kinds.append(_element_type(name, value))
+        elif isinstance(value, (list, tuple)):
+            raise LaunchError(
+                f"the argument `{name}` is {article(value)}, which a GPU cannot read; pass `np.array({name}, "
+                "dtype=np.float32)`"
+            )
+        else:
+            raise LaunchError(
+                f"the argument `{name}` is {article(value)}; a kernel takes NumPy arrays, device arrays and "
+                "numbers alone"
+            )
+        values.append(value)
+    return tuple(kinds), values
+
+
+def _element_type(name, value):
+    try:
+        kind = numba_types.type_of(value.dtype)
+    except NumbaError:
+        kind = None
+    if kind is None or not isinstance(kind, (types.Integer, types.Float, types.Boolean)) or kind == types.float16:
+        raise LaunchError(
+            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, "
+            "float64, an "
+            "integer type or bool"
+        )
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        raise LaunchError(
+            f"the argument `{name}` is an array without dimensions; pass the number itself, `{name}.item()`"
+        )
+    return kind
+
+
+def article(thing):
+    if thing is None:
+        return "None"
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

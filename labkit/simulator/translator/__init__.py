@@ -1,0 +1,1 @@
+"""The parts of the translator: what `labkit.simulator.translate` runs."""

@@ -1,0 +1,184 @@
+"""Branches and loops: masks for the lanes that take them, and the types where paths meet."""
+
+import ast
+
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.translator.control_flow import has, is_spin, jumps, never_ends, waits
+from labkit.simulator.translator.homes import region_of
+from labkit.simulator.translator.values import MISSING, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+
+class Branches(Variables):
+    """`if`, `for`, `while`, `break` and `continue`."""
+
+    def do_If(self, node):
+        test = self.condition(node.test)
+        self.flush_flops()
+        if test.static is not MISSING:
+            # numba prunes branches on constants; the dead one is not typed
+            chosen = node.body if test.static else node.orelse
+            part = "body" if test.static else "orelse"
+            outer = self.mask
+            inner = self.name("m")
+            self.emit(f"{inner} = {outer}")
+            with self.inside(region_of(node, part), inner):
+                self.statements(chosen)
+            if jumps(chosen):
+                self.emit(f"{outer} = {inner}")
+            return
+        outer = self.mask
+        yes, no = self.name("m"), self.name("m")
+        self.emit(f"{yes}, {no} = split({outer}, {test.code})")
+        self.guard_fork([*node.body, *node.orelse], yes, outer)
+        before, assigned = dict(self.env), set(self.assigned)
+        ends, sure = [], []
+        for part, mask, body in (("body", yes, node.body), ("orelse", no, node.orelse)):
+            self.env, self.assigned, self.reachable = dict(before), set(assigned), True
+            if body:
+                with self.block(f"if {mask} is not False:"):
+                    if self.program.watch:
+                        self.emit_watch_as(mask, node.lineno)
+                    with self.inside(region_of(node, part), mask):
+                        self.statements(body)
+            if self.reachable:
+                ends.append(self.env)
+                sure.append(self.assigned)
+        self.reachable = bool(ends)
+        self.env = self.merge(ends, node) if ends else before
+        self.assigned = set.intersection(*sure) if sure else assigned
+        if jumps(node.body) or jumps(node.orelse):
+            self.emit(f"{outer} = union({yes}, {no})")
+
+    def guard_fork(self, body, taken, outer):
+        """Where warps would part ways around a wait, ask the scheduler to run them as separate sets."""
+        spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
+        if spins or waits(body, self.names):
+            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
+
+    def loop(self, node, header, enter, trips=None):
+        """Walks a loop body until the types at its head settle; `header` opens the Python loop.
+
+        `trips` names the variable that counts a `while` loop's trips.
+        """
+        if node.orelse:
+            self.fail(node.orelse[0], "a loop's `else` does not work in a kernel; set a flag before `break`")
+        outer, region = self.mask, region_of(node, "body")
+        looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
+        self.emit(f"{looping} = {outer}")
+        self.emit(f"{broken} = False")
+        head, assigned = dict(self.env), set(self.assigned)
+        for _ in range(8):
+            mark = len(self.lines)
+            self.assigned = set(assigned)
+            variables = {name: set(kinds) for name, kinds in self.program.variables.items()}
+            self.env = dict(head)
+            loop = {"broken": broken, "break_envs": [], "continue_envs": []}
+            self.loops.append(loop)
+            with self.block(header):
+                with self.inside(region, inner):
+                    enter(looping, inner)
+                    self.guard_fork([node], inner, outer)
+                    self.statements(node.body)
+                ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
+                self.env = self.merge(ends, node) if ends else dict(head)
+                self.reachable = True
+                back = self.env
+                if has(node.body, ast.Break, ast.Return):
+                    self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
+                    self.emit(f"if {looping} is False: break")
+                if isinstance(node, ast.While):
+                    if is_spin(node):
+                        self.emit(f"yield ({node.lineno}, {looping})")
+                    else:
+                        self.emit(f"{trips} = w.chunk.launch.tick({trips}, {node.lineno})")
+            self.loops.pop()
+            settled = dict(head)
+            for name, kind in back.items():
+                if name in settled and settled[name] != kind:
+                    settled[name] = self.unified(settled[name], kind, node, f"`{name}`")
+            if settled == head:
+                break
+            head = settled
+            del self.lines[mark:]
+            self.program.variables = variables
+        else:
+            self.fail(node, "the types of this loop's variables do not settle; give each variable one type")
+        self.env = self.merge([{**back, **head}, back, *loop["break_envs"]], node)
+        self.assigned = assigned
+        if has(node.body, ast.Return):
+            self.emit(f"{outer} = minus({outer}, gone)")
+
+    def do_For(self, node):
+        call = node.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            self.fail(
+                node, "a `for` loop in a kernel runs over `range(...)`: write `for k in range(x.size)` and use `x[k]`"
+            )
+        if not isinstance(node.target, ast.Name):
+            self.fail(node, "a loop in a kernel counts with one variable: `for k in range(...)`")
+        if not 1 <= len(call.args) <= 3 or call.keywords:
+            self.fail(node, "`range` takes one to three numbers")
+        bounds = [self.scalar(a, "a bound of `range`") for a in call.args]
+        for bound, argument in zip(bounds, call.args):
+            if not isinstance(bound.type, types.Integer):
+                self.fail(
+                    argument,
+                    f"`range` needs whole numbers, and `{self.written(argument)}` is {describe(bound.type)}; "
+                    "use `//` instead of `/`",
+                )
+        kind = numba_types.resolve(range, tuple(b.type for b in bounds))[0].dtype
+        if len(bounds) == 3 and bounds[2].static == 0:
+            self.fail(node, "`range` with a step of 0 never ends; use another step")
+        codes = [self.converted(b, kind) for b in bounds]
+        zero, one = self.constant(numba_types.dtype_of(kind).type(0)), self.constant(numba_types.dtype_of(kind).type(1))
+        low, high, step = {1: [zero, *codes, one], 2: [*codes, one], 3: codes}[len(codes)]
+        span, value, lanes_left = self.name("r"), self.name(), self.name("c")
+        self.flush_flops()
+        self.emit(f"{span} = lane_range({self.mask}, {low}, {high}, {step})")
+
+        def enter(looping, inner):
+            self.emit(f"{inner} = {looping} if {lanes_left} is None else both({looping}, {lanes_left})")
+            self.emit(f"if {inner} is False: break")
+            self.assign_name(node.target.id, Value(value, kind), node)
+            if self.program.watch:
+                self.emit_watch(node.lineno)
+
+        self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
+
+    def do_While(self, node):
+        self.program.spins |= is_spin(node)
+        if never_ends(node):
+            self.fail(
+                node,
+                f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or "
+                "leaves it; "
+                "change a variable of the condition, or `break`",
+            )
+        trips = self.name("n")
+        self.emit(f"{trips} = 0")
+
+        def enter(looping, inner):
+            self.emit(f"{inner} = {looping}")
+            test = self.condition(node.test)
+            self.flush_flops()
+            self.emit(f"{looping} = {inner} = both({looping}, {test.code})")
+            self.emit(f"if {inner} is False: break")
+            if self.program.watch:
+                self.emit_watch(node.lineno)
+
+        self.loop(node, "while True:", enter, trips)
+
+    def do_Break(self, node):
+        loop = self.loops[-1]
+        loop["break_envs"].append(dict(self.env))
+        self.emit(f"{loop['broken']} = union({loop['broken']}, {self.mask})")
+        self.emit(f"{self.mask} = False")
+        self.reachable = False
+
+    def do_Continue(self, node):
+        self.loops[-1]["continue_envs"].append(dict(self.env))
+        self.emit(f"{self.mask} = False")
+        self.reachable = False

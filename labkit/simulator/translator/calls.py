@@ -1,0 +1,202 @@
+"""Calls: of device functions, casts, `math` and built-in functions."""
+
+import ast
+from types import FunctionType
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.language import CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, nearest, why_unknown
+from labkit.simulator.translator.source import unwrap
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+
+class Calls(Variables):
+    """Finds what a call means, and writes its code."""
+
+    def of_Call(self, node):
+        return self.expression_call(node, result_used=True)
+
+    def expression_call(self, node, result_used):
+        path = self.dotted(node.func)
+        if path is None:
+            return self.unknown_call(node)
+        if node.keywords and path == "print":
+            self.fail(
+                node,
+                f"`print` in a kernel takes no `{node.keywords[0].arg}`; it prints its values and starts a new line",
+            )
+        if node.keywords and path not in ("cuda.shared.array", "cuda.local.array"):
+            self.fail(node, "give the arguments by position, without names")
+        if path in CASTS:
+            return self.cast(node, CASTS[path])
+        if path.startswith("cuda.atomic."):
+            return self.atomic(node, path.rsplit(".", 1)[1], result_used)
+        if path in ("min", "max"):
+            return self.extreme(node, path)
+        if path in FUNCTIONS:
+            return self.math_call(node, FUNCTIONS[path])
+        special = {
+            "cuda.grid": self.grid,
+            "cuda.gridsize": self.gridsize,
+            "cuda.syncthreads": self.syncthreads,
+            "cuda.syncwarp": self.syncwarp,
+            "cuda.shared.array": lambda n: self.allocate(n, "shared"),
+            "cuda.local.array": lambda n: self.allocate(n, "local"),
+            "len": self.length,
+            "print": self.print,
+        }.get(path)
+        if special:
+            return special(node)
+        if path in NO_EFFECT:
+            return Value("None", types.none)
+        if path == "range":
+            self.fail(node, "`range` belongs into a `for` line")
+        if path in POSITIONS:
+            self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
+        self.fail(node, why_unknown(path, self.written(node.func)))
+
+    def unknown_call(self, node):
+        function = node.func
+        if isinstance(function, ast.Name):
+            if function.id in self.env:
+                self.fail(
+                    node,
+                    f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets",
+                )
+            value = self.names.get(function.id, MISSING)
+            device = unwrap(value)
+            if device is not None:
+                return self.device_call(node, device)
+            if isinstance(value, FunctionType):
+                self.fail(
+                    node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
+                )
+            if value is MISSING:
+                if function.id in (
+                    "sum",
+                    "sorted",
+                    "map",
+                    "filter",
+                    "zip",
+                    "enumerate",
+                    "list",
+                    "dict",
+                    "any",
+                    "all",
+                    "str",
+                    "open",
+                    "input",
+                ):
+                    self.fail(node, f"`{function.id}` does not exist on a GPU; write the loop over `range` yourself")
+                self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
+        if isinstance(function, ast.Attribute):
+            self.of_Attribute(function)
+            self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
+        if (
+            isinstance(function, ast.Subscript)
+            and isinstance(function.value, ast.Name)
+            and unwrap(self.names.get(function.value.id))
+        ):
+            self.fail(
+                node,
+                f"a kernel cannot launch another: launch `{function.value.id}` after this one, or make it a "
+                "device function",
+            )
+        self.fail(node, f"`{self.written(function)}` cannot be called in a kernel")
+
+    def device_call(self, node, function):
+        arguments = [self.expression(a) for a in node.args]
+        kinds = tuple(a.type for a in arguments)
+        key = (function, kinds)
+        compiled = self.program.compiled.get(key)
+        if compiled is None:
+            if key in self.program.compiled:
+                self.fail(
+                    node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop"
+                )
+            self.program.compiled[key] = None
+            compiled = type(self)(self.program, function, kinds, is_kernel=False).run()
+            self.program.compiled[key] = compiled
+        callee, kind = compiled
+        name = self.constant(callee)
+        self.flush_flops()
+        wait = "yield from " if self.program.blocking else ""
+        call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
+        return self.temp(self.retyped(call, kind), kind)
+
+    def arguments(self, node, count, what):
+        if len(node.args) != count:
+            self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
+        return [self.scalar(a, what) for a in node.args]
+
+    def cast(self, node, kind):
+        (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
+        if value.static is not MISSING:
+            with np.errstate(all="ignore"):
+                static = numba_types.dtype_of(kind).type(value.static)
+            return Value(self.constant(static), kind, static)
+        if kind == types.boolean:
+            return Value(f"truth({value.code})", kind)
+        return Value(self.converted(value, kind), kind)
+
+    def extreme(self, node, path):
+        if len(node.args) < 2:
+            self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
+        values = [self.scalar(a, f"`{path}`") for a in node.args]
+        kind = numba_types.unify(*(v.type for v in values))
+        code = self.converted(values[0], kind)
+        for value in values[1:]:
+            code = f"{path}imum({code}, {self.converted(value, kind)})"
+        return Value(code, kind)
+
+    def math_call(self, node, function):
+        values = [self.scalar(a, f"`{function.name}`") for a in node.args]
+        resolved = numba_types.resolve(function.typed_as, tuple(v.type for v in values))
+        if resolved is None:
+            given = ", ".join(describe(v.type) for v in values)
+            self.fail(node, f"`{self.written(node.func)}` does not take {given}")
+        result, kinds = resolved
+        code = f"{self.constant(function.run)}({', '.join(self.converted(v, k) for v, k in zip(values, kinds))})"
+        return Value(f"cast({code}, {self.dtype(result)})", result)
+
+    def length(self, node):
+        if len(node.args) != 1:
+            self.fail(node, "`len` takes one argument")
+        value = self.expression(node.args[0])
+        if isinstance(value.type, Array):
+            return Value(f"{value.code}.shape_values[0]", types.int64)
+        if isinstance(value.type, Tuple):
+            return self.known(len(value.type.items), node)
+        self.fail(node, f"`{self.written(node.args[0])}` is {describe(value.type)} and has no length")
+
+    def print(self, node):
+        for argument in node.args:
+            if _makes_text(argument):
+                self.fail(
+                    argument,
+                    "`print` in a kernel cannot format text: write `print('x', x)` with the values as they are",
+                )
+        values = [self.expression(a) for a in node.args]
+        for value, argument in zip(values, node.args):
+            if value.type is not str and not isinstance(value.type, types.Type):
+                self.fail(argument, f"`print` in a kernel takes text and numbers, not {describe(value.type)}")
+        self.program.prints = True
+        self.emit(f"w.chunk.launch.print(w, {self.mask}{''.join(', ' + v.code for v in values)})")
+        return Value("None", types.none)
+
+
+def _makes_text(node) -> bool:
+    """Does the expression put text together: an f-string, `%`, `+`, `format` or `str`?"""
+    if isinstance(node, ast.BinOp):
+        return (
+            _makes_text(node.left)
+            or _makes_text(node.right)
+            or any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right))
+        )
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        return name in ("format", "str", "repr", "join")
+    return isinstance(node, ast.JoinedStr)

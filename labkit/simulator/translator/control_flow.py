@@ -1,0 +1,69 @@
+"""What the statements of a kernel do with control: leave early, wait for other warps, never end."""
+
+import ast
+
+from labkit.simulator.translator.source import captured, read_source, unwrap
+
+
+def blocks(function, seen=frozenset()) -> bool:
+    """Does the function, or a device function that it calls, wait for other warps?"""
+    tree = read_source(function).tree
+    spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
+    return spins or waits([tree], captured(function), seen | {function})
+
+
+def waits(nodes, names, seen=frozenset()) -> bool:
+    """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
+    for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "syncthreads":
+            return True
+        if isinstance(call.func, ast.Name):
+            callee = unwrap(names.get(call.func.id))
+            if callee is not None and callee not in seen and blocks(callee, seen):
+                return True
+    return False
+
+
+def is_spin(loop: ast.While) -> bool:
+    """Does the loop wait for another thread: by an atomic, or by a bare reload in its condition?"""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "atomic":
+            return True
+    idle = all(
+        isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body
+    )
+    return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
+
+
+def never_ends(loop: ast.While) -> bool:
+    """Does nothing in the loop change its condition, or leave it?"""
+    if is_spin(loop) or has([loop.test], ast.Call, ast.Subscript) or has(loop.body, ast.Return):
+        return False
+    names = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    changed = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return not names & changed and not breaks(loop.body)
+
+
+def breaks(body) -> bool:
+    """Do these statements hold a `break` of the loop around them?"""
+    for node in body:
+        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse))):
+            return True
+    return False
+
+
+def has(nodes, *kinds) -> bool:
+    return any(isinstance(n, kinds) for node in nodes for n in ast.walk(node))
+
+
+def jumps(nodes) -> bool:
+    """Can lanes leave these statements early (a break or continue of an inner loop does not count)?"""
+    for node in nodes:
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            return True
+        if isinstance(node, (ast.For, ast.While)):
+            if has([node], ast.Return):
+                return True
+        elif isinstance(node, ast.If) and (jumps(node.body) or jumps(node.orelse)):
+            return True
+    return False

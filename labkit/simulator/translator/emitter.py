@@ -1,0 +1,114 @@
+"""The state of a translation, and the lines that it writes."""
+
+import ast
+from contextlib import contextmanager
+from typing import Any
+
+from labkit.simulator.errors import KernelError
+from labkit.simulator.numba_types import dtype_of
+from labkit.simulator.translator.homes import Homes
+from labkit.simulator.translator.source import argument_names, captured, read_source
+from labkit.simulator.translator.values import MISSING, Value
+
+
+class Emitter:
+    """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
+
+    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here
+    have assigned to, `masks` the mask of each region around, and `reachable` tells whether any lane comes there.
+    `unsure` are the variables that some read may find without a value.
+    """
+
+    def __init__(self, program, function, argument_types, is_kernel):
+        self.program = program
+        self.function = function
+        self.source = read_source(function)
+        self.argument_types = argument_types
+        self.is_kernel = is_kernel
+        self.parameters = argument_names(self.source)
+        self.names = captured(function)
+        self.homes = Homes(self.source.tree)
+        self.env: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.indent = 1
+        self.counter = 0
+        self.masks = {"function": "m0"}
+        self.region = "function"
+        self.loops: list[dict] = []
+        self.flops: dict[tuple[str, str], int] = {}
+        self.return_types: list = []
+        self.local_types: dict[str, Any] = {}
+        self.reachable = True
+        self.assigned: set[str] = set()
+        self.unsure: set[str] = set()
+
+    def emit(self, text):
+        self.lines.append("    " * self.indent + text)
+
+    @contextmanager
+    def block(self, header):
+        self.emit(header)
+        self.indent += 1
+        mark = len(self.lines)
+        yield
+        if len(self.lines) == mark:
+            self.emit("pass")
+        self.indent -= 1
+
+    def name(self, prefix="t"):
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    def temp(self, code, kind, static=MISSING):
+        name = self.name()
+        self.emit(f"{name} = {code}")
+        return Value(name, kind, static)
+
+    def constant(self, value) -> str:
+        namespace = self.program.namespace
+        key = f"K{len(namespace)}"
+        namespace[key] = value
+        return key
+
+    def dtype(self, kind) -> str:
+        dtype = dtype_of(kind)
+        key = f"D_{dtype.name}"
+        self.program.namespace[key] = dtype
+        return key
+
+    @property
+    def mask(self):
+        return self.masks[self.region]
+
+    @contextmanager
+    def inside(self, region, mask):
+        outer = self.region
+        self.region = region
+        self.masks[region] = mask
+        yield
+        self.flush_flops()
+        self.region = outer
+
+    @contextmanager
+    def narrowed(self, mask):
+        """Evaluates part of an expression in some lanes only."""
+        region, outer = self.region, self.mask
+        self.masks[region] = mask
+        yield
+        self.flush_flops()
+        self.masks[region] = outer
+
+    def count_flops(self, kind, amount):
+        key = (self.mask, dtype_of(kind).name)
+        self.flops[key] = self.flops.get(key, 0) + amount
+
+    def flush_flops(self):
+        for (mask, dtype), amount in self.flops.items():
+            self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.count({mask})")
+        self.flops.clear()
+
+    def fail(self, node, message):
+        raise KernelError(message, getattr(node, "lineno", self.source.first_line))
+
+    def written(self, node) -> str:
+        return ast.unparse(node)

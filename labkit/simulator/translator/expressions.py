@@ -1,0 +1,132 @@
+"""Expressions: literals, tuples, conditions and choices, and the conversion of a value."""
+
+import ast
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.translator.control_flow import has
+from labkit.simulator.translator.refused import REFUSED
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+
+class Expressions(Variables):
+    """Each `of_Node` gives the value of one kind of expression."""
+
+    def expression(self, node) -> Value:
+        handler = getattr(self, f"of_{type(node).__name__}", None)
+        if handler is None:
+            self.fail(node, REFUSED.get(type(node), f"`{self.written(node)}` does not work in a kernel"))
+        return handler(node)
+
+    def scalar(self, node, what) -> Value:
+        value = self.expression(node)
+        if not isinstance(value.type, types.Type) or value.type is types.none:
+            text = self.written(node)
+            if isinstance(value.type, Array):
+                self.fail(
+                    node,
+                    f"`{text}` is a whole array where {what} needs one number; pick an element, `{text}[...]`",
+                )
+            self.fail(node, f"`{text}` is {describe(value.type)}, but {what} needs a number")
+        return value
+
+    def converted(self, value, kind) -> str:
+        if value.type == kind:
+            return value.code
+        if value.static is not MISSING:
+            return self.constant(numba_types.dtype_of(kind).type(value.static))
+        return f"cast({value.code}, {self.dtype(kind)})"
+
+    def known(self, value, node) -> Value:
+        """A Python value frozen into the kernel: a literal, a global, a closure variable."""
+        if isinstance(value, (bool, np.bool_)):
+            return Value(self.constant(np.bool_(value)), types.boolean, bool(value))
+        if isinstance(value, int):
+            if not -(2**63) <= value < 2**64:
+                self.fail(node, f"the number {value} does not fit into 64 bits")
+            kind = types.int64 if value < 2**63 else types.uint64
+            return Value(self.constant(numba_types.dtype_of(kind).type(value)), kind, value)
+        if isinstance(value, float) and not isinstance(value, np.floating):
+            return Value(self.constant(np.float64(value)), types.float64, value)
+        if isinstance(value, (np.integer, np.floating)):
+            return Value(self.constant(value), numba_types.type_of(value.dtype), value)
+        if isinstance(value, tuple):
+            items = [self.known(v, node) for v in value]
+            code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
+            return Value(code, Tuple(tuple(i.type for i in items)), value)
+        if isinstance(value, str):
+            return Value(repr(value), str, value)
+        if value is None or value is ...:
+            self.fail(node, f"`{value}` has no meaning inside a kernel; write the number that belongs here")
+        if isinstance(value, np.ndarray):
+            self.fail(node, f"`{self.written(node)}` is a global array; pass it to the kernel as an argument")
+        if isinstance(value, complex):
+            self.fail(node, "complex numbers are not supported; keep real and imaginary parts apart")
+        return None
+
+    def of_Constant(self, node):
+        return self.known(node.value, node)
+
+    def of_Tuple(self, node):
+        items = [self.expression(e) for e in node.elts]
+        code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
+        static = tuple(i.static for i in items) if all(i.static is not MISSING for i in items) else MISSING
+        return Value(code, Tuple(tuple(i.type for i in items)), static)
+
+    def condition(self, node) -> Value:
+        """An expression used as true or false."""
+        value = self.scalar(node, "a condition")
+        if value.type == types.boolean:
+            return value
+        if value.static is not MISSING:
+            return self.known(bool(value.static), node)
+        return Value(f"truth({value.code})", types.boolean)
+
+    def of_BoolOp(self, node):
+        is_and = isinstance(node.op, ast.And)
+        result = self.condition(node.values[0])
+        for operand in node.values[1:]:
+            if result.static is not MISSING:
+                if bool(result.static) != is_and:
+                    return result
+                result = self.condition(operand)
+                continue
+            sign = "&" if is_and else "|"
+            if not has([operand], ast.Subscript, ast.Call):
+                result = Value(f"({result.code} {sign} {self.condition(operand).code})", types.boolean)
+                continue
+            first = self.temp(result.code, types.boolean)
+            yes, no = self.name("m"), self.name("m")
+            self.flush_flops()
+            self.emit(f"{yes}, {no} = split({self.mask}, {first.code})")
+            mask = yes if is_and else no
+            second = self.name()
+            self.emit(f"{second} = np.False_")
+            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+                self.emit(f"{second} = {self.condition(operand).code}")
+            result = Value(f"({first.code} {sign} {second})", types.boolean)
+        return result
+
+    def of_IfExp(self, node):
+        test = self.condition(node.test)
+        if test.static is not MISSING:
+            return self.expression(node.body if test.static else node.orelse)
+        self.flush_flops()
+        yes, no = self.name("m"), self.name("m")
+        self.emit(f"{yes}, {no} = split({self.mask}, {test.code})")
+        results = []
+        for mask, part in ((yes, node.body), (no, node.orelse)):
+            holder = self.name()
+            self.emit(f"{holder} = None")
+            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+                value = self.scalar(part, "a choice")
+                self.emit(f"{holder} = {value.code}")
+            results.append(Value(holder, value.type))
+        kind = results[0].type
+        if results[1].type != kind:
+            kind = self.unified(kind, results[1].type, node, "the value of this choice")
+        dtype = self.dtype(kind)
+        return self.temp(f"choose({yes}, {results[0].code}, {results[1].code}, {dtype})", kind)

@@ -1,0 +1,69 @@
+"""One function from its syntax tree to a Python function over lanes."""
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import lanes, memory
+from labkit.simulator.translator.branches import Branches
+from labkit.simulator.translator.calls import Calls
+from labkit.simulator.translator.elements import Elements
+from labkit.simulator.translator.expressions import Expressions
+from labkit.simulator.translator.intrinsics import Intrinsics
+from labkit.simulator.translator.names import Names
+from labkit.simulator.translator.operators import Operators
+from labkit.simulator.translator.statements import Statements
+
+_LANE_HELPERS = (
+    "split both union minus select choose lane_range cast truth logical_not minimum maximum integer_power".split()
+)
+_MEMORY_HELPERS = "load store atomic sync_warps".split()
+
+
+class FunctionTranslator(Statements, Branches, Expressions, Names, Operators, Elements, Calls, Intrinsics):
+    """Translates one function, for one tuple of argument types."""
+
+    def run(self):
+        tree = self.source.tree
+        arguments = self.parameters
+        if len(arguments) != len(self.argument_types):
+            self.fail(
+                tree,
+                f"`{tree.name}` takes {len(arguments)} arguments ({', '.join(arguments)}) "
+                f"but was given {len(self.argument_types)}",
+            )
+        self.env = dict(zip(arguments, self.argument_types))
+        self.assigned = set(arguments)
+        self.statements(tree.body)
+        self.flush_flops()
+        sure = tuple(f"a_{name} =" for name in self.local_types.keys() - self.unsure)
+        body = [line for line in self.lines if not line.lstrip().startswith(sure)]
+        kind = self.result_type()
+        head = [f"def {tree.name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
+        for name, local in self.local_types.items():
+            if name not in arguments:
+                zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
+                head.append(f"    v_{name} = {zero}")
+        head += [f"    a_{name} = False" for name in sorted(self.unsure)]
+        head.append("    gone = False")
+        if not self.is_kernel:
+            head.append("    result = None")
+        tail = [] if self.is_kernel else ["    return result"]
+        if self.program.blocking:
+            tail = ["    if False:", "        yield", *tail]
+        text = "\n".join([*head, *body, *tail]) + "\n"
+        self.program.text += text + "\n"
+        scope = self.program.namespace
+        scope.update(np=np, **{n: getattr(lanes, n) for n in _LANE_HELPERS})
+        scope.update({n: getattr(memory, n) for n in _MEMORY_HELPERS})
+        exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
+        return scope[tree.name], kind
+
+    def result_type(self):
+        kinds = self.return_types
+        if not kinds:
+            return types.none
+        first = kinds[0]
+        for kind in kinds[1:]:
+            if kind != first:
+                first = self.unified(first, kind, self.source.tree, "the returned value")
+        return first

@@ -1,0 +1,69 @@
+"""Regions of a function (its body, branches, loop bodies) and the region in which each variable lives."""
+
+import ast
+
+
+class Homes(ast.NodeVisitor):
+    """Finds each variable's home: the innermost region that holds all its uses, its first a plain store."""
+
+    def __init__(self, tree):
+        self.path = ["function"]
+        self.uses: dict[str, list] = {}
+        for argument in (*tree.args.posonlyargs, *tree.args.args):
+            self.uses[argument.arg] = [(tuple(self.path), True)]
+        for statement in tree.body:
+            self.visit(statement)
+
+    def stores(self, name) -> int:
+        """How often the function assigns to a name."""
+        return sum(stores for _, stores in self.uses.get(name, ()))
+
+    def home(self, name):
+        paths = self.uses[name]
+        shared = list(paths[0][0])
+        for path, _ in paths[1:]:
+            while tuple(shared) != path[: len(shared)]:
+                shared.pop()
+        while len(shared) > 1:
+            first, stores = paths[0]
+            if not shared[-1].startswith("loop") or (stores and first == tuple(shared)):
+                break
+            shared.pop()
+        return shared[-1]
+
+    def _within(self, region, nodes):
+        self.path.append(region)
+        for node in nodes:
+            self.visit(node)
+        self.path.pop()
+
+    def visit_Name(self, node):
+        self.uses.setdefault(node.id, []).append((tuple(self.path), isinstance(node.ctx, ast.Store)))
+
+    def visit_Assign(self, node):
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_AugAssign(self, node):
+        if isinstance(node.target, ast.Name):
+            self.uses.setdefault(node.target.id, []).append((tuple(self.path), False))
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_If(self, node):
+        self.visit(node.test)
+        self._within(region_of(node, "body"), node.body)
+        self._within(region_of(node, "orelse"), node.orelse)
+
+    def visit_For(self, node):
+        self.visit(node.iter)
+        self._within(region_of(node, "body"), [node.target, *node.body])
+
+    def visit_While(self, node):
+        self._within(region_of(node, "body"), [node.test, *node.body])
+
+
+def region_of(node, part):
+    kind = "loop" if isinstance(node, (ast.For, ast.While)) else "branch"
+    return f"{kind}{node.lineno}_{node.col_offset}_{part}"

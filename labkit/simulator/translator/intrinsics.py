@@ -1,0 +1,124 @@
+"""What `cuda` gives a kernel: its place in the grid, barriers, shared and local arrays, atomics."""
+
+import ast
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.language import ATOMICS, CASTS, why_unknown
+from labkit.simulator.translator.program import Allocation
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value
+from labkit.simulator.translator.variables import Variables
+
+
+class Intrinsics(Variables):
+    """The functions of `cuda`, except `cuda.jit`."""
+
+    def axes(self, node):
+        if len(node.args) != 1:
+            self.fail(node, f"`{self.written(node.func)}` takes one number: how many dimensions, 1, 2 or 3")
+        count = self.expression(node.args[0]).static
+        if count not in (1, 2, 3):
+            self.fail(node, f"`{self.written(node.func)}` takes the number of dimensions, 1, 2 or 3, as a plain number")
+        return int(count)
+
+    def grid(self, node):
+        axes = self.axes(node)
+        if axes == 1:
+            return self.temp("w.grid1()", types.int64)
+        return self.temp(f"w.grid({axes})", Tuple((types.int64,) * axes))
+
+    def gridsize(self, node):
+        axes = self.axes(node)
+        if axes == 1:
+            return Value("w.gridsize(0)", types.int64)
+        return Value(f"({', '.join(f'w.gridsize({i})' for i in range(axes))})", Tuple((types.int64,) * axes))
+
+    def syncthreads(self, node):
+        self.flush_flops()
+        self.emit(f"if w.chunk.barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask})")
+        return Value("None", types.none)
+
+    def syncwarp(self, node):
+        self.emit(f"sync_warps(w, {self.mask})")
+        return Value("None", types.none)
+
+    def allocate(self, node, space):
+        given = dict(zip(("shape", "dtype"), node.args)) | {k.arg: k.value for k in node.keywords}
+        call = f"cuda.{space}.array"
+        if set(given) != {"shape", "dtype"}:
+            self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
+        sizes = given["shape"]
+        for part in sizes.elts if isinstance(sizes, ast.Tuple) else [sizes]:
+            if not isinstance(part, (ast.Constant, ast.Name)) or (isinstance(part, ast.Name) and part.id in self.env):
+                fixed = self.expression(part).static is not MISSING
+                self.fail(
+                    part,
+                    f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, "
+                    "because numba "
+                    f"needs it when it compiles: write `SIZE = {self.written(part) if fixed else '...'}` above "
+                    "the kernel "
+                    "and use SIZE",
+                )
+        shape = self.expression(sizes).static
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape):
+            self.fail(sizes, f"the shape `{self.written(sizes)}` must be whole numbers")
+        shape = tuple(int(n) for n in shape)
+        dynamic = space == "shared" and shape == (0,)
+        if not dynamic and any(n <= 0 for n in shape):
+            self.fail(sizes, f"the shape {shape} must be positive in every dimension")
+        kind = CASTS.get(self.dotted(given["dtype"]) or "")
+        if kind is None:
+            self.fail(
+                given["dtype"],
+                f"`{self.written(given['dtype'])}` is not a dtype; use `float32` from numba, or `np.float32`",
+            )
+        key = (self.function, node.lineno, node.col_offset)
+        self.program.allocations[key] = Allocation(
+            self.target_name(node, space), space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
+        )
+        number = list(self.program.allocations).index(key)
+        return Value(f"w.allocated({number})", Array(kind, len(shape), space))
+
+    def target_name(self, node, space):
+        for statement in ast.walk(self.source.tree):
+            if (
+                isinstance(statement, ast.Assign)
+                and statement.value is node
+                and isinstance(statement.targets[0], ast.Name)
+            ):
+                return statement.targets[0].id
+        return space
+
+    def atomic(self, node, name, result_used):
+        if name not in ATOMICS:
+            self.fail(node, why_unknown(f"cuda.atomic.{name}", self.written(node.func)))
+        count = 4 if name == "cas" else 3
+        if len(node.args) != count:
+            values = "old, new" if name == "cas" else "value"
+            self.fail(
+                node,
+                f"write `cuda.atomic.{name}(array, index, {values})`: it takes {count} arguments, not {len(node.args)}",
+            )
+        subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Store()), node)
+        ast.fix_missing_locations(subscript)
+        array, index = self.element(subscript)
+        if array.type.space == "local":
+            self.fail(node, "an atomic on a thread's own local array has no meaning; use plain `+=`")
+        values = [self.converted(self.scalar(a, "an atomic"), array.type.dtype) for a in node.args[2:]]
+        number = self.site(subscript, array, "atomic")
+        if name in ("add", "sub") and isinstance(array.type.dtype, types.Float):
+            self.count_flops(array.type.dtype, 1)
+        self.flush_flops()
+        self.program.keeps_clocks |= result_used
+        value, old = values[-1], values[0] if name == "cas" else "None"
+        code = (
+            f"atomic(w, {number}, {array.code}, {self.mask}, {name!r}, {value}, {old}, {result_used}, "
+            f"{', '.join(i.code for i in index)})"
+        )
+        if result_used:
+            return self.temp(code, array.type.dtype)
+        self.emit(code)
+        return Value("None", types.none)

@@ -1,0 +1,158 @@
+"""Operators, with the types and conversions that numba gives them."""
+
+import ast
+import operator
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.translator.control_flow import has
+from labkit.simulator.translator.refused import REFUSED
+from labkit.simulator.translator.values import MISSING, Array, Value, describe, element_of
+from labkit.simulator.translator.variables import Variables
+from labkit.trace import Finding
+
+BINARY = {
+    "Add": (operator.add, "+"),
+    "Sub": (operator.sub, "-"),
+    "Mult": (operator.mul, "*"),
+    "Div": (operator.truediv, "/"),
+    "FloorDiv": (operator.floordiv, "//"),
+    "Mod": (operator.mod, "%"),
+    "Pow": (operator.pow, "**"),
+    "LShift": (operator.lshift, "<<"),
+    "RShift": (operator.rshift, ">>"),
+    "BitAnd": (operator.and_, "&"),
+    "BitOr": (operator.or_, "|"),
+    "BitXor": (operator.xor, "^"),
+}
+COMPARE = {
+    "Lt": (operator.lt, "<"),
+    "LtE": (operator.le, "<="),
+    "Gt": (operator.gt, ">"),
+    "GtE": (operator.ge, ">="),
+    "Eq": (operator.eq, "=="),
+    "NotEq": (operator.ne, "!="),
+}
+
+
+class Operators(Variables):
+    """Arithmetic, signs and comparisons."""
+
+    def of_BinOp(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.fail(node, REFUSED[ast.MatMult])
+        left = self.expression(node.left)
+        return self.binary(node, left, self.expression(node.right), type(node.op).__name__)
+
+    def binary(self, node, left, right, op):
+        function, sign = BINARY[op]
+        for side in (left, right):
+            if isinstance(side.type, Array):
+                name = side.code.removeprefix("v_")
+                self.fail(
+                    node,
+                    f"`{sign}` takes numbers, and `{name}` is a whole array: a thread works on one element, "
+                    f"`{element_of(name, side.type)}`",
+                )
+            if not isinstance(side.type, types.Type):
+                self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
+        typed = (left.type, right.type)
+        if op == "Pow" and isinstance(right.static, int) and not isinstance(right.static, bool):
+            typed = (left.type, types.literal(right.static))
+        resolved = numba_types.resolve(function, typed)
+        if resolved is None:
+            cure = (
+                "; a power is written `**`"
+                if sign == "^"
+                else "; convert one side first, for instance with `int32(...)`"
+            )
+            self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}{cure}")
+        result, (a, b) = resolved
+        if op == "Pow" and isinstance(a, types.Float):
+            b = a
+        if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
+            a = b = result
+        if left.static is not MISSING and right.static is not MISSING and op != "Pow":
+            with np.errstate(all="ignore"):
+                folded = function(numba_types.dtype_of(a).type(left.static), numba_types.dtype_of(b).type(right.static))
+            return Value(self.constant(folded), result, folded)
+        if isinstance(result, types.Float):
+            if op in ("Add", "Sub", "Mult", "Div") or op == "Pow" and right.static == 2:
+                self.count_flops(result, 1)
+            self.note_float64(node, left, right, result, sign)
+        a, b = self.converted(left, a), self.converted(right, b)
+        if op == "Pow" and isinstance(result, types.Integer):
+            return Value(f"integer_power({a}, {b})", result)
+        return Value(f"({a} {sign} {b})", result)
+
+    def note_float64(self, node, left, right, result, sign):
+        """float32 meets something wider: the whole expression becomes float64, at a fraction of the speed."""
+        if result != types.float64 or types.float32 not in (left.type, right.type):
+            return
+        other = right if left.type == types.float32 else left
+        if other.static is not MISSING:
+            why = f"{other.static} is {other.type}; write `float32({other.static})`"
+        elif isinstance(other.type, types.Integer):
+            why = f"the other side is {other.type}; convert it with `float32(...)`"
+        else:
+            why = "the other side is float64; start it from `float32(0)`, or convert it with `float32(...)`"
+        key = (node.lineno, "float64")
+        self.program.advice.setdefault(
+            key,
+            Finding(
+                "float64",
+                "advice",
+                f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than "
+                f"float32 on a GPU: {why}.",
+                node.lineno,
+                node.col_offset,
+            ),
+        )
+
+    def of_UnaryOp(self, node):
+        value = self.scalar(node.operand, "this sign")
+        if isinstance(node.op, ast.Not):
+            if value.static is not MISSING:
+                return self.known(not value.static, node)
+            return Value(f"logical_not({value.code})", types.boolean)
+        function, sign = {
+            ast.USub: (operator.neg, "-"),
+            ast.UAdd: (operator.pos, "+"),
+            ast.Invert: (operator.invert, "~"),
+        }[type(node.op)]
+        if isinstance(value.static, int | float) and not isinstance(value.static, np.generic):
+            return self.known(function(value.static), node)
+        resolved = numba_types.resolve(function, (value.type,))
+        if resolved is None:
+            self.fail(node, f"`{sign}` does not work on {describe(value.type)}")
+        result, (kind,) = resolved
+        if kind == types.boolean:  # NumPy has no signs for it
+            kind = result
+        if value.static is not MISSING:
+            with np.errstate(all="ignore"):
+                folded = function(numba_types.dtype_of(kind).type(value.static)).astype(numba_types.dtype_of(result))
+            return Value(self.constant(folded), result, folded)
+        signed = Value(f"({sign}{self.converted(value, kind)})", kind)  # numba widens after the sign
+        return Value(self.converted(signed, result), result)
+
+    def of_Compare(self, node):
+        parts = []
+        if any(type(op).__name__ not in COMPARE for op in node.ops):
+            self.fail(node, "`in` and `is` do not work in a kernel; compare numbers with `==` or `<`")
+        left = self.scalar(node.left, "a comparison")
+        for op, right_node in zip(node.ops, node.comparators):
+            function, sign = COMPARE[type(op).__name__]
+            right = self.scalar(right_node, "a comparison")
+            fixed = left.static is not MISSING and right.static is not MISSING
+            # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
+            if fixed and len(node.ops) == 1 and not has([node], ast.Call, ast.Attribute):
+                return self.known(bool(function(left.static, right.static)), node)
+            if isinstance(left.type, types.Float) != isinstance(right.type, types.Float):
+                _, (a, b) = numba_types.resolve(function, (left.type, right.type))
+            else:
+                a, b = left.type, right.type
+            parts.append(f"({self.converted(left, a)} {sign} {self.converted(right, b)})")
+            left = right
+        return Value(f"({' & '.join(parts)})", types.boolean)

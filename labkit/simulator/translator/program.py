@@ -1,0 +1,42 @@
+"""A translated kernel: its code, and what the launch must know about it."""
+
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from labkit.trace import Finding, Site
+
+
+@dataclass
+class Allocation:
+    """A `cuda.shared.array` or `cuda.local.array` call: `shape` is 0 for dynamic shared memory."""
+
+    name: str
+    space: str
+    shape: tuple[int, ...] | int
+    dtype: np.dtype
+    line: int
+
+
+@dataclass
+class Program:
+    """A translated kernel and all that its device functions share with it."""
+
+    watch: bool = False
+    sites: dict[Site, int] = field(default_factory=dict)
+    allocations: dict[tuple, Allocation] = field(default_factory=dict)
+    advice: dict[tuple, Finding] = field(default_factory=dict)
+    frozen: dict[tuple[FunctionType, str], Any] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+    blocking: bool = False
+    spins: bool = False
+    prints: bool = False
+    rebound: dict[str, int] = field(default_factory=dict)
+    keeps_clocks: bool = False
+    variables: dict[str, set] = field(default_factory=dict)
+    namespace: dict[str, Any] = field(default_factory=dict)
+    compiled: dict[tuple, tuple] = field(default_factory=dict)
+    kernel: Any = None
+    text: str = ""

@@ -1,0 +1,121 @@
+"""Statements that run straight through: assignments, calls, `return`."""
+
+import ast
+
+from labkit.simulator.translator.control_flow import jumps
+from labkit.simulator.translator.refused import REFUSED
+from labkit.simulator.translator.values import Tuple, Value
+from labkit.simulator.translator.variables import Variables
+
+
+class Statements(Variables):
+    """Each `do_Node` writes the code of one kind of statement."""
+
+    def statements(self, body):
+        for position, node in enumerate(body):
+            self.statement(node)
+            self.flush_flops()
+            rest = body[position + 1 :]
+            if not self.reachable:
+                return
+            if rest and jumps([node]):
+                with self.block(f"if {self.mask} is not False:"):
+                    self.statements(rest)
+                    self.flush_flops()
+                return
+
+    def statement(self, node):
+        handler = getattr(self, f"do_{type(node).__name__}", None)
+        if handler is None:
+            self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))
+        handler(node)
+        if self.program.watch and not isinstance(
+            node, (ast.For, ast.While, ast.If, ast.Return, ast.Break, ast.Continue)
+        ):
+            self.emit_watch(node.lineno)
+
+    def do_Pass(self, node):
+        pass
+
+    def do_Expr(self, node):
+        value = node.value
+        if isinstance(value, ast.Constant) and (isinstance(value.value, str) or value.value is ...):
+            return
+        if isinstance(value, ast.Call):
+            self.expression_call(value, result_used=False)
+            return
+        if isinstance(value, ast.Compare):
+            self.fail(node, f"`{self.written(value)}` compares and throws the answer away; did you mean `=`?")
+        if isinstance(value, ast.Attribute):
+            self.fail(
+                node, f"`{self.written(value)}` does nothing: a call needs parentheses, `{self.written(value)}()`"
+            )
+        if isinstance(value, (ast.BinOp, ast.UnaryOp)):
+            self.fail(
+                node,
+                f"`{self.written(value)}` computes a value and throws it away; store it, for instance `out[i] = ...`",
+            )
+        self.expression(value)
+
+    def do_Assign(self, node):
+        value = self.expression(node.value)
+        for target in node.targets:
+            self.assign(target, value, node)
+
+    def do_AnnAssign(self, node):
+        if node.value is not None:
+            self.assign(node.target, self.expression(node.value), node)
+
+    def do_AugAssign(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.fail(node, REFUSED[ast.MatMult])
+        target = node.target
+        if isinstance(target, ast.Name):
+            current = self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            result = self.binary(node, current, self.expression(node.value), type(node.op).__name__)
+            self.assign(target, result, node)
+            return
+        if not isinstance(target, ast.Subscript):
+            self.fail(node, "only a variable or an array element can be updated in place")
+        array, index = self.element(target)
+        current = self.load(target, array, index)
+        result = self.binary(node, current, self.expression(node.value), type(node.op).__name__)
+        self.store(target, array, index, result)
+
+    def assign(self, target, value, node):
+        if isinstance(target, ast.Name):
+            self.assign_name(target.id, value, node)
+        elif isinstance(target, ast.Subscript):
+            array, index = self.element(target)
+            self.store(target, array, index, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if not isinstance(value.type, Tuple):
+                self.fail(
+                    node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names"
+                )
+            if len(value.type.items) != len(target.elts):
+                self.fail(
+                    node,
+                    f"there are {len(target.elts)} names on the left, but {len(value.type.items)} on the right of `=`; "
+                    "make the numbers equal",
+                )
+            whole = self.temp(value.code, value.type)
+            for i, (element, kind) in enumerate(zip(target.elts, value.type.items)):
+                self.assign(element, Value(f"{whole.code}[{i}]", kind), node)
+        else:
+            self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
+
+    def do_Return(self, node):
+        has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+        if self.is_kernel:
+            if has_value:
+                self.fail(node, "a kernel returns nothing: write the result into an output array, `out[i] = ...`")
+            self.emit(f"w.leave({self.mask})")
+        elif has_value:
+            value = self.expression(node.value)
+            self.flush_flops()
+            self.return_types.append(value.type)
+            self.emit(f"result = select({self.mask}, {value.code}, result)")
+        self.emit(f"gone = union(gone, {self.mask})")
+        self.emit(f"{self.mask} = False")
+        self.reachable = False

@@ -1,0 +1,94 @@
+"""Variables: what they hold on each path, and the types that numba gives their versions."""
+
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.errors import KernelError
+from labkit.simulator.translator.emitter import Emitter
+from labkit.simulator.translator.values import Array, Tuple, describe
+
+
+class Variables(Emitter):
+    """Assigns, reads and merges variables."""
+
+    def assign_name(self, name, value, node):
+        if value.type is types.none:
+            self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
+        kind = value.type
+        if not isinstance(kind, (types.Type, Array, Tuple)):
+            self.fail(
+                node,
+                f"`{self.written(getattr(node, 'value', node))}` is {describe(kind)}, but a kernel variable "
+                "holds a number or an array",
+            )
+        self.env[name] = kind
+        if self.is_kernel and name in self.parameters:
+            self.program.rebound.setdefault(name, node.lineno)
+        if name not in self.assigned:
+            self.assigned.add(name)
+            self.emit(f"a_{name} = union(a_{name}, {self.mask})")
+        known = self.local_types.setdefault(name, kind)
+        if isinstance(known, types.Type) != isinstance(kind, types.Type):
+            self.local_types[name] = Tuple(())
+        self.note_type(name, kind)
+        home = self.masks.get(self.homes.home(name), "m0")
+        if home == self.mask or not isinstance(kind, (types.Type, Tuple)):
+            self.emit(f"v_{name} = {value.code}")
+            return
+        new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
+        self.emit(f"v_{name} = {new} if {self.mask} is {home} else select({self.mask}, {new}, v_{name})")
+
+    def note_type(self, name, kind):
+        """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
+        if isinstance(kind, types.Type):
+            self.program.variables.setdefault(name, set()).add(kind)
+
+    def held(self, name) -> str:
+        """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
+        return self.retyped(f"v_{name}", self.env[name]) if self.homes.stores(name) > 1 else f"v_{name}"
+
+    def retyped(self, code, kind) -> str:
+        if isinstance(kind, Tuple):
+            return f"({''.join(self.retyped(f'{code}[{i}]', k) + ', ' for i, k in enumerate(kind.items))})"
+        return f"cast({code}, {self.dtype(kind)})" if isinstance(kind, types.Number | types.Boolean) else code
+
+    def merge(self, envs, node):
+        """The environment after several paths meet."""
+        merged = dict(envs[0])
+        for env in envs[1:]:
+            for name, kind in env.items():
+                if name not in merged:
+                    merged[name] = kind
+                elif merged[name] != kind:
+                    if name in self.program.rebound and isinstance(
+                        self.argument_types[self.parameters.index(name)], Array
+                    ):
+                        raise KernelError(
+                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it "
+                            "was; write into "
+                            f"an element, `{name}[i] = ...`",
+                            self.program.rebound[name],
+                        )
+                    merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
+        return merged
+
+    def unified(self, first, second, node, what):
+        if isinstance(first, types.Type) and isinstance(second, types.Type):
+            kind = numba_types.unify(first, second)
+            if kind is not None:
+                return kind
+        if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
+            return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
+        self.fail(
+            node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
+        )
+
+    def emit_watch(self, line):
+        shown = {n: k for n, k in self.env.items() if isinstance(k, types.Type)}
+        values = ", ".join(f"{n!r}: {self.held(n)}" for n in shown)
+        self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
+
+    def emit_watch_as(self, mask, line):
+        kept, self.masks[self.region] = self.mask, mask
+        self.emit_watch(line)
+        self.masks[self.region] = kept

@@ -1,0 +1,106 @@
+"""A warp set: the same warps of some blocks, run in lockstep, and where each of their lanes stands."""
+
+import numpy as np
+
+from labkit.simulator.lanes import union
+from labkit.trace import WARP_LANES
+
+# Columns of `WarpSet.warps`, a row a warp: its lanes, its block (linear), its first thread, its block's
+# place in the chunk, and the SM it runs on.
+START, STOP, BLOCK, THREAD, SLOT, SM = range(6)
+
+
+class WarpSet:
+    """The same warps of some blocks of a chunk, run in lockstep: where each lane stands in the grid."""
+
+    def __init__(self, chunk, members):
+        """`members`: (slot, warp in block) pairs, in slot order."""
+        self.chunk = chunk
+        self.launch = launch = chunk.launch
+        threads = launch.threads
+        rows = []
+        start = 0
+        for slot, warp in members:
+            first = warp * WARP_LANES
+            lanes = min(WARP_LANES, threads - first)
+            block = chunk.blocks[slot]
+            rows.append((start, start + lanes, block, first, slot, block % launch.gpu.sms))
+            start += lanes
+        self.members = members
+        self.warps = np.array(rows, np.int64).reshape(-1, 6)
+        self.lanes = start
+        sizes = self.warps[:, STOP] - self.warps[:, START]
+        within = np.arange(start) - np.repeat(self.warps[:, START], sizes)
+        self.thread = np.repeat(self.warps[:, THREAD], sizes) + within
+        self.slot = np.repeat(self.warps[:, SLOT], sizes)
+        self.block = np.repeat(self.warps[:, BLOCK], sizes)
+        self.everyone = np.ones(start, np.bool_)
+        self.warp_epochs = np.zeros(len(rows), np.int64)
+        self.warp_clock = np.zeros(len(rows), np.int64)
+        self.exited = False
+        self._instances = {}
+        self._local = {}
+        self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
+        self.threadIdx = _coordinates(self.thread, launch.block)
+        self.blockIdx = _coordinates(self.block, launch.grid)
+        self.blockDim = tuple(np.int32(n) for n in launch.block)
+        self.gridDim = tuple(np.int32(n) for n in launch.grid)
+
+    def allocated(self, number):
+        """The array of the kernel's `number`-th allocation: the blocks' shared one, or this set's local one."""
+        shared = self.chunk.shared[number]
+        if shared is not None:
+            return shared
+        if number not in self._local:
+            self._local[number] = self.chunk.local(number, self.lanes)
+        return self._local[number]
+
+    def active(self, mask) -> np.ndarray:
+        """The mask as a boolean array."""
+        return self.everyone if mask is None else mask
+
+    def count(self, mask) -> int:
+        """How many lanes the mask holds."""
+        return self.lanes if mask is None else int(np.count_nonzero(mask))
+
+    def instance_base(self, array):
+        """Where each lane's block keeps its copy of a shared array, in elements."""
+        base = self._instances.get(array)
+        if base is None:
+            base = self.slot * array.elements
+            self._instances[array] = base
+        return base
+
+    def leave(self, mask):
+        """The lanes of `mask` returned from the kernel."""
+        self.exited = union(self.exited, mask)
+
+    def fill(self, value):
+        """A value for every lane, as an array."""
+        return value if isinstance(value, np.ndarray) else np.full(self.lanes, value)
+
+    # positions, as the kernel reads them
+
+    def grid1(self):
+        """`cuda.grid(1)`: the thread's place in the whole grid, along x."""
+        return self._position(0)
+
+    def _position(self, axis):
+        position = self.blockIdx[axis].astype(np.int64) * int(self.blockDim[axis])
+        return position + self.threadIdx[axis]
+
+    def grid(self, axes):
+        return tuple(self._position(axis) for axis in range(axes))
+
+    def gridsize(self, axis):
+        return np.int64(self.gridDim[axis]) * np.int64(self.blockDim[axis])
+
+    def laneid(self):
+        return (self.thread % WARP_LANES).astype(np.int32)
+
+
+def _coordinates(linear, shape):
+    """(x, y, z) of linear indices, an axis of length 1 as a scalar."""
+    x, y, _z = shape
+    axes = (linear % x, linear // x % y, linear // (x * y))
+    return tuple(np.int32(0) if n == 1 else axis.astype(np.int32) for n, axis in zip(shape, axes))
