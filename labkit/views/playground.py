@@ -10,10 +10,11 @@ from labkit.gpus import Cpu
 from labkit.roofline import time_bound
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
-from labkit.views.base import View, static_text
+from labkit.views.base import STATIC, View, static_text
 from labkit.views.tiling import tiling
 
 _KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
+_INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
 _RECORDED = 2000  # accesses of a loop that are kept one by one, for the views
 
 
@@ -78,10 +79,9 @@ class Playground(View):
         self.update({**self._state(message["positions"]), "serial": message["serial"]})
 
     def module(self):
-        """The shown view's own file goes in between, as `inner`."""
-        script = static_text(f"{self._shown.script if self._shown else 'tiling'}.js")
-        inner = f"const inner = (() => {{\n{script}\nreturn view;\n}})();\n"
-        return static_text("base.js") + inner + static_text("playground.js")
+        """Every view's own file goes in between, by its name: which is shown is not known before a run succeeds."""
+        views = ",\n".join(f"{name}: (() => {{\n{static_text(f'{name}.js')}\nreturn view;\n}})()" for name in _INNER)
+        return static_text("base.js") + f"const inner = {{\n{views}\n}};\n" + static_text("playground.js")
 
     def page_data(self):
         """The page holds a few positions of the sliders, run beforehand: each slider's ends and middle."""
@@ -119,7 +119,7 @@ class Playground(View):
             "sliders": [{"name": n, "values": [str(v) for v in vs]} for n, vs in self.choices.items()],
             "positions": positions,
             "setting": setting,
-            "shown": self._shown and self._shown.data,
+            "shown": self._shown and {"script": self._shown.script, "data": self._shown.data},
             "error": error,
             "counters": rows,
             "findings": [{"severity": f.severity, "message": f.message} for f in found],

@@ -26,6 +26,13 @@ def setup(TILE):
     return (16 // TILE, 16 // TILE), (TILE, TILE), A, A, np.zeros_like(A)
 
 
+def setup_from_two(blocks):
+    """Launches that fail with one block, the slider's first position."""
+    if blocks == 1:
+        raise ValueError("one block is too few")
+    return blocks, 32, np.ones(96, np.float32), np.zeros(96, np.float32)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Each view, and the page it was saved to."""
@@ -39,6 +46,9 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
+        "mended": playground(
+            scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
+        ),
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, view in views.items():
@@ -178,3 +188,13 @@ def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
     choice.select_option("TILE = 4")
     assert sentence(page).startswith("TILE = 4")
     assert "tiles of 4 × 4" in page.locator(".labkit-view h2").nth(1).inner_text()
+
+
+def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show):
+    page = show("mended")
+    assert "one block is too few" in sentence(page)
+    heading, choice = page.locator(".labkit-view h2").nth(1), page.get_by_label("run with")
+    for blocks, shown in ((2, "Memory: warp 0"), (3, "Accesses: block"), (2, "Memory: warp 0")):
+        choice.select_option(f"blocks = {blocks}")
+        assert heading.inner_text().startswith(shown)
+        assert page.locator("canvas").count() > 0

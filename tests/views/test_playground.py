@@ -36,12 +36,12 @@ def view():
 
 def test_sliders_start_in_the_middle_and_set_constants_and_sizes(view):
     assert repr(view) == "STRIDE = 2, n = 64: no errors, no advice."
-    assert view.trace.grid == (2, 1, 1) and "50% of the bytes" in view.data["shown"]["say"][0]
+    assert view.trace.grid == (2, 1, 1) and "50% of the bytes" in view.data["shown"]["data"]["say"][0]
 
 
 def test_a_move_runs_again_and_keeps_the_numbers_before(view):
     view.move(STRIDE=1)
-    assert "100% of the bytes" in view.data["shown"]["say"][0]
+    assert "100% of the bytes" in view.data["shown"]["data"]["say"][0]
     counters = {label: (now, before) for label, now, before in view.data["counters"]}
     assert counters["sectors moved"] == ("16", "24")
 
@@ -60,7 +60,7 @@ def test_an_error_is_a_sentence_and_the_last_picture_stays(view):
     view.setup = lambda STRIDE, n: (1, 2048, np.ones(4, np.float32), np.zeros(4, np.float32))
     view.move(STRIDE=4)
     assert "2048" in view.data["error"] and view.data["error"] in view.data["say"]
-    assert view.data["shown"] is shown
+    assert view.data["shown"] == shown
 
 
 def test_what_setup_raises_is_shown_too(view):

@@ -1,18 +1,17 @@
-// Sliders above, the inner view in the middle (`inner`, put in front of this file), counters and findings beside.
+// Sliders above, another view in the middle (one of `inner`, put in front of this file), counters and findings beside.
 // With a kernel behind it each move asks for a run; in a page, a choice among the runs that it holds.
 const view = {
   start(ui, data) {
     const sliders = ui.element('div', {class: 'sliders'}, ui.body);
     const wait = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
     const stage = ui.element('div', {}, ui.body);
-    const picture = labkitMount(stage, inner, null);
     const sheet = ui.element('div', {class: 'row results'}, ui.body);
     const table = ui.element('table', {}, sheet), found = ui.element('div', {class: 'found'}, sheet);
     table.hidden = true;
     const head = ui.element('tr', {}, ui.element('thead', {}, table));
     for (const text of ['counted over the launch', 'now', 'before']) ui.element('th', {scope: 'col', text}, head);
     const body = ui.element('tbody', {}, table);
-    let positions = {...data.positions}, serial = 0, asked = null, timer = 0, drawn = false;
+    let positions = {...data.positions}, serial = 0, asked = null, timer = 0, picture = null, script = null;
 
     function ask() {
       if (asked !== null) return;   // one run at a time; the newest position goes next
@@ -46,6 +45,14 @@ const view = {
       inputs.forEach(({input}) => { input.parentNode.hidden = true; });
     }
 
+    function draw(shown) {
+      if (shown.script !== script) {
+        picture?.stop();
+        picture = labkitMount(stage, inner[shown.script], null);
+        script = shown.script;
+      }
+      picture.show(shown.data);
+    }
     function update(next) {
       const current = next.serial === undefined || next.serial === asked;
       if (current) {
@@ -60,8 +67,7 @@ const view = {
       stage.classList.toggle('stale', Boolean(next.error));
       stage.toggleAttribute('inert', Boolean(next.error));
       sheet.classList.toggle('stale', Boolean(next.error));
-      if (next.shown && (!next.error || !drawn)) picture.show(next.shown);
-      drawn = true;
+      if (next.shown && (!next.error || !picture)) draw(next.shown);
       if (next.error) return;
       table.hidden = false;
       body.replaceChildren();
