@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from labkit import places
+
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
     no_args_is_help=True,
@@ -32,6 +34,7 @@ def lab(
     """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
     from labkit.book.workspace import open_lab
 
+    _check_folder(workspace)
     open_lab(workspace, tuple(context.args))
 
 
@@ -45,12 +48,18 @@ def build(
     from labkit.book.build import SourceError
     from labkit.book.build import build as build_book
 
+    known = sorted(path.stem for path in places.folder("notebooks").glob("source/[0-9][0-9]-*.md"))
+    for chapter in chapters or ():
+        if not any(name.startswith(chapter) for name in known):
+            _fail(f"there is no chapter {chapter!r}; there are {', '.join(name[:2] for name in known)}")
     try:
         changed = build_book(only=tuple(chapters or ()), check=check, force=force)
     except SourceError as error:
         _fail(error)
     for name in changed:
         print(f"{'stale' if check else 'built'}: {name}")
+    if not changed:
+        print("every notebook is up to date")
     if check and changed:
         _fail("run `labkit build` and commit what it changes")
 
@@ -67,6 +76,8 @@ def bench(
     operations = sorted(m.name for m in iter_modules(labkit.bench.__path__) if not m.name.startswith("_"))
     if operation not in operations:
         _fail(f"there is no bench {operation!r}; there are {', '.join(operations)}")
+    if out:
+        _check_folder(out)
     import_module(f"labkit.bench.{operation}").main(record, out)
 
 
@@ -96,6 +107,13 @@ def grade(
     for name, (points, out_of) in totals(grades).items():
         console.print(Text(f"{name}: {points} of {out_of} points"))
     console.print(Text(f"Wrote {', '.join(map(str, write_reports(grades, out)))}"))
+
+
+def _check_folder(path):
+    """Refuse a path that is, or goes through, a file."""
+    there = next((place for place in (path, *path.parents) if place.exists()), path)
+    if there.is_file():
+        _fail(f"{there} is a file; give a folder")
 
 
 def _fail(message):

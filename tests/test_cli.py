@@ -95,3 +95,28 @@ def test_the_module_runs_as_a_command():
     shown = subprocess.run([sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
     assert "Usage: labkit bench" in shown.stdout
+
+
+@pytest.mark.parametrize("name", ["99", "abc"])
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_a_chapter_that_is_not_there_is_named(name, options):
+    result = invoke("build", name, *options)
+    assert result.exit_code == 1
+    assert f"there is no chapter {name!r}; there are 00" in result.output
+
+
+def test_a_build_that_changes_nothing_says_so(monkeypatch):
+    from labkit.book import build
+
+    monkeypatch.setattr(build, "build", lambda **_: [])
+    assert "up to date" in invoke("build", "--check").output
+
+
+@pytest.mark.parametrize("command", [("bench", "views", "--out"), ("lab", "--workspace")])
+@pytest.mark.parametrize("below", ["", "folder"])
+def test_a_file_where_a_folder_is_needed(tmp_path, command, below):
+    (tmp_path / "file").touch()
+    result = invoke(*command, str(tmp_path / "file" / below))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "file is a file; give a folder" in result.output.replace("\n", "")

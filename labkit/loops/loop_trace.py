@@ -37,10 +37,6 @@ class LoopSite:
     def l1_misses(self) -> int:
         return sum(self.served[1:])
 
-    @property
-    def dram_accesses(self) -> int:
-        return self.served[-1]
-
 
 @dataclass(frozen=True)
 class LoopCounters:

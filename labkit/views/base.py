@@ -109,8 +109,13 @@ class View:
         """Write the view as a still picture (`.svg` in the path gives SVG)."""
         from matplotlib.figure import Figure
 
+        say = self.data["say"]
+        last = 0 if isinstance(say, str) else len(say) - 1
+        step = self.data.get("start", 0) if step is None else step
+        if step not in range(last + 1):
+            raise ValueError(f"`{plain(self.title)}` has the steps 0 to {last}, and no {step}: choose one of them.")
         figure = Figure(layout="constrained")
-        self.still(figure, self.data, self.data.get("start", 0) if step is None else step)
+        self.still(figure, self.data, step)
         kind = "svg" if str(path).endswith(".svg") else "png"
         figure.savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
 

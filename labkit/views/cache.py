@@ -10,7 +10,7 @@ from labkit.loops import LoopTrace
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import block_name
+from labkit.views.wording import EITHER, block_name, check_trace, check_traces
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -25,6 +25,9 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     steps : int
         How many accesses to show.
     """
+    check_trace("cache", trace, EITHER)
+    if steps < 1:
+        raise ValueError(f"A cache view of {steps} accesses shows nothing: give steps=1 or more.")
     if isinstance(trace, LoopTrace):
         machine = named_cpu(cpu or trace.cpu) if isinstance(cpu or trace.cpu, str) else cpu
         replay = replay_loop(trace, machine.caches[0], steps)
@@ -63,6 +66,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
     traces : mapping
         A name for each run, such as its tile, and its trace.
     """
+    check_traces("hit_rates", traces)
     rates = {str(name): trace.counters.l1_hit_rate for name, trace in traces.items()}
     best = max(rates, key=rates.get)
     data = {

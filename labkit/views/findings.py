@@ -3,12 +3,14 @@
 from labkit.loops import LoopTrace
 from labkit.trace import Finding, Trace
 from labkit.views.base import COLOURS, View, table
+from labkit.views.wording import EITHER, check_trace
 
 MARKS = {"error": "✖ error", "advice": "◆ advice"}
 
 
 def findings(trace: Trace | LoopTrace) -> View:
     """Show a kernel's or loop's source with what the simulator found, each under the line it is about."""
+    check_trace("findings", trace, EITHER)
     found = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
     notes = {}
     for finding in found:

@@ -2,6 +2,7 @@
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, table
+from labkit.views.wording import check_trace
 
 MOST_STEPS = 5000
 
@@ -14,6 +15,7 @@ def inspector(trace: Trace) -> View:
     trace
         A run that inspected a thread.
     """
+    check_trace("inspector", trace)
     if not trace.steps:
         raise ValueError("This trace inspected no thread; simulate with inspect=(block, thread) to follow one.")
     steps = trace.steps[:MOST_STEPS]

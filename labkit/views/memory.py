@@ -5,7 +5,7 @@ import numpy as np
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
 from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, unpack
-from labkit.views.wording import block_name, join, recorded_block
+from labkit.views.wording import block_name, check_trace, join, recorded_block
 
 MOST_STEPS = 2000
 
@@ -24,6 +24,7 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
     block
         Index (x, y, z) of a recorded block; the first recorded one if left out.
     """
+    check_trace("memory", trace)
     block, site, lanes = _accesses(trace, "global", line, array, warp, block)
     sites = [_site_data(trace, i) for i in range(len(trace.sites))]
     says, rows = [], []
@@ -62,6 +63,10 @@ def banks(
     labels
         What to call each trace; else the array and its shape.
     """
+    if not traces:
+        raise TypeError("banks takes a trace, what `labkit.simulate` returned, not nothing.")
+    for trace in traces:
+        check_trace("banks", trace)
     sides = []
     for i, trace in enumerate(traces):
         of = array if line or array else _worst_array(traces, trace)

@@ -3,6 +3,7 @@
 import inspect
 import math
 from itertools import product
+from numbers import Integral
 
 import labkit
 from labkit import loops
@@ -12,6 +13,7 @@ from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, static_text
 from labkit.views.tiling import tiling
+from labkit.views.wording import named
 
 _KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
 _INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
@@ -48,7 +50,12 @@ def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = 
     ...     return (-(-N // TILE), -(-N // TILE)), (TILE, TILE), A, A, np.zeros_like(A)
     >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
     """
-    return Playground(kernel, setup, view, record, cpu, {name: _choices(s) for name, s in sliders.items()})
+    if not callable(kernel):
+        raise TypeError(f"playground takes a kernel or a loop, not {named(kernel)}.")
+    if not callable(setup):
+        raise TypeError(f"setup is a function that returns what the kernel is launched with, not {named(setup)}.")
+    choices = {name: _choices(name, slider) for name, slider in sliders.items()}
+    return Playground(kernel, setup, view, record, cpu, choices)
 
 
 class Playground(View):
@@ -136,10 +143,14 @@ class Playground(View):
                     problem = f"The slider {name} changes nothing: neither {self.name} nor setup names it."
                     raise ValueError(problem) from unused
         prepared = self.setup(**{name: v for name, v in values.items() if name in parameters})
+        expected = "grid, block, *arguments" if self.cpu is None else "argument, ..."
+        if not isinstance(prepared, tuple | list) or len(prepared) < (2 if self.cpu is None else 1):
+            given = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else named(prepared)
+            raise ValueError(f"setup returns `{expected}`, not {given}.")
         if self.cpu is not None:
             return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED)
         grid, block, *arguments = prepared
-        record = self.record or tuple(min(1, n - 1) for n in _three(grid))
+        record = _second(grid) if self.record is None else self.record
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
 
     def _offered(self):
@@ -150,13 +161,19 @@ class Playground(View):
             self._shown.still(figure, self._shown.data, step)
 
 
-def _three(grid):
-    return (*((grid,) if isinstance(grid, int) else grid), 1, 1)[:3]
+def _second(grid):
+    """A block one step from the corner in each direction that the grid has room in."""
+    sizes = grid if isinstance(grid, tuple | list) else (grid,)
+    return tuple(int(isinstance(size, Integral) and size > 1) for size in sizes[:3])
 
 
-def _choices(slider):
+def _choices(name, slider):
     if isinstance(slider, tuple) and 2 <= len(slider) <= 3:
         low, high, step = (*slider, 1)[:3]
+        if not all(isinstance(number, Integral) for number in (low, high, step)):
+            raise ValueError(f"The slider {name} = {slider} is a range, of whole numbers: list others, as [0.5, 1].")
+        if low > high or step < 1:
+            raise ValueError(f"The slider {name} = {slider} holds no value: write (low, high), or (low, high, step).")
         return list(range(low, high + 1, step))
     if isinstance(slider, list | range) and len(slider):
         return list(slider)

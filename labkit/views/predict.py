@@ -1,6 +1,8 @@
 """A question before the run, a guess that is kept back, and the comparison after it."""
 
 from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
 
 from labkit.views.base import COLOURS, View, table
 
@@ -21,15 +23,18 @@ class Prediction(View):
     @property
     def guess(self) -> float | str | None:
         """What the learner said, or None."""
-        return _guesses.get(self.question)
+        said = _guesses.get(self.question)
+        return said if self._is_answer(said) else None
 
     def received(self, message):
         _guesses[self.question] = message["guess"]
 
     def compare(self, actual: float | str) -> View:
         """Show the guess against what was measured; without a guess, say what was measured."""
-        if self.choices and actual not in self.choices:
-            raise ValueError(f"{actual!r} is not one of the choices: {', '.join(map(repr, self.choices))}")
+        if not self._is_answer(actual):
+            if self.choices:
+                raise ValueError(f"{actual!r} is not one of the choices: {', '.join(map(repr, self.choices))}")
+            raise ValueError(f"compare takes the number that was measured, not {actual!r}: give a finite number.")
         say = _choice(self.guess, actual) if self.choices else _number(self.guess, actual, self.unit)
         scale = not self.choices and self.guess is not None and min(self.guess, actual) > 0
         data = {
@@ -44,6 +49,11 @@ class Prediction(View):
             ),
         }
         return View("compare", f"Predicted and measured: {self.question}", data, _still_scale)
+
+    def _is_answer(self, value):
+        if self.choices:
+            return value in self.choices
+        return isinstance(value, Real) and isfinite(value)
 
 
 def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Prediction:

@@ -10,6 +10,7 @@ from labkit.trace import Trace
 from labkit.views import roofline_figure
 from labkit.views.base import View, table
 from labkit.views.roofline_figure import Place
+from labkit.views.wording import check_traces
 
 
 def roofline(
@@ -31,8 +32,7 @@ def roofline(
     measured : mapping, optional
         TFLOP/s that were recorded, by the same names.
     """
-    if not traces:
-        raise ValueError("a roofline needs at least one trace: give roofline({'naive': trace})")
+    check_traces("roofline", traces)
     first = next(iter(traces.values()))
     device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
     places = [_place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()]

@@ -8,7 +8,7 @@ from labkit.trace import Trace
 from labkit.views.base import View, pack, pack_lanes, table
 from labkit.views.tiling_steps import Reader, copies, step_offsets
 from labkit.views.tiling_still import still
-from labkit.views.wording import block_name, recorded_block
+from labkit.views.wording import block_name, check_trace, recorded_block
 
 MOST_STEPS = 4000
 _ROW_LENGTH = 32  # a one-dimensional array is drawn in rows of this many elements
@@ -32,6 +32,7 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
     warp
         The warp that is picked out.
     """
+    check_trace("tiling", trace)
     data = tiling_data(trace, (A, B, C), block, warp)
     return View("tiling", data.pop("title"), data, still)
 

@@ -1,8 +1,14 @@
 """Words and look-ups that several views share."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from labkit.loops import LoopTrace
 from labkit.trace import Trace
+
+EITHER = (Trace, LoopTrace)
+_MADE_BY = {Trace: "`labkit.simulate`", EITHER: "`labkit.simulate` or `labkit.loops.trace`"}
 
 
 def block_name(index) -> str:
@@ -18,12 +24,33 @@ def join(parts) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def named(thing) -> str:
+    """What a thing is, in words: None, a list, an int."""
+    if thing is None:
+        return "None"
+    kind = type(thing).__name__
+    return f"a{'n' * (kind[0] in 'aeiouAEIOU')} {kind}"
+
+
+def check_trace(view: str, trace, kind=Trace):
+    """Refuse what is no trace that the view can show."""
+    if not isinstance(trace, kind):
+        raise TypeError(f"{view} takes a trace, what {_MADE_BY[kind]} returned, not {named(trace)}.")
+
+
+def check_traces(view: str, traces):
+    """Refuse what is no mapping from names to traces."""
+    held = isinstance(traces, Mapping) and traces and all(isinstance(trace, EITHER) for trace in traces.values())
+    if not held:
+        raise TypeError(f"{view} takes traces by their names, at least one: {view}({{'naive': trace}}).")
+
+
 def recorded_block(trace: Trace, block=None):
     """A recorded block's index (the first if none is asked for) and its rows in the samples."""
     recorded = trace.samples.blocks
     if not recorded:
         raise ValueError("This trace recorded no block; simulate with record=((0, 0, 0),) to see one.")
-    wanted = recorded[0] if block is None else tuple((*block, 0, 0)[:3])
+    wanted = recorded[0] if block is None else (*np.atleast_1d(block).tolist(), 0, 0)[:3]
     if wanted not in recorded:
         raise ValueError(
             f"Block {block_name(wanted)} was not recorded, only {join([block_name(b) for b in recorded])}; "

@@ -87,3 +87,10 @@ def test_still_pictures_are_saved(view, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "a.svg").read_text()
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == view.to_html()
+
+
+@pytest.mark.parametrize("step", [-1, 3, 999])
+def test_a_still_picture_of_a_step_that_is_not_there_is_refused(tmp_path, step):
+    view = View("memory", "Three steps", {"say": ["a", "b", "c"]}, lambda figure, data, step: None)
+    with pytest.raises(ValueError, match=f"`Three steps` has the steps 0 to 2, and no {step}"):
+        view.save_png(tmp_path / "view.png", step=step)

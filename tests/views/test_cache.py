@@ -77,3 +77,9 @@ def test_hit_rates_point_out_the_best():
 def test_still_pictures_are_drawn(view, tmp_path):
     view.save_png(tmp_path / "view.png")
     assert (tmp_path / "view.png").stat().st_size > 3000
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_a_view_of_no_accesses_is_refused(steps):
+    with pytest.raises(ValueError, match="steps=1 or more"):
+        cache(loop_trace([0, 1]), cpu=TINY, steps=steps)

@@ -97,3 +97,15 @@ def test_still_pictures(tmp_path):
     for name, view in (("memory", memory(turned(32))), ("banks", banks(turned(32), turned(33)))):
         view.save_png(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
+
+
+def test_banks_need_a_trace():
+    with pytest.raises(TypeError, match=r"banks takes a trace, what `labkit.simulate` returned, not nothing"):
+        banks()
+
+
+def test_a_block_may_be_given_as_one_number():
+    trace = turned(32)
+    assert memory(trace, block=0).title == memory(trace, block=np.int64(0)).title == memory(trace).title
+    with pytest.raises(ValueError, match=r"Block \(5, 0\) was not recorded"):
+        memory(trace, block=5)

@@ -117,6 +117,22 @@ def test_a_slider_that_changes_nothing_says_so():
     assert view.data["error"] == "ValueError: The slider TIEL changes nothing: neither walk nor setup names it."
 
 
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ((5, 1), "holds no value"),
+        ((1, 5, 0), "holds no value"),
+        ((5, 1, -1), "holds no value"),
+        ((0.0, 1.0), "whole numbers"),
+        ((0, "a"), "whole numbers"),
+        ((0, 8, 0.5), "whole numbers"),
+    ],
+)
+def test_a_range_that_cannot_be_walked_is_refused(bad, says):
+    with pytest.raises(ValueError, match=f"The slider STRIDE .*{says}"):
+        playground(walk, setup_walk, STRIDE=bad, n=[32])
+
+
 @pytest.mark.parametrize("bad", [7, (1,), [], "abc"])
 def test_a_slider_needs_values(bad):
     with pytest.raises(ValueError, match="A slider takes a range"):
@@ -126,3 +142,31 @@ def test_a_slider_needs_values(bad):
 def test_a_move_beyond_the_slider_is_refused(view):
     with pytest.raises(ValueError, match=r"STRIDE cannot be 3; the sliders hold STRIDE in \[1, 2, 4\]"):
         view.move(STRIDE=3)
+
+
+def test_a_grid_may_be_an_integer_of_numpy():
+    def counted(n):
+        return np.int64(n // 32), np.int32(32), np.ones(n, np.float32), np.zeros(n, np.float32)
+
+    view = playground(walk, counted, n=[32, 64, 96])
+    assert view.data["error"] is None
+    assert view.trace.samples.blocks == ((1, 0, 0),)
+
+
+@pytest.mark.parametrize("grid", ["two", 2.0, None, 0, (2, 2, 2, 2)])
+def test_a_grid_that_is_none_is_told_in_the_simulators_words(grid):
+    view = playground(walk, lambda n: (grid, 32, np.ones(n, np.float32), np.zeros(n, np.float32)), n=[32])
+    assert view.data["error"].startswith("the grid")
+
+
+def test_what_cannot_be_run_is_refused():
+    with pytest.raises(TypeError, match="playground takes a kernel or a loop, not None"):
+        playground(None, setup_walk, n=[1])
+    with pytest.raises(TypeError, match="setup is a function .*, not None"):
+        playground(walk, None, n=[1])
+
+
+@pytest.mark.parametrize("prepared", [3, None, (1,)])
+def test_a_setup_that_returns_no_launch_is_told_in_the_view(prepared):
+    view = playground(walk, lambda n: prepared, n=[1])
+    assert "setup returns `grid, block, *arguments`, not" in view.data["error"]

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 from labkit.views import predict
@@ -73,3 +74,22 @@ def test_still_pictures_are_drawn(tmp_path):
     for view in (predict("How many?"), guessed(3).compare(10), guessed(0).compare(10)):
         view.save_png(tmp_path / "view.png")
         assert (tmp_path / "view.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("actual", [float("nan"), float("inf"), "abc", None, [3]])
+@pytest.mark.parametrize("guess", [None, 3])
+def test_what_is_no_number_is_not_compared(guess, actual):
+    question = predict("How many loads?") if guess is None else guessed(guess)
+    with pytest.raises(ValueError, match="compare takes the number that was measured, not"):
+        question.compare(actual)
+
+
+def test_numbers_of_numpy_are_compared():
+    assert "10 times too low" in repr(guessed(3).compare(np.float32(30)))
+    assert "10 times too low" in repr(guessed(3).compare(np.int64(30)))
+
+
+def test_a_guess_of_another_kind_under_the_same_question_does_not_count():
+    guessed("slower", choices=("faster", "slower"))
+    assert predict("How many loads?").guess is None
+    assert "You made no guess" in repr(predict("How many loads?").compare(3))

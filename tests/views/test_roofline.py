@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.trace import Counters
+from labkit.views.cache import hit_rates
 from labkit.views.roofline import roofline
 from tests.views.made import trace
 
@@ -62,3 +63,10 @@ def test_a_small_grid_says_how_much_of_the_gpu_it_fills():
     counted = Counters(flops=4 * 10**9, flops_by_dtype={"float32": 4 * 10**9}, dram_read_bytes=10**9)
     view = roofline({"small": trace([], {}, counters=counted, grid=(2, 4, 1))})
     assert "on the 8 of 132 SMs that get a block" in view.sentence
+
+
+@pytest.mark.parametrize("view", [roofline, hit_rates])
+@pytest.mark.parametrize("given", [{}, [launch()], launch(), {"a": None}, None])
+def test_traces_are_given_by_their_names(view, given):
+    with pytest.raises(TypeError, match=rf"{view.__name__} takes traces by their names"):
+        view(given)
