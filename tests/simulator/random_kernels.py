@@ -1,8 +1,9 @@
 """Random kernels as source text: nested control flow and arithmetic over every type, always inside bounds.
 
-Two things are left out because numba has no one answer to compare with: integers that overflow (undefined in
-LLVM once signed), and variables that are a bool on one path and a float32 on another, whose products get a type
-that depends on the order of numba's inference.
+Three things are left out because numba has no one answer to compare with: integers that overflow (undefined in
+LLVM once signed); variables that are a bool on one path and a float32 on another, whose products get a type
+that depends on the order of numba's inference; and variables that change their type in the test of a `while`,
+which Python's compiler writes twice, so that they have one type on entry and another on the way back.
 """
 
 import random
@@ -97,7 +98,8 @@ class Writer:
         self.counters += 1
         counter = f"n{self.counters}"
         self.emit(depth, f"{counter} = {self.rng.choice(('i - i', 'i % 3', 'int32(1)'))}")
-        self.emit(depth, f"while {counter} < {self.rng.choice(('3', 'i % 5', f'4 and {self.condition(1)}'))}:")
+        limit = self.rng.choice(("3", "i % 5", f"4 and {self.whole(1)} < {self.index()}"))
+        self.emit(depth, f"while {counter} < {limit}:")
         self.emit(depth + 1, f"{counter} += {self.rng.choice(('1', '2', 'int32(1)'))}")
         self.inside_loop(depth + 1)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cells import run_cell
 from numba import njit, types
+from numba.core import ir
 from random_kernels import ARRAYS, LENGTH, VARIABLES, random_body
 
 import labkit
@@ -34,13 +35,24 @@ def written(body):
 
 
 def inferred_types(thread):
-    """The types that numba infers for each variable, over all its versions."""
+    """The types that numba infers for each variable, over the versions that its code assigns or reads."""
     (compiled,) = thread.overloads.values()
+    statements = [s for block in compiled.type_annotation.blocks.values() for s in block.body]
+    named = {v.name for s in statements if not joins(s) for v in s.list_vars()}
     found = {}
     for name, kind in compiled.type_annotation.typemap.items():
-        if not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
+        if name in named and not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
             found.setdefault(name.split(".")[0], set()).add(types.unliteral(kind))
     return found
+
+
+def joins(statement):
+    """Does the statement only join the versions of a variable where paths meet, or end a version's life?"""
+    if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Var):
+        return statement.target.unversioned_name == statement.value.unversioned_name
+    return isinstance(statement, ir.Del) or (
+        isinstance(statement, ir.Assign) and getattr(statement.value, "op", None) == "phi"
+    )
 
 
 @pytest.mark.parametrize("seed", range(100))

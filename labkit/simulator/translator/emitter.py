@@ -38,6 +38,7 @@ class Emitter:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
+        self.operation_types: dict[ast.AST, Any] = {}
         self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()

@@ -47,6 +47,16 @@ class Operators(Variables):
         return self.binary(node, left, self.expression(node.right), type(node.op).__name__)
 
     def binary(self, node, left, right, op):
+        """The value of a binary operation, of the type that numba's inference leaves it with.
+
+        A type there only grows while a loop settles: what was uint64 and becomes int64 ends as float64.
+        """
+        value = self.operation(node, left, right, op)
+        kind = numba_types.unify(self.operation_types.get(node, value.type), value.type)
+        self.operation_types[node] = kind
+        return Value(self.converted(value, kind), kind, value.static)
+
+    def operation(self, node, left, right, op):
         function, sign = BINARY[op]
         for side in (left, right):
             if isinstance(side.type, Array):
