@@ -3,6 +3,7 @@
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from secrets import randbits
 from typing import Any
 
 from labkit import device
@@ -33,7 +34,7 @@ def exercise(id: str) -> Exercise:
     return import_module(f"{__name__}.{_modules()[id]}").EXERCISE
 
 
-def check(id: str, kernel: Any) -> Verdict:
+def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
     """Judge a kernel (in chapter 01 a compiled loop) by the exercise's rules.
 
     Parameters
@@ -42,6 +43,8 @@ def check(id: str, kernel: Any) -> Verdict:
         Chapter and number of the exercise, such as "03.2".
     kernel
         Your function, decorated with `cuda.jit` (or `njit`): its name, without brackets.
+    seed
+        Draws the sizes of the last runs; each check draws others if None.
 
     Returns
     -------
@@ -49,7 +52,9 @@ def check(id: str, kernel: Any) -> Verdict:
         Shows what is wrong and where, or that the exercise is solved.
     """
     rules = exercise(id)
-    verdict = judge(rules, kernel)
+    if seed is None:
+        seed = randbits(32)
+    verdict = judge(rules, kernel, seed)
     if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":
-        return judge_on_gpu(rules, kernel, verdict)
+        return judge_on_gpu(rules, kernel, verdict, seed)
     return verdict

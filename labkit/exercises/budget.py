@@ -1,4 +1,4 @@
-"""Budgets: how much of something a solution may use."""
+"""Budgets and duties: how much of something a solution may use, and how much it must."""
 
 from dataclasses import dataclass
 from math import prod
@@ -12,6 +12,8 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global stores": ("global", "store", "accesses"),
     "sectors loaded": ("global", "load", "sectors"),
     "sectors stored": ("global", "store", "sectors"),
+    "load requests": ("global", "load", "requests"),
+    "shared loads": ("shared", "load", "accesses"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
     "misses of the L1 cache": ("global", "any", "l1_misses"),
 }
@@ -28,17 +30,28 @@ class Budget:
     at_most: int
     formula: str
 
-    def used(self, trace: Trace | LoopTrace) -> int:
-        """What the whole launch used."""
-        if self.counter == SHARED_BYTES:
-            return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
-        return sum(self.share(site) for site in trace.sites)
 
-    def share(self, counters: SiteCounters | LoopSite) -> int:
-        """What one place in the source adds."""
-        if self.counter == SHARED_BYTES:
-            return 0
-        space, kind, amount = COUNTERS[self.counter]
-        if counters.site.space != space or kind not in ("any", counters.site.kind):
-            return 0
-        return getattr(counters, amount)
+@dataclass(frozen=True)
+class Duty:
+    """At least `at_least` of a counter, so that no other way leads past the exercise; `why` says what for."""
+
+    counter: str
+    at_least: int
+    why: str
+
+
+def used(counter: str, trace: Trace | LoopTrace) -> int:
+    """What the whole launch used."""
+    if counter == SHARED_BYTES:
+        return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
+    return sum(share(counter, site) for site in trace.sites)
+
+
+def share(counter: str, counters: SiteCounters | LoopSite) -> int:
+    """What one place in the source adds."""
+    if counter == SHARED_BYTES:
+        return 0
+    space, kind, amount = COUNTERS[counter]
+    if counters.site.space != space or kind not in ("any", counters.site.kind):
+        return 0
+    return getattr(counters, amount)

@@ -2,12 +2,13 @@
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
+from labkit.exercises.budget import share, used
 from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.source import python_function, stub_line
@@ -21,8 +22,8 @@ from labkit.trace import Trace
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # what is said first where there are several findings
 
 
-def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
-    """The verdict on a kernel, from runs on problems that `seed` chooses."""
+def judge(exercise: Exercise, kernel: Any, seed: int) -> Verdict:
+    """The verdict on a kernel, from runs on the exercise's own problems and on those that `seed` draws."""
     function = python_function(kernel)
     verdict = _before_running(exercise, function)
     if verdict is not None:
@@ -31,19 +32,20 @@ def judge(exercise: Exercise, kernel: Any, seed: int = 0) -> Verdict:
         constants = constants_of(exercise, function)
     except ValueError as error:
         return _verdict(exercise, "launch", str(error))
-    launches = list(exercise.launches(np.random.default_rng(seed), **constants))
+    launches = list(exercise.launches(seed, **constants))
     for launch in launches:
         verdict = _judge_launch(exercise, kernel, launch)
         if verdict is not None:
             return dataclasses.replace(verdict, launch=launch.label)
-    return _verdict(exercise, "solved", _praise(launches))
+    return _verdict(exercise, "solved", _praise(launches[: len(exercise.sizes)]))
 
 
 def _praise(launches):
     """The same words for every right answer, so that nbval can compare them."""
     counters = list(dict.fromkeys(budget.counter for launch in launches for budget in launch.budgets))
     budget = f"\nWithin the budget of {' and '.join(counters)}." if counters else ""
-    return f"Right, and without findings, on {'; '.join(launch.label for launch in launches)}.{budget}"
+    labels = "; ".join(launch.label for launch in launches)
+    return f"Right, and without findings, on {labels}; and on sizes drawn at random.{budget}"
 
 
 def _before_running(exercise, function):
@@ -96,7 +98,7 @@ def _judge_launch(exercise, kernel, launch):
         return _verdict(exercise, "launch", str(error))
     except Exception as error:  # a check reports, whatever a learner's code does
         return _verdict(exercise, "refused", f"The run ended with {type(error).__name__}: {error}")
-    for complaint in (_finding, _output, _over_budget):
+    for complaint in (_finding, _output, _over_budget, _short_of_duty):
         verdict = complaint(exercise, trace, launch, parameters)
         if verdict is not None:
             return dataclasses.replace(verdict, trace=trace)
@@ -115,11 +117,12 @@ def _finding(exercise, trace, launch, parameters):
         return None
     order = {kind: place for place, kind in enumerate(FIRST_KINDS)}
     first = min(found, key=lambda finding: order.get(finding.kind, len(order)))
-    return _verdict(exercise, first.kind, _with_line(first.line, first.fact), line=first.line)
+    return _verdict(exercise, first.kind, with_line(first.line, first.fact), line=first.line)
 
 
-def _with_line(line, message):
-    return message if f"ine {line}" in message else f"Line {line}: {message}"
+def with_line(line: int, message: str) -> str:
+    """The message, headed by the line if it does not name it itself."""
+    return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
 
 
 def _output(exercise, trace, launch, parameters):
@@ -134,18 +137,30 @@ def _output(exercise, trace, launch, parameters):
 
 def _over_budget(exercise, trace, launch, parameters):
     for budget in launch.budgets:
-        used = budget.used(trace)
-        if used > budget.at_most:
+        count = used(budget.counter, trace)
+        if count > budget.at_most:
             message = (
-                f"The result is right, but not within the budget: {used:,} {budget.counter}, "
+                f"The result is right, but not within the budget: {count:,} {budget.counter}, "
                 f"and at most {budget.at_most:,} are allowed ({budget.formula})."
             )
-            worst = max(trace.sites, key=budget.share)
-            share = budget.share(worst)
-            if not share:
+            worst = max(trace.sites, key=partial(share, budget.counter))
+            most = share(budget.counter, worst)
+            if not most:
                 return _verdict(exercise, "budget", message)
-            message += f"\n{share:,} of them are made by `{worst.site.text}` in line {worst.site.line}."
+            message += f"\n{most:,} of them are made by `{worst.site.text}` in line {worst.site.line}."
             return _verdict(exercise, "budget", message, line=worst.site.line)
+    return None
+
+
+def _short_of_duty(exercise, trace, launch, parameters):
+    for duty in launch.duties:
+        count = used(duty.counter, trace)
+        if count < duty.at_least:
+            message = (
+                f"The result is right, but not in the way that the exercise is about: {count:,} {duty.counter}, "
+                f"and at least {duty.at_least:,} are needed ({duty.why})."
+            )
+            return _verdict(exercise, "duty", message)
     return None
 
 

@@ -3,12 +3,7 @@
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_loop
 
-SHAPES = ((5, 9, 7), (12, 3, 8))  # M, N, K
-
-
-def launches(rng):
-    for M, N, K in SHAPES:
-        yield matmul_loop(rng, M, N, K)
+SIZES = ((5, 9, 7), (12, 3, 8))  # M, N, K
 
 
 _BOUND = "for k in range(A.shape[1]):"
@@ -19,7 +14,9 @@ EXERCISE = Exercise(
     task="This product is right for square matrices alone. One of its loops has the wrong length: find and mend it.",
     points=2,
     function="product",
-    launches=launches,
+    launch=matmul_loop,
+    sizes=SIZES,
+    drawn=((range(13, 30), range(10, 30), range(11, 30)),),
     machine="cpu",
     variants=(
         Variant("the bug itself", "bounds", ((_BOUND, "for k in range(C.shape[1]):"),)),
@@ -30,6 +27,7 @@ EXERCISE = Exercise(
         Variant("C is added to", "result", (("C[i, j] = total", "C[i, j] += total"),)),
         Variant("one row only", "unwritten", (("range(C.shape[0])", "range(1)"),)),
         Variant("A transposed", "bounds", (("A[i, k]", "A[k, i]"),)),
+        Variant("a length of the book's", "result", ((_BOUND, "for k in range(min(9, A.shape[1])):"),)),
         Variant("K taken from B", "solved", ((_BOUND, "for k in range(B.shape[0]):"),)),
     ),
 )

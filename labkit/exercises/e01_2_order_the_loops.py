@@ -4,12 +4,11 @@ from labkit.exercises.budget import Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_loop
 
-SHAPES = ((320, 48, 40), (24, 40, 600))  # M, N, K: columns of A and C, then of B, are longer than L1
+SIZES = ((320, 48, 40), (12, 40, 600))  # M, N, K: columns of A and C, then of B, are longer than L1
 
 
-def launches(rng):
-    for M, N, K in SHAPES:
-        yield matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10"),))
+def launch(rng, M, N, K):
+    return matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10"),))
 
 
 _ORDER = "for i in range(M):\n        for k in range(K):\n            for j in range(N):\n                C"
@@ -30,7 +29,9 @@ EXERCISE = Exercise(
     task="Change the order of the three loops so that L1 misses at most once in ten multiply-adds.",
     points=2,
     function="reordered",
-    launches=launches,
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(321, 340), range(49, 56), range(20, 30)), (range(8, 12), range(49, 56), range(601, 640))),
     machine="cpu",
     variants=(
         Variant("the order that the exercise starts with", "budget", ((_ORDER, _order("j", "k", "i")),)),
@@ -39,6 +40,12 @@ EXERCISE = Exercise(
         Variant("down the columns of A and C", "budget", ((_ORDER, _order("k", "j", "i")),)),
         Variant("C is not set to zero", "result", (("            C[i, j] = 0\n", "            pass\n"),)),
         Variant("no sum", "result", (("C[i, j] +=", "C[i, j] ="),)),
+        Variant(
+            "rows of the book's shapes",
+            "unwritten",
+            (("    M, K = A.shape\n", "    M, K = min(320, A.shape[0]), A.shape[1]\n"),),
+        ),
+        Variant("a length of the book's", "result", (("    N = B", "    K = min(600, K)\n    N = B"),)),
         Variant("k outermost", "solved", ((_ORDER, _order("k", "i", "j")),)),
     ),
 )

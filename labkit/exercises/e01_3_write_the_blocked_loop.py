@@ -4,12 +4,11 @@ from labkit.exercises.budget import Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_loop
 
-SHAPES = ((70, 150, 170), (100, 130, 140))  # M, N, K: B is three and two times as large as L1
+SIZES = ((70, 150, 170),)  # M, N, K: B is three times as large as L1
 
 
-def launches(rng):
-    for M, N, K in SHAPES:
-        yield matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64"),))
+def launch(rng, M, N, K):
+    return matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64"),))
 
 
 _UNBLOCKED = """@njit
@@ -43,7 +42,9 @@ EXERCISE = Exercise(
     task="Write C = A @ B in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
     points=3,
     function="blocked",
-    launches=launches,
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(71, 90), range(20, 40), range(20, 40)), (range(10, 20), range(151, 165), range(193, 205))),
     machine="cpu",
     variants=(
         Variant("no blocks", "budget", cell=_UNBLOCKED),
@@ -58,6 +59,12 @@ EXERCISE = Exercise(
         ),
         Variant("C is not set to zero", "result", (("            C[i, j] = 0\n", "            pass\n"),)),
         Variant("C is set to zero in every block", "result", (("C[i, j] += ", "C[i, j] = "),)),
+        Variant(
+            "rows of the book's shape",
+            "unwritten",
+            (("    M, K = A.shape\n", "    M, K = min(70, A.shape[0]), A.shape[1]\n"),),
+        ),
+        Variant("a length of the book's", "result", (("range(0, K, BLOCK)", "range(0, min(K, 170), BLOCK)"),)),
         Variant("blocks of rows as well", "solved", cell=_BLOCKED_IN_ROWS_TOO),
         Variant("smaller blocks", "solved", (("BLOCK = 32", "BLOCK = 24"),)),
     ),

@@ -5,17 +5,16 @@ from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_launch
 
 BLOCK = (32, 8)
-SHAPES = ((24, 64, 40), (13, 50, 27))  # M, N, K; the second is ragged
+SIZES = ((24, 64, 40), (13, 50, 27))  # M, N, K; the second is ragged
 
 
-def launches(rng):
-    for M, N, K in SHAPES:
-        warps = -(-N // 32) * -(-M // 8) * 8
-        budgets = (
-            Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
-            Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
-        )
-        yield matmul_launch(rng, M, N, K, BLOCK, budgets)
+def launch(rng, M, N, K):
+    warps = -(-N // 32) * -(-M // 8) * 8
+    budgets = (
+        Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
+        Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
+    )
+    return matmul_launch(rng, M, N, K, BLOCK, budgets)
 
 
 _SWAPPED = """@cuda.jit
@@ -45,7 +44,9 @@ EXERCISE = Exercise(
     task="Write C = A @ B, one thread an output, so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
-    launches=launches,
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(25, 50), range(65, 100), range(41, 80)),),
     variants=(
         Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
         Variant("neighbouring threads in a column", "budget", cell=_SWAPPED),
@@ -55,5 +56,6 @@ EXERCISE = Exercise(
         Variant("the last product only", "result", (("total +=", "total ="),)),
         Variant("C is added to", "result", (("C[row, col] = total", "C[row, col] += total"),)),
         Variant("the sum kept in C", "budget", cell=_SUM_IN_C),
+        Variant("a length of the book's", "result", (("range(A.shape[1])", "range(min(A.shape[1], 40))"),)),
     ),
 )

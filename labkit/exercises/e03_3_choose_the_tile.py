@@ -4,16 +4,15 @@ from labkit.exercises.budget import SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_launch
 
-SHAPES = ((48, 80, 64), (21, 58, 35))  # M, N, K; the ragged one has no budget of loads, only a right result
+SIZES = ((48, 80, 64), (21, 58, 35))  # M, N, K; ragged ones have no budget of loads, only a right result
 AT_MOST_BYTES = 3072
 
 
-def launches(rng, TILE):
-    for M, N, K in SHAPES:
-        shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
-        loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
-        whole = M % 16 == N % 16 == K % 16 == 0
-        yield matmul_launch(rng, M, N, K, (TILE, TILE), (loads, shared) if whole else (shared,))
+def launch(rng, M, N, K, TILE):
+    shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
+    loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
+    whole = M % 16 == N % 16 == K % 16 == 0
+    return matmul_launch(rng, M, N, K, (TILE, TILE), (loads, shared) if whole else (shared,))
 
 
 EXERCISE = Exercise(
@@ -23,7 +22,9 @@ EXERCISE = Exercise(
     "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
-    launches=launches,
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(49, 64), range(81, 96), range(65, 100)),),
     constants=("TILE",),
     variants=(
         Variant("the tile that the exercise starts with", "budget", (("TILE = 16", "TILE = 4"),)),
@@ -32,6 +33,7 @@ EXERCISE = Exercise(
         Variant("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
         Variant("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
         Variant("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
+        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
         Variant("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
     ),
 )

@@ -5,17 +5,40 @@ from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_launch
 
 TILE = 16
-SHAPES = ((48, 80, 64), (37, 50, 43), (9, 33, 5))  # M, N, K; two are ragged
+SIZES = ((48, 80, 64), (37, 50, 43), (9, 33, 5))  # M, N, K; two are ragged
 
 
-def launches(rng):
-    for M, N, K in SHAPES:
-        loads = -(-N // TILE) * M * K + -(-M // TILE) * K * N
-        budget = Budget("global loads", loads, "A once for every 16 columns of C, B once for every 16 rows")
-        yield matmul_launch(rng, M, N, K, (TILE, TILE), (budget,))
+def launch(rng, M, N, K):
+    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
+    budget = Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room")
+    return matmul_launch(rng, M, N, K, (TILE, TILE), (budget,))
 
 
 _BARRIER = "        cuda.syncthreads()\n"
+_CLAMPED = """TILE = 16
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    A_tile = cuda.shared.array((TILE, TILE), np.float32)
+    B_tile = cuda.shared.array((TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    M, K = A.shape
+    N = B.shape[1]
+    total = np.float32(0)
+    for start in range(0, K, TILE):
+        a = A[min(row, M - 1), min(start + x, K - 1)]
+        b = B[min(start + y, K - 1), min(col, N - 1)]
+        A_tile[y, x] = a if start + x < K else np.float32(0)
+        B_tile[y, x] = b
+        cuda.syncthreads()
+        for k in range(TILE):
+            total += A_tile[y, k] * B_tile[k, x]
+        cuda.syncthreads()
+    if row < M and col < N:
+        C[row, col] = total
+"""
 _NAIVE = """
 @cuda.jit
 def tiled_matmul(A, B, C):
@@ -34,7 +57,9 @@ EXERCISE = Exercise(
     "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
-    launches=launches,
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(49, 64), range(81, 96), range(65, 100)),),
     variants=(
         Variant("no tiles: one thread an output", "budget", cell=_NAIVE),
         Variant("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
@@ -52,8 +77,10 @@ EXERCISE = Exercise(
             "result",
             (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
         ),
+        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
         Variant("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
         Variant("C is added to", "result", (("        C[row, col] = total", "        C[row, col] += total"),)),
+        Variant("clamped indices in place of guards", "solved", cell=_CLAMPED),
         Variant(
             "B's tile is stored transposed and read so",
             "solved",

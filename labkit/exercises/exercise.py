@@ -1,13 +1,13 @@
 """What an exercise is made of: plain data, one `EXERCISE` a file."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from labkit.exercises.budget import Budget
+from labkit.exercises.budget import Budget, Duty
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Launch:
     block: tuple[int, ...] = ()
     shared_bytes: int = 0
     budgets: tuple[Budget, ...] = ()
+    duties: tuple[Duty, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,12 @@ class Exercise:
         Chapter and number, "03.2".
     function
         The name that the learner's cell defines.
-    launches
-        Makes the runs from a random generator (and from the values of `constants`).
+    launch
+        Makes one run from a random generator and its sizes (and from the values of `constants`).
+    sizes
+        The sizes that every check runs on: few, and awkward on purpose.
+    drawn
+        What the sizes of more runs are drawn from, beyond the fixed ones, so that no answer can rely on those.
     constants
         Names of whole numbers that the learner's cell chooses, such as TILE.
     machine
@@ -82,7 +87,18 @@ class Exercise:
     task: str
     points: int
     function: str
-    launches: Callable[..., Iterator[Launch]]
+    launch: Callable[..., Launch]
+    sizes: tuple[tuple[int, ...], ...]
+    drawn: tuple[tuple[range, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
     variants: tuple[Variant, ...] = ()
+
+    def launches(self, seed: int, **constants: int) -> Iterator[Launch]:
+        """The runs of one check: on the fixed sizes, then on sizes that the seed draws."""
+        rng = np.random.default_rng(seed)
+        for size in self.sizes:
+            yield self.launch(rng, *size, **constants)
+        for spans in self.drawn:
+            launch = self.launch(rng, *(int(rng.choice(span)) for span in spans), **constants)
+            yield replace(launch, label=f"{launch.label}, drawn at random")

@@ -25,13 +25,14 @@ from labkit.rebinding import names_of
 TIMEOUT_S = 60
 
 
-def judge_on_gpu(exercise: Exercise, kernel: Any, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> Verdict:
+def judge_on_gpu(exercise: Exercise, kernel: Any, verdict: Verdict, seed: int, timeout_s: float = TIMEOUT_S) -> Verdict:
     """`verdict`, from the simulator, if the kernel does well on the GPU too, else what went wrong there."""
     function = python_function(kernel)
     task = {
         "exercise": exercise.id,
         "function": function.__name__,
         "constants": constants_of(exercise, function),
+        "seed": seed,
         "text": _standalone(function),
     }
     command = [sys.executable, "-m", "labkit.exercises.on_gpu"]
@@ -88,7 +89,7 @@ def main():
     task = json.load(sys.stdin)
     kernel = run_cell(task["text"], "<kernel>", {})[task["function"]]
     names = list(inspect.signature(python_function(kernel)).parameters)
-    for launch in exercise(task["exercise"]).launches(np.random.default_rng(0), **task["constants"]):
+    for launch in exercise(task["exercise"]).launches(task["seed"], **task["constants"]):
         arguments = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in launch.args]
         kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()

@@ -13,7 +13,7 @@ class Verdict:
     """The outcome of one check.
 
     `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten",
-    "input changed", "budget", or the kind of the finding that decided ("race", "bounds", ...).
+    "input changed", "budget", "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
     `trace` is the run that the message speaks of, for the views.
     """
 

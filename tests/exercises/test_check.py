@@ -5,6 +5,8 @@ import pytest
 from answers import cell, function
 
 from labkit import check, cuda
+from labkit.exercises import exercise
+from labkit.exercises.check import with_line
 
 
 def saxpy_of_three(x, y, out):
@@ -88,8 +90,30 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
     verdict = check("02.3", function("02.3", cell("02.3", "blank")))
     assert verdict.reason == "budget"
     assert "512 sectors loaded" in verdict.message
-    assert "at most 128" in verdict.message
+    assert "at most 256" in verdict.message
     assert "`x[i]` in line 10" in verdict.message
+
+
+def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
+    kernel = function("02.1", cell("02.1").replace("i < out.size", "i < 1000"))
+    verdict = check("02.1", kernel, seed=5)
+    assert verdict.reason == "unwritten"
+    (size,) = verdict.trace.outputs[3].shape
+    assert f"run on {size} elements" in repr(verdict)
+    assert "drawn at random" in repr(verdict)
+    assert check("02.1", kernel, seed=5) == verdict
+    assert check("02.1", kernel) != check("02.1", kernel)
+
+
+def test_a_duty_that_is_not_done_is_named():
+    direct = next(variant for variant in exercise("00.1").variants if variant.reason == "duty")
+    verdict = check("00.1", function("00.1", direct.source(cell("00.1"))))
+    assert "not in the way that the exercise is about: 0 shared loads, and at least 64 are needed" in verdict.message
+
+
+def test_a_longer_number_is_not_taken_for_the_line():
+    assert with_line(1, "a race with line 12") == "Line 1: a race with line 12"
+    assert with_line(12, "a race with line 12") == "a race with line 12"
 
 
 def test_right_answers_get_the_same_words_whatever_they_used():

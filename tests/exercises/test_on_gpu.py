@@ -18,7 +18,7 @@ def in_the_simulator(monkeypatch):
 def test_a_right_kernel_keeps_its_verdict(id):
     kernel = function(id, cell(id))
     verdict = check(id, kernel)
-    assert judge_on_gpu(exercise(id), kernel, verdict) == verdict
+    assert judge_on_gpu(exercise(id), kernel, verdict, seed=1) == verdict
 
 
 def test_device_functions_and_constants_go_along():
@@ -38,19 +38,19 @@ def saxpy(a, x, y, out):
 """
     kernel = function("02.1", text)
     verdict = check("02.1", kernel)
-    assert judge_on_gpu(exercise("02.1"), kernel, verdict) == verdict
+    assert judge_on_gpu(exercise("02.1"), kernel, verdict, seed=1) == verdict
 
 
 def test_a_wrong_result_there_is_said():
     good = check("02.1", function("02.1", cell("02.1")))
     bad = function("02.1", cell("02.1").replace(" + y[i]", ""), "<bad>")
-    verdict = judge_on_gpu(exercise("02.1"), bad, good)
+    verdict = judge_on_gpu(exercise("02.1"), bad, good, seed=1)
     assert not verdict.passed
     assert verdict.message.startswith("All is well in the simulator, but on the GPU out[0] is")
 
 
 def test_a_process_that_does_not_end_in_time_is_killed():
     kernel = function("02.1", cell("02.1"))
-    verdict = judge_on_gpu(exercise("02.1"), kernel, check("02.1", kernel), timeout_s=0.01)
+    verdict = judge_on_gpu(exercise("02.1"), kernel, check("02.1", kernel), seed=1, timeout_s=0.01)
     assert not verdict.passed
     assert "did not come to an end within 0.01 s" in verdict.message

@@ -12,21 +12,44 @@ VARIANTS = [
 
 @pytest.mark.parametrize("id", exercise_ids())
 def test_the_solution_is_accepted(id):
-    verdict = check(id, function(id, cell(id)))
+    verdict = check(id, function(id, cell(id)), seed=1)
     assert verdict.passed, verdict
 
 
 @pytest.mark.parametrize("id", exercise_ids())
 def test_the_blank_is_rejected(id):
-    verdict = check(id, function(id, cell(id, "blank")))
+    verdict = check(id, function(id, cell(id, "blank")), seed=1)
     assert not verdict.passed
 
 
 @pytest.mark.parametrize(("id", "variant"), VARIANTS)
 def test_other_answers_get_the_stated_reason(id, variant):
     text = variant.source(cell(id))
-    verdict = check(id, function(id, text, f"<{id} {variant.what}>"))
+    verdict = check(id, function(id, text, f"<{id} {variant.what}>"), seed=2)
     assert verdict.reason == variant.reason, verdict
+
+
+@pytest.mark.parametrize("id", exercise_ids())
+def test_right_answers_are_accepted_whatever_sizes_are_drawn(id):
+    rules = exercise(id)
+    texts = [cell(id), *(variant.source(cell(id)) for variant in rules.variants if variant.reason == "solved")]
+    for seed in range(3, 7):
+        for text in texts:
+            verdict = check(id, function(id, text, f"<{id} {hash(text)}>"), seed)
+            assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("id", exercise_ids())
+def test_every_check_runs_the_fixed_sizes_and_draws_others(id):
+    rules = exercise(id)
+    runs = [
+        [launch.label for launch in rules.launches(seed, **dict.fromkeys(rules.constants, 16))] for seed in range(5)
+    ]
+    fixed = len(rules.sizes)
+    assert {tuple(labels[:fixed]) for labels in runs} == {tuple(runs[0][:fixed])}
+    drawn = [label for labels in runs for label in labels[fixed:]]
+    assert len(set(drawn)) > len(drawn) / 2
+    assert all("drawn at random" in label for label in drawn)
 
 
 @pytest.mark.parametrize("id", exercise_ids())
