@@ -157,6 +157,8 @@ def specialise(kernel, **constants):
 
     Raises
     ------
+    TypeError
+        What was given is no kernel and no function.
     NameError
         Neither the kernel nor a function it calls uses a constant of that name.
 
@@ -164,6 +166,8 @@ def specialise(kernel, **constants):
     --------
     >>> small = specialise(tiled, TILE=8)
     """
+    if not isinstance(getattr(kernel, "py_func", kernel), FunctionType):
+        raise TypeError(f"specialise takes a kernel or a function, not {kernel!r}")
     used = set()
     copy = _specialised(kernel, constants, used)
     if unknown := sorted(constants.keys() - used):

@@ -7,6 +7,7 @@ from numba.core.errors import NumbaError
 from labkit.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.host import unwrap
 from labkit.simulator.translator.values import Array
 
 
@@ -47,10 +48,11 @@ def typed_arguments(names, args):
         )
     kinds, values = [], []
     for name, value in zip(names, args):
+        value = unwrap(value)  # slices of one device array keep overlapping
         if hasattr(value, "copy_to_host"):
             value = value.copy_to_host()
         if isinstance(value, np.ndarray):
-            kinds.append(Array(_element_type(name, value), value.ndim, "global"))
+            kinds.append(Array(_element_type(name, value), value.ndim, "global", name))
         elif isinstance(value, (bool, np.bool_)):
             kinds.append(types.boolean)
             value = np.bool_(value)

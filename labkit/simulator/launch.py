@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.counters import COUNTS
-from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.errors import LaunchError
 from labkit.simulator.findings import Log
 from labkit.simulator.l2 import L2
 from labkit.simulator.memory import place
@@ -18,7 +18,6 @@ from labkit.trace import WARP_LANES, ThreadStep
 CHUNK_LANES = 16_384
 LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
 MAX_CLOCKED_WARPS = 1024
-MAX_WHILE_TRIPS = 300_000
 MAX_PRINTED_LINES = 10_000
 
 
@@ -81,8 +80,7 @@ class Launch:
         names = function.__code__.co_varnames
         given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
         self.regions = place(given)
-        everything = bool(self.program.compiled)  # a device function may store under another name
-        for name in given if everything else given.keys() & self.program.stored:
+        for name in given.keys() & self.program.stored:
             self.regions[name].watch()
         self.arguments = [
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
@@ -124,16 +122,6 @@ class Launch:
         if missing is not False:
             self.log.unassigned(w, missing, name, line)
 
-    def tick(self, trips, line):
-        """Counts one trip of a `while` loop; a loop that never ends stops here."""
-        if trips >= MAX_WHILE_TRIPS:
-            raise KernelError(
-                f"this `while` loop was stopped after {trips:,} trips; make sure that its condition turns false "
-                "in every thread",
-                line,
-            )
-        return trips + 1
-
     def print(self, w, mask, *values):
         for lane in np.flatnonzero(w.active(mask))[: MAX_PRINTED_LINES - len(self.printed)]:
             shown = [v[lane] if isinstance(v, np.ndarray) else v for v in values]
@@ -141,6 +129,8 @@ class Launch:
 
     def record(self, record, inspect):
         self.recorded = {}
+        if not isinstance(record, (tuple, list)):
+            raise LaunchError(f"record is a list of blocks, such as ((0, 0, 0),), not {record!r}")
         for block in record:
             index = self._linear(block, self.grid, "recorded block", "grid")
             self.recorded[index] = tuple((*_plain(block), 0, 0)[:3])
@@ -155,6 +145,8 @@ class Launch:
             )
 
     def _linear(self, index, shape, what, within):
+        if not all(isinstance(i, (int, np.integer)) for i in (index if isinstance(index, (tuple, list)) else [index])):
+            raise LaunchError(f"the {what} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
         index = (*_plain(index), 0, 0)[:3]
         if not all(0 <= i < n for i, n in zip(index, shape)):
             raise LaunchError(f"the {what} {index} is outside the {within} {shape}; choose one inside")

@@ -40,6 +40,12 @@ def dtype_of(scalar_type) -> np.dtype:
     return numpy_support.as_dtype(scalar_type)
 
 
+def as_type(value, scalar_type) -> np.generic:
+    """A number fixed when the kernel is compiled, in a numba type; it wraps around as it does in LLVM."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype_of(scalar_type))[()]
+
+
 @cache
 def type_of(dtype: np.dtype):
     """numba's type for a NumPy dtype; raises NumbaNotImplementedError for those it has none for."""

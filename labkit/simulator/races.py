@@ -117,11 +117,7 @@ def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
         if not _knows(clocks, warps, block, thread, then, reader, time):
             return then, reader
     other, reader = cell[R_OTHER_BLOCK], cell[R_OTHER_THREAD]
-    if (
-        other >= 0
-        and other != block
-        and not _knows(clocks, warps, block, thread, other, reader, cell[R_OTHER_TIME])
-    ):
+    if other >= 0 and other != block and not _knows(clocks, warps, block, thread, other, reader, cell[R_OTHER_TIME]):
         return other, reader
     return then, -1
 

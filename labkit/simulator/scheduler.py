@@ -8,6 +8,7 @@ some threads never reach.
 
 import numpy as np
 
+from labkit.simulator.errors import KernelError
 from labkit.simulator.memory import Array
 from labkit.simulator.races import new_shadow
 from labkit.simulator.warps import SLOT, START, WarpSet
@@ -16,6 +17,9 @@ RUNNING, WAITING, RETURNED, ENDED = range(4)
 
 # Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
 IDLE_ROUNDS = 200
+
+# Trips of all loops of a chunk, each counted once for the lanes that run together; a learner waits seconds.
+MAX_TRIPS = 300_000
 
 
 class Fork(Exception):
@@ -35,6 +39,7 @@ class Chunk:
     def __init__(self, launch, blocks):
         self.launch = launch
         self.blocks = blocks
+        self.trips = 0
         self.epochs = np.zeros(len(blocks), np.int64)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
         self.state = np.zeros((len(blocks), launch.threads), np.int8)
@@ -65,6 +70,16 @@ class Chunk:
 
     # --- running ---
 
+    def tick(self, line):
+        """Counts one trip of a loop; a kernel that never ends stops here."""
+        self.trips += 1
+        if self.trips > MAX_TRIPS:
+            raise KernelError(
+                f"this loop was stopped after {MAX_TRIPS:,} trips; make sure that it ends in every thread, or simulate "
+                "a smaller problem",
+                line,
+            )
+
     def run(self):
         """Runs every warp of the chunk to its end, or until none can go on."""
         launch = self.launch
@@ -93,9 +108,9 @@ class Chunk:
             for s in live:
                 if s.barrier and not self._released(s):
                     continue
-                was_spinning = s.spinning
+                was_spinning, was_at = s.spinning, s.at
                 s.step()
-                moved |= not (s.spinning and was_spinning)
+                moved |= not (s.spinning and was_spinning and _same(s.at, was_at))
                 if s.done:
                     self._release_blocks()
             moved |= version != self.launch.version
@@ -257,6 +272,10 @@ class Chunk:
                 self.launch.sampled.append((block, -1, line, None))
 
 
+def _same(values, before):
+    return len(values) == len(before) and all(map(np.array_equal, values, before))
+
+
 class _Set:
     """A warp set with its generator and what it waits for."""
 
@@ -266,6 +285,7 @@ class _Set:
         self.done = self.barrier = self.spinning = False
         self.line = 0
         self.mask = None
+        self.at = ()  # what the condition of the loop in which it spins depends on
         self.generator = None
 
     def start(self):
@@ -276,7 +296,7 @@ class _Set:
         """Runs to the next wait."""
         self.barrier = self.spinning = False
         try:
-            self.line, self.mask = next(self.generator)
+            self.line, self.mask, self.at = next(self.generator)
         except StopIteration:
             self._end()
             return

@@ -166,7 +166,7 @@ def factorial(n):
         body(ONE, "k = 0\nwhile k < 10: #<\n    y[i] += x[k]"), "`while k < 10` never ends", "change a variable",
     ),
     "a loop that some thread never leaves": (
-        body(ONE, "k = 0\nwhile k != 10: #<\n    k += 2 + i % 2"), "was stopped", "turns false in every thread",
+        body(ONE, "k = 0\nwhile k != 10: #<\n    k += 2 + i % 2"), "was stopped", "ends in every thread",
     ),
     "a power written as in mathematics": (body(ONE, "y[i] = x[i] ^ 2 #<"), "`^` does not work", "`**`"),
     "is None": (body(ONE, "if x is None: #<\n    return"), "`is` do not work", "compare numbers"),

@@ -186,3 +186,45 @@ def test_a_gpu_computes_the_same(case):
     case.kernel[case.grid, case.block, 0, case.shared_bytes](*arrays)
     for ours, theirs in zip(simulated.outputs, arrays):
         np.testing.assert_allclose(ours, theirs, rtol=case.tolerance, atol=case.tolerance)
+
+
+@pytest.mark.parametrize("text", ["a or 7", "a and b", "a and b or 0.5", "not (a or b)", "(a > 1) or b", "b and a > 1"])
+def test_and_and_or_give_an_operand_as_numba_does(text):
+    kernel = kernel_in(
+        f"@cuda.jit\ndef kernel(x, z, y):\n    i = cuda.grid(1)\n    a, b = x[i], z[i]\n    y[i] = {text}"
+    )
+    function = njit(run_cell(f"def function(a, b):\n    return {text}")["function"])
+    x, z = np.array([0, 1, 2, 0], np.int32), np.array([5, 0, 3, 0], np.float32)
+    found = labkit.simulate(kernel, 1, 4, x, z, np.zeros(4)).outputs[2]
+    np.testing.assert_array_equal(found, [function(a, b) for a, b in zip(x, z)])
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"), [("-1", "uint8"), ("300", "uint8"), ("uint32(-1)", "int64"), ("int8(200)", "int64")]
+)
+def test_a_number_that_does_not_fit_wraps_around(text, dtype):
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(y):\n    y[0] = {text}", uint32=types.uint32, int8=types.int8)
+    function = njit(run_cell(f"def function(y):\n    y[0] = {text}", uint32=types.uint32, int8=types.int8)["function"])
+    expected = np.zeros(1, dtype)
+    function(expected)
+    assert labkit.simulate(kernel, 1, 1, np.zeros(1, dtype)).outputs[0][0] == expected[0]
+
+
+def test_an_array_is_known_by_its_own_name_wherever_it_is_used():
+    text = (
+        "@cuda.jit(device=True)\ndef copy(source, target, i):\n    target[i] = source[i]\n\n"
+        "@cuda.jit\ndef kernel(x, y):\n    i = cuda.grid(1)\n    out = y\n    copy(x, out, i)\n    copy(y, x, i)\n"
+    )
+    trace = labkit.simulate(kernel_in(text, "kernel"), 1, 4, np.ones(4), np.zeros(4))
+    assert [(s.site.kind, s.site.array) for s in trace.sites] == [
+        ("load", "x"),
+        ("store", "y"),
+        ("load", "y"),
+        ("store", "x"),
+    ]
+
+
+def test_a_race_under_another_name_is_seen():
+    text = "@cuda.jit\ndef kernel(x, y):\n    i = cuda.grid(1)\n    out = y\n    out[0] += x[i]"
+    trace = labkit.simulate(kernel_in(text), 1, 64, np.ones(64), np.zeros(1))
+    assert {f.kind for f in trace.errors} == {"race"}

@@ -11,6 +11,7 @@ from numba import float32, float64, int32
 import labkit
 from labkit import cuda
 from labkit.gemm.fp32 import s01_naive, s02_coalesced, s03_tiled
+from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError, SimulatorError
 
 
@@ -625,3 +626,24 @@ def test_blocks_that_read_the_same_elements_meet_in_l2():
     loads = 16 * 8
     assert c.global_load_sectors == loads
     assert c.l2_hits >= loads - 8 - c.l1_hits
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"record": 0}, "record is a list of blocks"),
+        ({"record": "a"}, "record is a list of blocks"),
+        ({"record": ("a",)}, "the recorded block is one to three whole numbers"),
+        ({"inspect": ("a", "b")}, "the inspected block is one to three whole numbers"),
+        ({"inspect": (0.5, 1)}, "the inspected block is one to three whole numbers"),
+    ],
+)
+def test_what_to_record_and_inspect_is_checked(options, part):
+    with pytest.raises(LaunchError, match=part):
+        labkit.simulate(copy, 1, 32, X, Y, **options)
+
+
+def test_slices_of_one_device_array_overlap_as_they_do_in_a_launch():
+    device = host.to_device(np.arange(65, dtype=np.float32))
+    assert {f.kind for f in labkit.simulate(copy, 2, 32, device[1:65], device[0:64]).errors} == {"race"}
+    assert device[64] == 64

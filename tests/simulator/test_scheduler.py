@@ -553,3 +553,47 @@ def test_a_lock_lets_blocks_take_turns():
     trace = run(lock, 5, 64, np.zeros(1), np.zeros(1, np.int32))
     assert trace.outputs[0][0] == 5
     assert trace.errors == ()
+
+
+@cuda.jit
+def counted_with_a_stride(x, out):
+    i = cuda.grid(1)
+    while i < x.size:
+        if x[i] > 0:
+            cuda.atomic.add(out, 0, 1)
+        i += cuda.gridsize(1)
+
+
+@cuda.jit
+def first_found(x, found, out):
+    i = cuda.grid(1)
+    while i < x.size:
+        if x[i] > 0 and cuda.atomic.cas(found, 0, 0, 1) == 0:
+            out[0] = i
+        i += cuda.gridsize(1)
+
+
+@cuda.jit
+def never_moved_on(x, out):
+    i = cuda.grid(1)
+    while i < x.size:
+        if cuda.atomic.add(out, 0, 1) < 0:
+            i += 1
+
+
+def test_a_loop_that_gets_on_is_no_deadlock_though_it_holds_an_atomic():
+    x = np.zeros(40_000, np.int32)
+    x[-1] = 1
+    trace = labkit.simulate(counted_with_a_stride, 1, 64, x, np.zeros(1, np.int32))
+    assert trace.errors == () and trace.outputs[1][0] == 1
+    trace = labkit.simulate(first_found, 1, 64, x, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    assert trace.errors == () and trace.outputs[2][0] == x.size - 1
+
+
+def test_a_loop_of_atomics_that_never_ends_is_stopped(monkeypatch):
+    from labkit.simulator import scheduler
+    from labkit.simulator.errors import KernelError
+
+    monkeypatch.setattr(scheduler, "MAX_TRIPS", 1000)
+    with pytest.raises(KernelError, match="make sure that it ends in every thread"):
+        labkit.simulate(never_moved_on, 1, 64, np.zeros(10, np.int32), np.zeros(1, np.int32))

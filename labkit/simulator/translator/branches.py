@@ -5,7 +5,7 @@ import ast
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.control_flow import has, is_spin, jumps, never_ends, waits
+from labkit.simulator.translator.control_flow import has, is_spin, jumps, moving, never_ends, waits
 from labkit.simulator.translator.homes import region_of
 from labkit.simulator.translator.values import MISSING, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -58,11 +58,8 @@ class Branches(Variables):
         if spins or waits(body, self.names):
             self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
 
-    def loop(self, node, header, enter, trips=None):
-        """Walks a loop body until the types at its head settle; `header` opens the Python loop.
-
-        `trips` names the variable that counts a `while` loop's trips.
-        """
+    def loop(self, node, header, enter):
+        """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
         if node.orelse:
             self.fail(node.orelse[0], "a loop's `else` does not work in a kernel; set a flag before `break`")
         outer, region = self.mask, region_of(node, "body")
@@ -79,6 +76,7 @@ class Branches(Variables):
             self.loops.append(loop)
             with self.block(header):
                 with self.inside(region, inner):
+                    self.emit(f"w.chunk.tick({node.lineno})")
                     enter(looping, inner)
                     self.guard_fork([node], inner, outer)
                     self.statements(node.body)
@@ -89,11 +87,9 @@ class Branches(Variables):
                 if has(node.body, ast.Break, ast.Return):
                     self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                     self.emit(f"if {looping} is False: break")
-                if isinstance(node, ast.While):
-                    if is_spin(node):
-                        self.emit(f"yield ({node.lineno}, {looping})")
-                    else:
-                        self.emit(f"{trips} = w.chunk.launch.tick({trips}, {node.lineno})")
+                if isinstance(node, ast.While) and is_spin(node):
+                    changing = "".join(f"v_{name}, " for name in moving(node))
+                    self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
             self.loops.pop()
             settled = dict(head)
             for name, kind in back.items():
@@ -133,7 +129,7 @@ class Branches(Variables):
         if len(bounds) == 3 and bounds[2].static == 0:
             self.fail(node, "`range` with a step of 0 never ends; use another step")
         codes = [self.converted(b, kind) for b in bounds]
-        zero, one = self.constant(numba_types.dtype_of(kind).type(0)), self.constant(numba_types.dtype_of(kind).type(1))
+        zero, one = self.constant(numba_types.as_type(0, kind)), self.constant(numba_types.as_type(1, kind))
         low, high, step = {1: [zero, *codes, one], 2: [*codes, one], 3: codes}[len(codes)]
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
@@ -157,8 +153,6 @@ class Branches(Variables):
                 "leaves it; "
                 "change a variable of the condition, or `break`",
             )
-        trips = self.name("n")
-        self.emit(f"{trips} = 0")
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping}")
@@ -169,7 +163,7 @@ class Branches(Variables):
             if self.program.watch:
                 self.emit_watch(node.lineno)
 
-        self.loop(node, "while True:", enter, trips)
+        self.loop(node, "while True:", enter)
 
     def do_Break(self, node):
         loop = self.loops[-1]

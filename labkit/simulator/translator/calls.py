@@ -136,7 +136,7 @@ class Calls(Variables):
         (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
         if value.static is not MISSING:
             with np.errstate(all="ignore"):
-                static = numba_types.dtype_of(kind).type(value.static)
+                static = numba_types.as_type(value.static, kind)
             return Value(self.constant(static), kind, static)
         if kind == types.boolean:
             return Value(f"truth({value.code})", kind)
@@ -154,6 +154,8 @@ class Calls(Variables):
 
     def math_call(self, node, function):
         values = [self.scalar(a, f"`{function.name}`") for a in node.args]
+        if function.name == "round" and len(values) == 2:
+            self.fail(node, "`round` takes one number here; to keep two digits write `round(x * 100) / 100`")
         resolved = numba_types.resolve(function.typed_as, tuple(v.type for v in values))
         if resolved is None:
             given = ", ".join(describe(v.type) for v in values)

@@ -25,14 +25,23 @@ def waits(nodes, names, seen=frozenset()) -> bool:
 
 
 def is_spin(loop: ast.While) -> bool:
-    """Does the loop wait for another thread: by an atomic, or by a bare reload in its condition?"""
+    """Does the loop wait for another thread: by what an atomic returns, or by a bare reload in its condition?"""
+    unused = {id(n.value) for n in ast.walk(loop) if isinstance(n, ast.Expr)}
     for node in ast.walk(loop):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "atomic":
-            return True
+        if isinstance(node, ast.Call) and id(node) not in unused:
+            called = node.func
+            if isinstance(called, ast.Attribute) and getattr(called.value, "attr", "") == "atomic":
+                return True
     idle = all(
         isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body
     )
     return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
+
+
+def moving(loop: ast.While) -> list[str]:
+    """The variables that a loop changes and that its condition reads: while they change, nobody is stuck."""
+    stored = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return sorted(stored & {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)})
 
 
 def never_ends(loop: ast.While) -> bool:
@@ -50,6 +59,13 @@ def breaks(body) -> bool:
         if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse))):
             return True
     return False
+
+
+def is_test(node) -> bool:
+    """Is the value of this expression certainly a bool?"""
+    if isinstance(node, ast.BoolOp):
+        return all(is_test(operand) for operand in node.values)
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
 def has(nodes, *kinds) -> bool:

@@ -60,15 +60,10 @@ class Elements(Variables):
             )
 
     def site(self, node, array, kind) -> int:
-        base = node
-        while isinstance(base, ast.Subscript):
-            base = base.value
-        name = self.written(base)
+        name, space, dtype = array.type.name, array.type.space, str(array.type.dtype)
         if kind != "load":
             self.program.stored.add(name)
-        site = Site(
-            node.lineno, node.col_offset, name, kind, array.type.space, str(array.type.dtype), self.written(node)
-        )
+        site = Site(node.lineno, node.col_offset, name, kind, space, dtype, self.written(node))
         return self.program.sites.setdefault(site, len(self.program.sites))
 
     def load(self, node, array, index) -> Value:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.control_flow import has
+from labkit.simulator.translator.control_flow import has, is_test
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -37,7 +37,7 @@ class Expressions(Variables):
         if value.type == kind:
             return value.code
         if value.static is not MISSING:
-            return self.constant(numba_types.dtype_of(kind).type(value.static))
+            return self.constant(numba_types.as_type(value.static, kind))
         return f"cast({value.code}, {self.dtype(kind)})"
 
     def known(self, value, node) -> Value:
@@ -48,7 +48,7 @@ class Expressions(Variables):
             if not -(2**63) <= value < 2**64:
                 self.fail(node, f"the number {value} does not fit into 64 bits")
             kind = types.int64 if value < 2**63 else types.uint64
-            return Value(self.constant(numba_types.dtype_of(kind).type(value)), kind, value)
+            return Value(self.constant(numba_types.as_type(value, kind)), kind, value)
         if isinstance(value, float) and not isinstance(value, np.floating):
             return Value(self.constant(np.float64(value)), types.float64, value)
         if isinstance(value, (np.integer, np.floating)):
@@ -68,7 +68,10 @@ class Expressions(Variables):
         return None
 
     def of_Constant(self, node):
-        return self.known(node.value, node)
+        value = self.known(node.value, node)
+        if value is None:
+            self.fail(node, f"`{self.written(node)}` has no meaning inside a kernel, which knows numbers alone")
+        return value
 
     def of_Tuple(self, node):
         items = [self.expression(e) for e in node.elts]
@@ -78,6 +81,8 @@ class Expressions(Variables):
 
     def condition(self, node) -> Value:
         """An expression used as true or false."""
+        if isinstance(node, ast.BoolOp):
+            return self.boolean(node)
         value = self.scalar(node, "a condition")
         if value.type == types.boolean:
             return value
@@ -86,6 +91,35 @@ class Expressions(Variables):
         return Value(f"truth({value.code})", types.boolean)
 
     def of_BoolOp(self, node):
+        """`and` and `or` give one of their operands, as in Python."""
+        if all(is_test(operand) for operand in node.values):
+            return self.boolean(node)
+        is_and = isinstance(node.op, ast.And)
+        what = "`and`" if is_and else "`or`"
+        result = self.scalar(node.values[0], what)
+        for operand in node.values[1:]:
+            if result.static is not MISSING:
+                if bool(result.static) != is_and:
+                    return result
+                result = self.scalar(operand, what)
+                continue
+            first = self.temp(result.code, result.type)
+            yes, no, second = self.name("m"), self.name("m"), self.name()
+            self.flush_flops()
+            self.emit(f"{yes}, {no} = split({self.mask}, truth({first.code}))")
+            self.emit(f"{second} = None")
+            mask = yes if is_and else no
+            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+                value = self.scalar(operand, what)
+                self.emit(f"{second} = {value.code}")
+            kind = result.type if result.type == value.type else self.unified(result.type, value.type, node, what)
+            kept = f"{first.code} if {no if is_and else yes} is not False else None"
+            chosen = f"{second}, {kept}" if is_and else f"{kept}, {second}"
+            result = self.temp(f"choose({yes}, {chosen}, {self.dtype(kind)})", kind)
+        return result
+
+    def boolean(self, node):
+        """`and` and `or` where only the truth of the result counts."""
         is_and = isinstance(node.op, ast.And)
         result = self.condition(node.values[0])
         for operand in node.values[1:]:

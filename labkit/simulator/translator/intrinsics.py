@@ -37,7 +37,7 @@ class Intrinsics(Variables):
 
     def syncthreads(self, node):
         self.flush_flops()
-        self.emit(f"if w.chunk.barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask})")
+        self.emit(f"if w.chunk.barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask}, ())")
         return Value("None", types.none)
 
     def syncwarp(self, node):
@@ -76,11 +76,14 @@ class Intrinsics(Variables):
                 f"`{self.written(given['dtype'])}` is not a dtype; use `float32` from numba, or `np.float32`",
             )
         key = (self.function, node.lineno, node.col_offset)
+        name = self.target_name(node, space)
+        if any(a.name == name for k, a in self.program.allocations.items() if k != key):
+            name = f"{name} (line {node.lineno})"
         self.program.allocations[key] = Allocation(
-            self.target_name(node, space), space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
+            name, space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
         )
         number = list(self.program.allocations).index(key)
-        return Value(f"w.allocated({number})", Array(kind, len(shape), space))
+        return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):
@@ -107,6 +110,8 @@ class Intrinsics(Variables):
         array, index = self.element(subscript)
         if array.type.space == "local":
             self.fail(node, "an atomic on a thread's own local array has no meaning; use plain `+=`")
+        if name in ("and_", "or_", "xor") and not isinstance(array.type.dtype, types.Integer):
+            self.fail(node, f"`cuda.atomic.{name}` works on the bits of integers, and this array is {array.type.dtype}")
         values = [self.converted(self.scalar(a, "an atomic"), array.type.dtype) for a in node.args[2:]]
         number = self.site(subscript, array, "atomic")
         if name in ("add", "sub") and isinstance(array.type.dtype, types.Float):

@@ -86,7 +86,7 @@ class Operators(Variables):
             a = b = result
         if left.static is not MISSING and right.static is not MISSING and op != "Pow":
             with np.errstate(all="ignore"):
-                folded = function(numba_types.dtype_of(a).type(left.static), numba_types.dtype_of(b).type(right.static))
+                folded = function(numba_types.as_type(left.static, a), numba_types.as_type(right.static, b))
             return Value(self.constant(folded), result, folded)
         if isinstance(result, types.Float):
             if op in ("Add", "Sub", "Mult", "Div") or op == "Pow" and right.static == 2:
@@ -122,11 +122,12 @@ class Operators(Variables):
         )
 
     def of_UnaryOp(self, node):
-        value = self.scalar(node.operand, "this sign")
         if isinstance(node.op, ast.Not):
-            if value.static is not MISSING:
-                return self.known(not value.static, node)
-            return Value(f"logical_not({value.code})", types.boolean)
+            test = self.condition(node.operand)
+            if test.static is not MISSING:
+                return self.known(not test.static, node)
+            return Value(f"logical_not({test.code})", types.boolean)
+        value = self.scalar(node.operand, "this sign")
         function, sign = {
             ast.USub: (operator.neg, "-"),
             ast.UAdd: (operator.pos, "+"),
@@ -142,7 +143,7 @@ class Operators(Variables):
             kind = result
         if value.static is not MISSING:
             with np.errstate(all="ignore"):
-                folded = function(numba_types.dtype_of(kind).type(value.static)).astype(numba_types.dtype_of(result))
+                folded = function(numba_types.as_type(value.static, kind)).astype(numba_types.dtype_of(result))
             return Value(self.constant(folded), result, folded)
         signed = Value(f"({sign}{self.converted(value, kind)})", kind)  # numba widens after the sign
         return Value(self.converted(signed, result), result)

@@ -10,11 +10,16 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class Array:
-    """The type of an array: its elements, its rank, and the memory it lives in."""
+    """The type of an array: its elements, its rank, the memory it lives in, and which array it is.
+
+    `name` is that of the kernel's argument or of the allocation, whatever a function calls it: counters and
+    races are told of arrays, not of names.
+    """
 
     dtype: types.Type
     ndim: int
     space: str
+    name: str = ""
 
 
 @dataclass(frozen=True)

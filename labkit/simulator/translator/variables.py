@@ -79,6 +79,12 @@ class Variables(Emitter):
                 return kind
         if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
             return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
+        if isinstance(first, Array) and isinstance(second, Array) and first.name != second.name:
+            self.fail(
+                node,
+                f"{what} is the array `{first.name}` on one path and `{second.name}` on another; write an access for "
+                "each under an `if`",
+            )
         self.fail(
             node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
         )
