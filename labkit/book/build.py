@@ -19,7 +19,8 @@ def build(
 ) -> list[str]:
     """Bring the built notebooks up to date with their sources.
 
-    A chapter is run (on the simulator) for its stored outputs only where its code has changed.
+    A chapter is run (on the simulator) only where its code has changed. The solved notebook stores the outputs
+    that nbval compares; a learner's holds none, for what it shows ahead of a run it gives away.
 
     Parameters
     ----------
@@ -50,7 +51,6 @@ def build(
                 changed.append(str(solved_path.relative_to(notebooks)))
                 continue
             _execute(chapter.solved, source.name)
-        _copy_outputs(chapter.solved, chapter.blank)
         for path, notebook in ((solved_path, chapter.solved), (blank_path, chapter.blank)):
             text = nbformat.writes(notebook) + "\n"
             if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -43,13 +43,18 @@ def edit(notebooks, old, new):
     source.write_text(source.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_outputs_stand_in_tagged_cells_alone_and_come_from_the_simulator(notebooks):
+def test_outputs_stand_in_tagged_cells_of_the_solved_notebook_and_come_from_the_simulator(notebooks):
     assert build(notebooks) == ["solutions/98-small.ipynb", "98-small.ipynb"]
-    for path in (notebooks / "98-small.ipynb", notebooks / "solutions" / "98-small.ipynb"):
-        _, _, checked, other = nbformat.read(path, as_version=4).cells
-        assert checked.outputs[0].text == "42 simulator\n"
-        assert checked.execution_count is not None
-        assert (other.outputs, other.execution_count) == ([], None)
+    _, _, checked, other = nbformat.read(notebooks / "solutions" / "98-small.ipynb", as_version=4).cells
+    assert checked.outputs[0].text == "42 simulator\n"
+    assert checked.execution_count is not None
+    assert (other.outputs, other.execution_count) == ([], None)
+
+
+def test_a_learners_notebook_gives_no_output_away(notebooks):
+    build(notebooks)
+    _, *cells = nbformat.read(notebooks / "98-small.ipynb", as_version=4).cells
+    assert [(cell.outputs, cell.execution_count) for cell in cells] == [([], None)] * 3
 
 
 def test_two_builds_are_the_same_byte_for_byte(notebooks):
@@ -64,14 +69,14 @@ def test_a_change_of_prose_runs_nothing(notebooks, request):
     request.getfixturevalue("no_run")
     edit(notebooks, "# Small", "# Tiny\n\n+++\n\nA cell more.")
     assert build(notebooks) == ["solutions/98-small.ipynb", "98-small.ipynb"]
-    assert nbformat.read(notebooks / "98-small.ipynb", as_version=4).cells[3].outputs
+    assert nbformat.read(notebooks / "solutions" / "98-small.ipynb", as_version=4).cells[3].outputs
 
 
 def test_a_change_of_code_runs_the_chapter_again(notebooks):
     build(notebooks)
     edit(notebooks, "6 * 7", "6 * 8")
     assert build(notebooks) == ["solutions/98-small.ipynb", "98-small.ipynb"]
-    output = nbformat.read(notebooks / "98-small.ipynb", as_version=4).cells[2].outputs[0]
+    output = nbformat.read(notebooks / "solutions" / "98-small.ipynb", as_version=4).cells[2].outputs[0]
     assert output.text == "48 simulator\n"
 
 
