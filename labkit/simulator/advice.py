@@ -1,5 +1,7 @@
 """What a launch that has run should be told: results lost, globals changed, accesses that cost time."""
 
+import math
+
 from labkit.simulator.memory import Array
 from labkit.simulator.translator.source import captured
 from labkit.trace import Finding, SiteCounters
@@ -67,11 +69,9 @@ def slow_accesses(launch, counted: list[SiteCounters]) -> list[Finding]:
                     Finding(
                         "uncoalesced",
                         "advice",
-                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} "
-                        "sectors of 32 bytes "
-                        f"on average and uses {used:.0%} of what they bring; let neighbouring threads "
-                        "(threadIdx.x) take "
-                        "neighbouring elements.",
+                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} sectors of "
+                        f"32 bytes on average, where {math.ceil(ideal)} would do; let neighbouring threads "
+                        "(threadIdx.x) take neighbouring elements.",
                         site.line,
                         site.column,
                         site.array,
@@ -83,9 +83,9 @@ def slow_accesses(launch, counted: list[SiteCounters]) -> list[Finding]:
                 Finding(
                     "bank-conflict",
                     "advice",
-                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the "
-                    "banks of shared "
-                    "memory where it could take fewer; pad the rows by one element, or change which thread takes what.",
+                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks "
+                    "of shared memory where it could take fewer; pad the rows by one element, or change which thread "
+                    "takes what.",
                     site.line,
                     site.column,
                     site.array,
@@ -116,8 +116,7 @@ def changed_globals(launch):
             yield Finding(
                 "changed-global",
                 "advice",
-                f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps "
-                "that: run the "
-                f"kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
+                f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps that: run "
+                f"the kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
                 line,
             )

@@ -85,9 +85,8 @@ def _element_type(name, value):
         kind = None
     if kind is None or not isinstance(kind, (types.Integer, types.Float, types.Boolean)) or kind == types.float16:
         raise LaunchError(
-            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, "
-            "float64, an "
-            "integer type or bool"
+            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, float64, "
+            "an integer type or bool"
         )
     if isinstance(value, np.ndarray) and value.ndim == 0:
         raise LaunchError(

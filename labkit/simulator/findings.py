@@ -59,6 +59,9 @@ class Log:
         limit = f"{array.name}.shape[{axis}]" if len(array.shape) > 1 else f"{array.name}.size"
         written = _index_name(site, axis)
         guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
+        cure = "On a GPU this touches memory that is not yours. Guard"
+        if array.space == "shared":
+            cure = f"Make {array.name} as large as the block needs, or guard"
         self.add(
             key,
             w.count(mask),
@@ -66,9 +69,7 @@ class Log:
             severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but "
-                f"{array.name} has "
-                f"{_shape(array.shape)}. On a GPU this touches memory that is not yours. Guard the access, for "
-                f"instance `if {guard}:`."
+                f"{array.name} has {_shape(array.shape)}. {cure} the access, for instance `if {guard}:`."
             ),
             line=site.line,
             column=site.column,
@@ -90,11 +91,9 @@ class Log:
             kind="negative-index",
             severity="advice",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts "
-                "a negative index "
-                f"from the end, as Python does, so this is element {place[axis] + array.shape[axis]} and raises "
-                "no error; "
-                "guard it unless you mean that."
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts a "
+                f"negative index from the end, as Python does, so this is element {place[axis] + array.shape[axis]} "
+                "and raises no error; guard it unless you mean that."
             ),
             line=site.line,
             column=site.column,
@@ -137,9 +136,8 @@ class Log:
             kind="uninitialised",
             severity="error",
             message=(
-                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this "
-                "thread took. "
-                f"Give `{name}` a value before the `if` or the loop that sets it."
+                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread "
+                f"took. Give `{name}` a value before the `if` or the loop that sets it."
             ),
             line=line,
             threads=(who,),
@@ -161,9 +159,8 @@ class Log:
         name = f"{array.name}{_brackets(place)}"
         if across:
             cure = (
-                "Blocks of one launch run in any order and cannot wait for one another: give each block elements "
-                "of its "
-                "own, or use `cuda.atomic`."
+                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
+                "its own, or use `cuda.atomic`."
             )
         elif site.line == other.line and site.kind == other.kind:
             cure = "Give each thread an element of its own, or use `cuda.atomic`."
@@ -179,9 +176,8 @@ class Log:
             kind="race",
             severity="error",
             message=(
-                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and "
-                f"{self.name(theirs)} {_verb(other)} it at line "
-                f"{other.line}, with nothing to say which comes first. {cure}"
+                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} "
+                f"{_verb(other)} it at line {other.line}, with nothing to say which comes first. {cure}"
             ),
             remedy=cure,
             line=site.line,
@@ -213,8 +209,7 @@ class Log:
             severity="error",
             message=(
                 f"Line {line}: {self.name(here)} {what}. Every thread of a block must reach the same "
-                "`cuda.syncthreads()`: "
-                "move it out of the `if` or the loop that only some threads run."
+                "`cuda.syncthreads()`: move it out of the `if` or the loop that only some threads run."
             ),
             line=line,
             threads=(here, there),
@@ -238,9 +233,8 @@ class Log:
             kind="deadlock",
             severity="error",
             message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end "
-                "the wait. "
-                "On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
+                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end the "
+                "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
             threads=threads,

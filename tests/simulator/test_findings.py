@@ -533,7 +533,7 @@ def test_uncoalesced_accesses_are_told_with_their_sectors():
     found = findings(column_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32))
     assert {f.kind for f in found} == {"uncoalesced"}
     assert {f.array for f in found} == {"A", "B"}
-    assert "32.0 sectors" in found[0].message and "12%" in found[0].message
+    assert "touches 32.0 sectors of 32 bytes on average, where 4 would do" in found[0].message
     assert findings(row_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32)) == []
 
 
@@ -665,3 +665,16 @@ def test_a_read_of_another_block_is_remembered_where_atomics_order_accesses():
     arguments = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(2, np.int32)
     (race,) = findings(counted_then_changed, 2, 1, *arguments, kind="race")
     assert {thread.block[0] for thread in race.threads} == {0, 1}
+
+
+@cuda.jit
+def tile_too_small(x, y):
+    s = cuda.shared.array(16, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+
+
+def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
+    (outside,) = findings(tile_too_small, 1, 32, numbers(32), zeros(32), kind="bounds")
+    assert "Make s as large as the block needs, or guard the access, for instance `if t < s.size:`." in outside.message
+    assert "not yours" not in outside.message

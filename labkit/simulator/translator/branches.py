@@ -150,8 +150,7 @@ class Branches(Variables):
             self.fail(
                 node,
                 f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or "
-                "leaves it; "
-                "change a variable of the condition, or `break`",
+                "leaves it; change a variable of the condition, or `break`",
             )
 
         def enter(looping, inner):

@@ -56,10 +56,8 @@ class Intrinsics(Variables):
                 self.fail(
                     part,
                     f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, "
-                    "because numba "
-                    f"needs it when it compiles: write `SIZE = {self.written(part) if fixed else '...'}` above "
-                    "the kernel "
-                    "and use SIZE",
+                    "because numba needs it when it compiles: write `SIZE = "
+                    f"{self.written(part) if fixed else '...'}` above the kernel and use SIZE",
                 )
         shape = self.expression(sizes).static
         shape = shape if isinstance(shape, tuple) else (shape,)

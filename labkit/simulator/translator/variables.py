@@ -64,9 +64,8 @@ class Variables(Emitter):
                         self.argument_types[self.parameters.index(name)], Array
                     ):
                         raise KernelError(
-                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it "
-                            "was; write into "
-                            f"an element, `{name}[i] = ...`",
+                            f"`{name} = ...` gives the name `{name}` a new meaning and leaves the array as it was; "
+                            f"write into an element, `{name}[i] = ...`",
                             self.program.rebound[name],
                         )
                     merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
