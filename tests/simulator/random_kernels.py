@@ -1,9 +1,10 @@
 """Random kernels as source text: nested control flow and arithmetic over every type, always inside bounds.
 
-Three things are left out because numba has no one answer to compare with: integers that overflow (undefined in
-LLVM once signed); variables that are a bool on one path and a float32 on another, whose products get a type
-that depends on the order of numba's inference; and variables that change their type in the test of a `while`,
-which Python's compiler writes twice, so that they have one type on entry and another on the way back.
+Some things are left out because numba has no one answer to compare with: integers that overflow (undefined in
+LLVM once signed), variables that are a bool on one path and a float32 on another, whose products get a type
+that depends on the order of numba's inference, and variables that change their type in the test of a `while`,
+which Python's compiler writes twice, so that they have one type on entry and another on the way back. Variables
+are not set to a bare literal either: numba leaves out branches on those, and the simulator types both sides.
 """
 
 import random
@@ -57,7 +58,9 @@ class Writer:
             self.statement(depth)
 
     def write_assign(self, depth):
-        self.emit(depth, f"{self.variable()} = {self.value(2)}")
+        value = self.value(2)
+        fixed = not any(c.isalpha() for c in value)
+        self.emit(depth, f"{self.variable()} = {value}{' * i' * fixed}")
 
     def write_augment(self, depth):
         self.emit(depth, f"{self.variable()} {self.rng.choice(('+=', '-=', '*='))} {self.value(1)}")

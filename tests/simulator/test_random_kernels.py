@@ -49,7 +49,7 @@ def inferred_types(thread):
 def joins(statement):
     """Does the statement only join the versions of a variable where paths meet, or end a version's life?"""
     if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Var):
-        return statement.target.unversioned_name == statement.value.unversioned_name
+        return statement.target.name.split(".")[0] == statement.value.name.split(".")[0]
     return isinstance(statement, ir.Del) or (
         isinstance(statement, ir.Assign) and getattr(statement.value, "op", None) == "phi"
     )
