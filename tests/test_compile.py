@@ -48,6 +48,19 @@ def assembled(ptx, target, folder) -> tuple[str, bytes]:
     return done.stderr, (folder / "kernel.cubin").read_bytes()
 
 
+def numba_types(function, argument_types) -> dict[str, set]:
+    """The scalar types that numba infers for each variable, over all its versions."""
+    from numba import types
+    from numba.cuda.compiler import compile_cuda
+
+    found = {}
+    inferred = compile_cuda(function, types.void, argument_types, cc=(9, 0)).type_annotation.typemap
+    for name, kind in inferred.items():
+        if not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
+            found.setdefault(name.split(".")[0], set()).add(types.unliteral(kind))
+    return found
+
+
 def matrices(n):
     from numba import types
 
@@ -81,13 +94,13 @@ def test_the_report_shows_a_spill(tmp_path):
 
 @pytest.fixture
 def translated(monkeypatch):
-    """Every kernel that the simulator translates, with the types of its arguments."""
+    """Every kernel that the simulator translates, with the types of its arguments and what became of it."""
     found = {}
     translate = run.translate.translate
 
     def kept(function, kinds, watch):
         program = translate(function, kinds, watch)
-        found[function.__code__] = function, kinds
+        found[function.__code__] = function, kinds, program
         return program
 
     monkeypatch.setattr(run.translate, "translate", kept)
@@ -95,7 +108,9 @@ def translated(monkeypatch):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_every_kernel_that_a_chapter_runs_assembles_without_spills(chapter, translated, tmp_path, monkeypatch):
+def test_every_kernel_that_a_chapter_runs_has_numbas_types_and_assembles_without_spills(
+    chapter, translated, tmp_path, monkeypatch
+):
     from numba import types
 
     from labkit.compiler import bound
@@ -107,9 +122,12 @@ def test_every_kernel_that_a_chapter_runs_assembles_without_spills(chapter, tran
             text, where = "".join(cell["source"]), f"<{chapter.stem} {number}>"
             linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
             exec(compile(text, where, "exec"), names)
-    for function, kinds in translated():
-        argument_types = [types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind for kind in kinds]
-        ptx = ptx_of(bound(function), tuple(argument_types), TARGETS[0])  # later GPUs take it too
+    assert translated()
+    for function, kinds, program in translated():
+        argument_types = tuple(types.Array(k.dtype, k.ndim, "C") if hasattr(k, "ndim") else k for k in kinds)
+        if not program.compiled:  # a device function's variables would be among them
+            assert program.variables == numba_types(bound(function), argument_types), function
+        ptx = ptx_of(bound(function), argument_types, TARGETS[0])  # later GPUs take it too
         for target in TARGETS:
             report, _ = assembled(ptx, target, tmp_path)
             assert "0 bytes spill stores, 0 bytes spill loads" in report, function
