@@ -2,7 +2,7 @@
 
 `total += A[i, k] * B[k, j]` becomes
 `total = flop(notes, total + flop(notes, load(notes, A, 0, (whole(i), whole(k))) * load(...)))`,
-and each round of a loop begins with `if full(notes): yield`, which makes the whole a generator.
+and each round of a loop begins with `if full(notes, loop): yield`, which makes the whole a generator.
 The language is closed: what is not listed here is refused with its line and what to write instead, so a
 stranger's loop can do nothing but compute.
 """
@@ -52,13 +52,15 @@ REFUSED = {
 class Instrumented:
     """A rewritten loop: its arguments are the loop's own, then `Notes`, then the values of `constants`.
 
-    `dividing` holds the lines that can fail while they run: divisions, and ranges with a step.
+    `dividing` holds the lines that can fail while they run: divisions, and ranges with a step. `loops` has
+    each loop's line and whether it is a `while`; the first entry stands for the function's own body.
     """
 
     function: FunctionType
     sites: tuple[Site, ...]
     constants: dict[str, numbers.Number]
     dividing: tuple[int, ...]
+    loops: tuple[tuple[int, bool], ...]
     source: str
     filename: str
     first_line: int
@@ -88,14 +90,14 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     ast.increment_lineno(definition, first_line - 1)
 
     rewriter = _Rewriter(function, definition, args, source.splitlines(), first_line)
-    body = [*rewriter.round(definition.body), ast.Expr(ast.Yield())]
+    body = [*rewriter.round(definition.body, 0), ast.Expr(ast.Yield())]
     parameters = [*inspect.signature(function).parameters, "notes__", *rewriter.constants]
     definition.args = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
     definition.body, definition.decorator_list, definition.returns = body, [], None
     module = ast.fix_missing_locations(ast.Module([definition], []))
 
     filename = function.__code__.co_filename
-    namespace = {name: getattr(memory, name) for name in ("load", "store", "flop", "whole", "full")}
+    namespace = {name: getattr(memory, name) for name in ("load", "store", "flop", "whole", "full", "left")}
     namespace = {f"{name}__": value for name, value in namespace.items()} | {"np": np}
     exec(compile(module, filename, "exec"), namespace)
     return Instrumented(
@@ -103,6 +105,7 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
         tuple(rewriter.sites),
         rewriter.constants,
         tuple(sorted(rewriter.dividing)),
+        tuple(rewriter.loops),
         "".join(lines),
         filename,
         first_line,
@@ -132,6 +135,7 @@ class _Rewriter(ast.NodeTransformer):
         self.outer = closure.globals | closure.nonlocals
         self.constants: dict[str, numbers.Number] = {}
         self.dividing: set[int] = set()
+        self.loops = [(first_line, False)]
         self.sites: list[Site] = []
         self.lines, self.first_line = lines, first_line
 
@@ -185,15 +189,13 @@ class _Rewriter(ast.NodeTransformer):
             raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
         self.may_be_assigned(node.target)
         node.iter = self.visit(node.iter)
-        node.body = self.round(node.body)
-        return node
+        return self.looped(node)
 
     def visit_While(self, node):
         if node.orelse:
             raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
         node.test = self.visit(node.test)
-        node.body = self.round(node.body)
-        return node
+        return self.looped(node)
 
     def visit_If(self, node):
         return self.generic_visit(node)
@@ -295,10 +297,17 @@ class _Rewriter(ast.NodeTransformer):
 
     # --- parts
 
-    def round(self, body):
+    def looped(self, node):
+        """The loop with its rounds rewritten, and what follows it."""
+        number = len(self.loops)
+        self.loops.append((node.lineno, isinstance(node, ast.While)))
+        node.body = self.round(node.body, number)
+        return [node, ast.copy_location(ast.Expr(self.hook("left", number)), node)]
+
+    def round(self, body, loop):
         """The statements of one round of a loop, which first asks whether to pause."""
-        pause = ast.If(self.hook("full"), [ast.Expr(ast.Yield())], [])
-        return [ast.copy_location(pause, body[0]), *(self.visit(statement) for statement in body)]
+        pause = ast.copy_location(ast.If(self.hook("full", loop), [ast.Expr(ast.Yield())], []), body[0])
+        return [pause, *self.generic_visit(ast.Module(body, [])).body]
 
     def counted(self, node):
         return ast.copy_location(self.hook("flop", node), node)

@@ -23,12 +23,13 @@ class Notes(NamedTuple):
 
     tally: totals, by the names above. log: site and element (in memory order) of each access since the last
     pause. strays: for each site the accesses out of bounds and the negative ones that wrapped: how many,
-    the first index.
+    the first index. rounds: of each loop since it was entered, 0 where none is being run.
     """
 
     tally: Int64[np.ndarray, "3"]
     log: Int64[np.ndarray, "capacity 2"]
     strays: Int64[np.ndarray, "sites 2 4"]
+    rounds: Int64[np.ndarray, " loops"]
 
 
 @njit(cache=True)
@@ -72,10 +73,17 @@ def store(notes, array, site, index, value):
 
 
 @njit(cache=True)
-def full(notes):
+def full(notes, loop):
     """Whether to pause: called once a round of every loop, between which a site is reached once at most."""
+    notes.rounds[loop] += 1
     notes.tally[ROUNDS] += 1
-    return notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0] or notes.tally[ROUNDS] % (1 << 24) == 0
+    return notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0] or notes.tally[ROUNDS] % (1 << 22) == 0
+
+
+@njit(cache=True)
+def left(notes, loop):
+    """Called after each loop."""
+    notes.rounds[loop] = 0
 
 
 def flop(notes, value):

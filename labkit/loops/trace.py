@@ -1,6 +1,5 @@
 """`trace(loop, *args)`: runs a loop with every access going through a model of a CPU's caches."""
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -15,11 +14,12 @@ from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTra
 from labkit.loops.memory import FLOPS, LOGGED, OUTSIDE, ROUNDS, WRAPPED, Notes, add_up, look_up
 from labkit.simulator.caches import dirty_sectors, make_cache
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.trace import ArrayInfo, Finding, Site
+from labkit.trace import ArrayInfo, Finding
 
 PAGE_BYTES = 4096
 LOG_ACCESSES = 1 << 16
-MOST_ROUNDS = 10**9
+MOST_ACCESSES = 20_000_000  # some seconds of work
+MOST_ROUNDS = 50_000_000  # also where nothing is accessed
 MOST_ELEMENTS = 10**6  # more elements than that are not counted one by one
 
 
@@ -41,7 +41,8 @@ def trace(
     cpu
         Whose caches: a name in `labkit.gpus.CPUS`, or a `Cpu` of your own.
     most_accesses
-        Stop after so many: a sample of a run that would take too long whole.
+        Stop after so many: a sample of a run that would take too long whole. If left out, a loop that makes more
+        than 20 million is refused.
     record
         How many of the first accesses to keep one by one, in `LoopTrace.samples`.
 
@@ -58,8 +59,8 @@ def trace(
         instrumented = instrument(loop, copies)
     except TypeError as error:
         raise LaunchError(str(error)) from None
-    memory = _Memory(machine, instrumented.sites, _arrays(instrumented, copies), record)
-    complete = _run(instrumented, copies, memory, most_accesses or math.inf)
+    memory = _Memory(machine, instrumented, _arrays(instrumented, copies), record)
+    complete = _run(instrumented, copies, memory, most_accesses)
     return _result(instrumented, machine, copies, memory, complete)
 
 
@@ -86,7 +87,8 @@ def _arrays(instrumented, copies):
 class _Memory:
     """A CPU's caches, and the memory behind them, where each array begins on a page of its own."""
 
-    def __init__(self, machine: Cpu, sites: tuple[Site, ...], arrays: dict[str, np.ndarray], record: int):
+    def __init__(self, machine: Cpu, instrumented: Instrumented, arrays: dict[str, np.ndarray], record: int):
+        sites = instrumented.sites
         levels, sizes = len(machine.caches) + 1, [array.size for array in arrays.values()]
         pages = [-(-array.nbytes // PAGE_BYTES) for array in arrays.values()]
         names = list(arrays)
@@ -102,6 +104,7 @@ class _Memory:
             tally=np.zeros(3, np.int64),
             log=np.zeros((LOG_ACCESSES, 2), np.int64),
             strays=np.zeros((len(sites), 2, 4), np.int64),
+            rounds=np.zeros(len(instrumented.loops), np.int64),
         )
         self.served = np.zeros((len(sites), levels), np.int64)
         self.elements = np.zeros((sum(sizes) if sum(sizes) <= MOST_ELEMENTS else 0, levels), np.uint32)
@@ -128,29 +131,45 @@ class _Memory:
         return len(log)
 
 
-def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: float) -> bool:
+def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int | None) -> bool:
     """Whether the loop came to its end."""
     key = (instrumented.source, instrumented.filename, instrumented.first_line, tuple(instrumented.constants))
     loop = _compiled(key, _Uncompared(instrumented.function))
-    left = most_accesses
+    left = most_accesses or MOST_ACCESSES
     try:
         for _ in loop(*copies, memory.notes, *instrumented.constants.values()):
             left -= memory.drain(left)
-            if left <= 0:
+            if left <= 0 and most_accesses:
                 return False
-            if memory.notes.tally[ROUNDS] > MOST_ROUNDS:
-                raise KernelError(
-                    f"the loops went round {MOST_ROUNDS:,} times without coming to an end",
-                    instrumented.first_line,
-                )
+            if left <= 0 or memory.notes.tally[ROUNDS] > MOST_ROUNDS:
+                raise _too_long(instrumented.loops, memory.notes)
     except NumbaError as error:
         raise _explained(error, instrumented) from None
+    except RuntimeError:  # numba's own analysis gives up on some loops that cannot end
+        raise KernelError(
+            "numba cannot compile this loop; make sure that each `while` loop changes what its condition reads",
+            instrumented.first_line,
+        ) from None
     except (ZeroDivisionError, ValueError, OverflowError) as error:
         lines = instrumented.dividing or (instrumented.first_line,)
         others = f", or in line {' or '.join(map(str, lines[1:]))}" if lines[1:] else ""
         raise KernelError(f"the loop stopped here{others}: {error}", lines[0]) from None
     memory.drain(left)
     return True
+
+
+def _too_long(loops, notes):
+    """Of the loops that are running, the `while` that went round the most is to blame, else such a `for`."""
+    rounds = zip(loops, notes.rounds.tolist(), strict=True)
+    is_while, count, line = max((is_while, count, line) for (line, is_while), count in rounds if count)
+    if is_while:
+        return KernelError(
+            f"this `while` loop was stopped in round {count:,}; make sure that its condition turns false", line
+        )
+    return KernelError(
+        f"this loop was stopped in round {count:,}, for tracing it takes too long; use smaller arrays or fewer rounds",
+        line,
+    )
 
 
 class _Uncompared:

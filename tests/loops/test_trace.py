@@ -1,6 +1,7 @@
 """Traces of loops: what the caches serve, what is counted, and that nothing a learner writes crashes."""
 
 import linecache
+import time
 
 import numpy as np
 import pytest
@@ -227,3 +228,41 @@ def test_a_closure_variable_is_frozen_as_it_is_now():
 
     x = np.ones(8, np.float32)
     assert [trace(make(step), x, np.zeros(8, np.float32)).counters.stores for step in (1, 2, 4)] == [8, 4, 2]
+
+
+ENDLESS = {  # the line that is to blame stands first
+    "while i < 5: C[0, 0] = 1": "this `while` loop was stopped in round",
+    "while i < 5: i *= 1": "this `while` loop was stopped in round",
+    "while i < 5:\n        for k in range(1000): C[0, 0] = k": "this `while` loop was stopped in round",
+    "for k in range(10000000000): C[0, 0] = k": "use smaller arrays or fewer rounds",
+    "for k in range(10000000000): i += k % 3": "use smaller arrays or fewer rounds",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS)
+def test_a_loop_without_end_is_stopped_within_seconds(body):
+    loop = written(f"def loop(C):\n    i = 0\n    for j in range(4): C[j, 0] = 0\n    {body}\n")
+    began = time.monotonic()
+    with pytest.raises(KernelError, match=ENDLESS[body]) as stopped:
+        trace(loop, np.ones((4, 4), np.float32))
+    assert stopped.value.line == 4
+    assert time.monotonic() - began < 30, "five seconds are meant, on a machine that does nothing else"
+
+
+def test_of_two_loops_the_endless_one_is_named():
+    text = "def loop(C):\n    i = 0\n    while i < 9:\n        j = 0\n        while j < 3:\n            C[0, 0] = j\n"
+    for steps, line in (("            j += 1\n", 3), ("            j -= 1\n        i += 1\n", 5)):
+        with pytest.raises(KernelError) as stopped:
+            trace(written(text + steps), np.ones((4, 4), np.float32))
+        assert stopped.value.line == line
+
+
+def test_a_loop_that_numba_gives_up_on_gets_a_sentence():
+    text = "def loop(C):\n    i = 0\n    while i < 9:\n        j = 0\n        while j < 3:\n            C[0, 0] = j\n"
+    with pytest.raises(KernelError, match="numba cannot compile this loop"):
+        trace(written(text + "        i += 1\n"), np.ones((4, 4), np.float32))
+
+
+def test_a_sample_of_a_loop_without_end_is_a_sample():
+    loop = written("def loop(C):\n    while C[0, 0] > 0: C[0, 0] = 1\n")
+    assert not trace(loop, np.ones((4, 4), np.float32), most_accesses=1000).complete
