@@ -91,11 +91,17 @@ def grade(
     from rich.table import Table
     from rich.text import Text
 
-    from labkit.grading import grade, totals, write_reports
+    from labkit.grading import book_solutions, grade, totals, write_reports
 
     absent = [str(path) for path in paths if not path.exists()]
     if absent:
         _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _fail(f"the grades cannot be written to {out}: {error.strerror}; give another folder with --out")
+    for folder in dict.fromkeys(solution.parent for solution in book_solutions(paths)):
+        print(f"Left out: the book's own solutions in {folder}")
     grades = grade(paths)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")

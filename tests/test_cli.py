@@ -85,6 +85,26 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     assert {path.suffix for path in (tmp_path / "grades").iterdir()} == {".xml", ".csv", ".json"}
 
 
+def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypatch, tmp_path):
+    from labkit import grading
+
+    (tmp_path / "ada.ipynb").touch()
+    monkeypatch.setattr(grading, "grade", lambda paths: pytest.fail("graded first"))
+    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "ada.ipynb"))
+    assert result.exit_code == 1
+    assert "give another folder with --out" in result.output
+
+
+def test_grading_a_fork_names_the_solutions_that_it_leaves_out(monkeypatch, tmp_path):
+    from labkit import grading
+
+    (tmp_path / "notebooks" / "solutions").mkdir(parents=True)
+    (tmp_path / "notebooks" / "solutions" / "a.ipynb").touch()
+    monkeypatch.setattr(grading, "grade", lambda paths: [])
+    result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
+    assert "Left out: the book's own solutions in" in result.output
+
+
 def test_grading_what_is_not_there(tmp_path):
     result = invoke("grade", str(tmp_path / "nobody.ipynb"))
     assert result.exit_code == 1

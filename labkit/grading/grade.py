@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import randbits
 
-from labkit.book.chapter import check_cell_id, exercise_cell_id
+from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise, exercise_ids
-from labkit.grading.rebuild import rebuild, solved_chapters
+from labkit.grading.judging import Judgement, judge_all
+from labkit.grading.rebuild import rebuild, setups, solved_chapters
 from labkit.grading.run import CELL_TIMEOUT_S, CellResult, run_notebooks
 from labkit.grading.submission import Submission, find_submissions, read_submission
 
@@ -21,10 +23,12 @@ class Grade:
     message: str
 
 
-def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S) -> list[Grade]:
+def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S, seed: int | None = None) -> list[Grade]:
     """Grade notebooks, or folders of them.
 
-    A file is graded on every exercise of the chapters that it answers anything of.
+    A file is graded on every exercise of the chapters that it answers anything of. `seed` draws the sizes that
+    all of them are checked on; each call draws others if it is None. Answers are judged from their text before
+    any of them runs, so that none can change what is said of another.
     """
     grades: dict[tuple[str, str], Grade] = {}
     waiting: dict[tuple[str, str], dict[str, str]] = {}  # (file, chapter) -> answers still to be run
@@ -36,13 +40,15 @@ def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S) -> list[Gra
             if id in exercise_ids():
                 waiting.setdefault((str(path), id[:2]), {})[id] = answer
     solutions = solved_chapters()
+    jobs = {key: (setups(solutions[key[1]]), dict(answers)) for key, answers in waiting.items()}
+    judgements = judge_all(jobs, randbits(32) if seed is None else seed, cell_timeout_s)
     while waiting:
         names = {f"{number:05d}-{chapter}": (file, chapter) for number, (file, chapter) in enumerate(waiting)}
         results = run_notebooks(
             {name: rebuild(solutions[key[1]], waiting[key]) for name, key in names.items()}, cell_timeout_s
         )
         for name, (file, chapter) in names.items():
-            for row in _grades(file, waiting[file, chapter], results[name], cell_timeout_s):
+            for row in _grades(file, waiting[file, chapter], results[name], judgements[file, chapter], cell_timeout_s):
                 grades[row.submission, row.exercise] = row
                 del waiting[file, chapter][row.exercise]
         waiting = {key: answers for key, answers in waiting.items() if answers}
@@ -70,29 +76,31 @@ def _before_running(submission: Submission) -> list[Grade]:
     return rows
 
 
-def _grades(file: str, answers: dict[str, str], results: dict[str, CellResult], cell_timeout_s: float) -> list[Grade]:
+def _grades(
+    file: str,
+    answers: dict[str, str],
+    results: dict[str, CellResult],
+    judgements: dict[str, Judgement],
+    cell_timeout_s: float,
+) -> list[Grade]:
     """A grade for every answer up to the first that hung or killed the kernel; the rest run again."""
     rows = []
     for id in answers:
-        answer = results.get(exercise_cell_id(id))
-        check = results.get(check_cell_id(id))
-        for cell in (answer, check):
-            if cell is None or cell.timed_out:
-                rows.append(
-                    _zero(
-                        file,
-                        id,
-                        f"The answer ran longer than {cell_timeout_s:g} s, or ended the Python process.",
-                    )
-                )
-                return rows
-        if not answer.passed:
-            rows.append(_zero(file, id, f"The cell fails: {answer.said}"))
-        elif not check.passed:
-            rows.append(_zero(file, id, _reason(check.said)))
+        cell = results.get(exercise_cell_id(id))
+        hung = cell is None or cell.timed_out
+        judgement = judgements.get(id)
+        if hung or judgement is None:
+            message = f"The answer ran longer than {cell_timeout_s:g} s, or ended the Python process."
+            rows.append(_zero(file, id, message))
+        elif not cell.passed:
+            rows.append(_zero(file, id, f"The cell fails: {cell.said}"))
+        elif not judgement.passed:
+            rows.append(_zero(file, id, _reason(judgement.said)))
         else:
             points = exercise(id).points
             rows.append(Grade(file, id, points, points, "Solved."))
+        if hung:
+            return rows
     return rows
 
 

@@ -17,7 +17,6 @@ def pytest_runtest_makereport(item, call):
     report = yield
     if call.when == "call" or report.failed:
         line = {
-            "notebook": item.path.name,
             "cell": item.cell.id,
             "passed": report.outcome == "passed",
             "timed_out": item.parent.timed_out or not item.parent.kernel.is_alive(),

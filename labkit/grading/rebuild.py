@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 
 from labkit import places
-from labkit.book.chapter import check_cell_id, exercise_cell_id
+from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise_ids
 
 
@@ -18,11 +18,19 @@ def solved_chapters(notebooks: Path | None = None) -> dict[str, nbformat.Noteboo
 
 
 def rebuild(solution: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbformat.NotebookNode:
-    """The part of the solution notebook that grades these answers: setup cells, answers and their checks."""
+    """The part of the solution notebook that runs these answers: setup cells and answers."""
     answer_of = {exercise_cell_id(exercise): answer for exercise, answer in answers.items()}
-    wanted = answer_of.keys() | {check_cell_id(exercise) for exercise in answers}
     cells = []
     for cell in solution.cells:
-        if cell.id in wanted or "setup" in cell.metadata.get("tags", ()):
+        if cell.id in answer_of or _is_setup(cell):
             cells.append(nbformat.from_dict({**cell, "source": answer_of.get(cell.id, cell.source)}))
     return nbformat.v4.new_notebook(cells=cells, metadata=solution.metadata)
+
+
+def setups(solution: nbformat.NotebookNode) -> list[str]:
+    """The text of the chapter's setup cells."""
+    return [cell.source for cell in solution.cells if _is_setup(cell)]
+
+
+def _is_setup(cell):
+    return "setup" in cell.metadata.get("tags", ())

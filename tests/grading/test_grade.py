@@ -119,6 +119,35 @@ def test_an_answer_that_ends_the_process_costs_its_own_points_only(submission):
     assert sum(row.points for row in rows.values()) == 8
 
 
+def test_an_answer_can_forge_neither_its_own_points_nor_see_those_of_others(submission, tmp_path):
+    forgery = """
+import os
+import labkit.exercises.check as checking
+def check(id, kernel):
+    return checking._verdict(checking.Exercise, "solved", "Right")
+checking.judge = check
+def tiled_matmul(A, B, C):
+    pass
+raise Exception(sorted(os.listdir(".")))
+"""
+    paths = [
+        submission("mallory.ipynb", answer("03.4", forgery)),
+        submission("forger.ipynb", answer("03.4", forgery.partition("raise")[0])),
+        submission("alice.ipynb", lambda cells, notebook: None),
+    ]
+    grades = grade(paths)
+    assert [points for points, _ in totals(grades).values()] == [10, 6, 6]  # alice, forger, mallory
+    (seen,) = [row.message for row in grades if "mallory" in row.submission and row.exercise == "03.4"]
+    assert "['cells.jsonl', 'notebook.ipynb']" in seen
+
+
+def test_the_same_seed_gives_the_same_grades_and_names_the_sizes(submission):
+    path = submission("fixed.ipynb", edit("03.4", "range(0, K, TILE)", "range(0, 64, TILE)"))
+    (row,) = [row for row in grade([path], seed=1) if row.exercise == "03.4"]
+    assert "drawn at random" in row.message
+    assert row in grade([path], seed=1)
+
+
 def test_a_notebook_of_something_else_is_told_so(tmp_path):
     (tmp_path / "other.ipynb").write_text('{"cells": []}', encoding="utf-8")
     (row,) = grade([tmp_path])

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from labkit.grading.submission import find_submissions, read_submission
+from labkit.grading.submission import book_solutions, find_submissions, read_submission
 
 
 def cell(source, id=None, type="code", **metadata):
@@ -49,7 +49,6 @@ def test_a_markdown_cell_is_no_answer(notebook):
         (b'{"cells": [{"cell_type": "code", "id": "exer', "not a notebook"),
         (b'{"metadata": {}}', "no list of cells"),
         (b'{"cells": 3}', "no list of cells"),
-        (b'{"cells": [3, null]}', "no list of cells"),
         (b"[1, 2]", "no list of cells"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "cannot be read"),
         (b"[" * 100_000, "not a notebook"),
@@ -61,6 +60,15 @@ def test_a_broken_file_gets_a_reason(tmp_path, content, complaint):
     assert complaint in read_submission(path).complaint
 
 
+def test_one_broken_cell_costs_no_other(notebook, tmp_path):
+    path = notebook(None, 3, cell(None, "exercise-03-1"), cell([1], "exercise-03-2"), cell("a = 1", "exercise-03-3"))
+    assert read_submission(path).answers == {"03.3": "a = 1"}
+    cells = [{**cell("a = 1", "exercise-03-3"), "metadata": None}]
+    for labkit in (None, [], "x"):
+        path.write_text(json.dumps({"cells": cells, "metadata": {"labkit": labkit}}), encoding="utf-8")
+        assert read_submission(path).answers == {"03.3": "a = 1"}
+
+
 def test_half_a_surrogate_pair_is_no_stumbling_block(tmp_path):
     path = tmp_path / "a.ipynb"
     path.write_text('{"cells": [{"cell_type": "code", "id": "exercise-03-1", "source": "a = \'\\ud800\'"}]}')
@@ -69,6 +77,19 @@ def test_half_a_surrogate_pair_is_no_stumbling_block(tmp_path):
 
 def test_a_file_that_is_not_there_gets_a_reason(tmp_path):
     assert "no such file" in read_submission(tmp_path / "absent.ipynb").complaint
+
+
+def test_the_books_own_solutions_are_left_out_of_a_fork_unless_named(tmp_path):
+    for name in ("notebooks/a.ipynb", "notebooks/solutions/a.ipynb", "solutions/b.ipynb", ".hidden/c.ipynb"):
+        (tmp_path / "fork" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "fork" / name).touch()
+    fork = tmp_path / "fork"
+    solutions = fork / "notebooks" / "solutions"
+    assert find_submissions([fork]) == [fork / "notebooks" / "a.ipynb", fork / "solutions" / "b.ipynb"]
+    assert book_solutions([fork]) == [solutions / "a.ipynb"]
+    assert find_submissions([fork / "notebooks"]) == [fork / "notebooks" / "a.ipynb"]
+    for named in (solutions, solutions / "a.ipynb"):
+        assert find_submissions([named]) == [solutions / "a.ipynb"]
 
 
 def test_folders_are_searched_without_jupyters_checkpoints(tmp_path):

@@ -1,0 +1,137 @@
+"""Reads what a cell defines without running it: functions, imports and constants; all else is passed over."""
+
+import ast
+import linecache
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from IPython.core.inputtransformer2 import TransformerManager
+
+from labkit import cuda
+
+MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "numba.cuda": cuda}
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.USub: operator.neg,
+}
+_FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
+
+
+class _NotConstant(Exception):
+    """An expression that would have to be run to know its value."""
+
+
+def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The namespace with what the text of a cell defines; `inspect.getsource` finds it under `name`.
+
+    Nothing of the text runs: functions are compiled and never called, decorators are put there anew, and
+    constants are computed from numbers. A text that does not parse raises a SyntaxError.
+    """
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    found = dict(namespace)
+    for statement in ast.parse(TransformerManager().transform_cell(text)).body:
+        match statement:
+            case ast.FunctionDef():
+                _define(statement, name, found)
+            case ast.Import(names) | ast.ImportFrom(names=names):
+                _import(getattr(statement, "module", None), names, found)
+            case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+                _assign(target, value, found)
+    return found
+
+
+def _define(function, filename, found):
+    """The function with decorators of ours; its defaults and annotations would run as it is defined."""
+    decorators = function.decorator_list
+    parameters = [ast.arg(arg.arg) for arg in function.args.posonlyargs + function.args.args]
+    function.args = ast.arguments([], parameters, None, [], [], None, [])
+    function.decorator_list, function.returns = [], None
+    exec(compile(ast.fix_missing_locations(ast.Module([function], [])), filename, "exec"), found)
+    for decorator in reversed(decorators):
+        found[function.name] = _jitted(decorator, found[function.name])
+
+
+def _jitted(decorator, function):
+    """The function as the decorator's name and `device=True` say; any other decorator leaves nothing to judge."""
+    call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+    match ast.unparse(call.func).split("."):
+        case [*_, "cuda", "jit"]:
+            device = any(keyword.arg == "device" and ast.unparse(keyword.value) == "True" for keyword in call.keywords)
+            return cuda.jit(device=True)(function) if device else cuda.jit(function)
+        case [*_, "njit" | "jit"]:
+            return numba.njit(function)
+    return None
+
+
+def _import(module, names, found):
+    for alias in names:
+        if module is None:
+            value = MODULES.get(alias.name)
+        else:
+            value = MODULES.get(f"{module}.{alias.name}") or getattr(MODULES.get(module), alias.name, None)
+        bound = alias.asname or alias.name
+        if value is not None and "." not in bound:
+            found[bound] = value
+
+
+def _assign(target, value, found):
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    try:
+        constant = _constant(value, found)
+        values = constant if isinstance(target, ast.Tuple) else [constant]
+        pairs = list(zip(names, values, strict=True))
+    except (_NotConstant, ArithmeticError, TypeError, ValueError):
+        pairs = [(name, None) for name in names]
+    for name, item in pairs:
+        if isinstance(name, ast.Name):
+            found[name.id] = item
+
+
+def _constant(node, found):
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name) if name in found:
+            return found[name]
+        case ast.Tuple(elements):
+            return tuple(_constant(element, found) for element in elements)
+        case ast.UnaryOp(sign, operand) if type(sign) in _OPERATORS:
+            return _OPERATORS[type(sign)](_number(operand, found))
+        case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
+            return _OPERATORS[type(sign)](_number(left, found), _number(right, found))
+        case ast.Attribute(ast.Name(module), name) if found.get(module) in (np, numba):
+            return _scalar_type(getattr(found[module], name, None))
+        case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
+            return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
+        case ast.Call(function, [argument], []):
+            return _converted(_constant(function, found), argument, found)
+    raise _NotConstant
+
+
+def _number(node, found):
+    value = _constant(node, found)
+    if not isinstance(value, int | float | np.number):
+        raise _NotConstant
+    return value
+
+
+def _scalar_type(value):
+    if isinstance(value, numba.types.Number) or (isinstance(value, type) and issubclass(value, np.number)):
+        return value
+    raise _NotConstant
+
+
+def _converted(type_, argument, found):
+    return _scalar_type(type_)(_number(argument, found))
