@@ -45,7 +45,7 @@ def _praise(launches):
     counters = list(dict.fromkeys(budget.counter for launch in launches for budget in launch.budgets))
     budget = f"\nWithin the budget of {' and '.join(counters)}." if counters else ""
     labels = "; ".join(launch.label for launch in launches)
-    return f"Right, and without findings, on {labels}; and on sizes drawn at random.{budget}"
+    return f"Right, and without errors, on {labels}; and on sizes drawn at random.{budget}"
 
 
 def _before_running(exercise, function):

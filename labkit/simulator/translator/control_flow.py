@@ -48,9 +48,7 @@ def never_ends(loop: ast.While) -> bool:
     """Does nothing in the loop change its condition, or leave it?"""
     if is_spin(loop) or has([loop.test], ast.Call, ast.Subscript) or has(loop.body, ast.Return):
         return False
-    names = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
-    changed = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return not names & changed and not breaks(loop.body)
+    return not moving(loop) and not breaks(loop.body)
 
 
 def breaks(body) -> bool:
