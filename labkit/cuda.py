@@ -207,7 +207,7 @@ class _KernelName:
     """Stands for a name of the kernel language, so that it completes; only a kernel gives it a meaning."""
 
     def __init__(self, name: str):
-        self._name = name
+        self._name = self.__qualname__ = name  # the simulator asks it as it asks a function
 
     def __getattr__(self, field):
         if field in _FIELDS.get(self._name, "").split():

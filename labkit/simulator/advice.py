@@ -2,7 +2,7 @@
 
 import math
 
-from labkit.simulator.memory import Array
+from labkit.simulator.arrays import Array
 from labkit.simulator.translator.source import captured
 from labkit.trace import Finding, SiteCounters
 

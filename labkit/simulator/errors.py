@@ -20,3 +20,7 @@ class KernelError(SimulatorError):
         super().__init__(f"line {line}: {message}")
         self.line = line
         self.reason = message
+
+
+class NotFixed(KernelError):
+    """A shape that must be known when the kernel is compiled is a variable."""

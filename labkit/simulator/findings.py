@@ -54,9 +54,13 @@ class Log:
         if self.known(key, w.count(mask)):
             return
         lane, place = self._place(w, array, mask, index)
-        axis = next(a for a, (i, n) in enumerate(zip(place, array.shape)) if not -n <= i < n)
+        shape = array.shape_in(lane)
+        axis = next(a for a, (i, n) in enumerate(zip(place, shape)) if not -n <= i < n)
         who = self.lane(w, lane)
-        limit = f"{array.name}.shape[{axis}]" if len(array.shape) > 1 else f"{array.name}.size"
+        element, called = f"{array.name}{_brackets(place)}", array.name
+        if array.root is not array:
+            element, called = f"element {_brackets(place)} of a slice of {array.name}", site.text.split("[")[0]
+        limit = f"{called}.shape[{axis}]" if len(shape) > 1 else f"{called}.size"
         written = _index_name(site, axis)
         guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
         cure = "On a GPU this touches memory that is not yours. Guard"
@@ -68,8 +72,8 @@ class Log:
             kind="bounds",
             severity="error",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}, but "
-                f"{array.name} has {_shape(array.shape)}. {cure} the access, for instance `if {guard}:`."
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but {called} has {_shape(shape)}. "
+                f"{cure} the access, for instance `if {guard}:`."
             ),
             line=site.line,
             column=site.column,

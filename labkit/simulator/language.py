@@ -21,6 +21,7 @@ MODULES = {
     "numba.types": "numba",
     "numba.core.types": "numba",
     "numba.cuda.types": "numba",
+    "numba.cuda.stubs": "cuda",
 }
 
 SCALARS = {
@@ -94,7 +95,7 @@ FUNCTIONS |= {
 CASTS = {f"{module}.{name}": kind for module in ("np", "numba") for name, kind in SCALARS.items()}
 CASTS |= {"float": types.float64, "int": types.int64, "bool": types.boolean}
 
-BUILTINS = {"range", "len", "print", "min", "max", "abs", "round", "pow", "float", "int", "bool"}
+BUILTINS = {"range", "enumerate", "zip", "len", "print", "min", "max", "abs", "round", "pow", "float", "int", "bool"}
 
 # cuda.* values: type and the code that reads them from the warp set `w`.
 POSITIONS = {

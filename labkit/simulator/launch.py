@@ -4,12 +4,12 @@ from collections import defaultdict
 
 import numpy as np
 
+from labkit.simulator.arrays import place
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.findings import Log
 from labkit.simulator.l2 import L2
-from labkit.simulator.memory import place
 from labkit.simulator.races import RACE_FIELDS
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.translator.source import read_source

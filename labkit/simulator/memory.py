@@ -1,138 +1,13 @@
-"""Arrays as a kernel sees them, and what a load, a store or an atomic of a warp set does to them."""
-
-from dataclasses import dataclass
+"""What a load, a store or an atomic of a warp set does to memory."""
 
 import numpy as np
 from numba import njit
-from numpy.lib.array_utils import byte_bounds
-from numpy.lib.stride_tricks import as_strided
 
 from labkit.simulator import races
 from labkit.simulator.counters import count_global, count_plain, count_shared
-from labkit.simulator.errors import LaunchError
+from labkit.simulator.lanes import both, lane_range, select
+from labkit.simulator.slices import Either
 from labkit.trace import WARP_LANES
-
-ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
-
-
-class Array:
-    """An array of the kernel: where its elements lie, and what is watched about them.
-
-    `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
-    one for each lane. `shadow` is None where races cannot happen.
-    """
-
-    def __init__(self, name, space, data, shape, strides, offset, address, elements, line=0):
-        self.name = name
-        self.space = space
-        self.data = data
-        self.dtype = data.dtype
-        self.itemsize = data.dtype.itemsize
-        self.shape = shape
-        self.strides = strides
-        self.offset = offset
-        self.address = address
-        self.elements = elements
-        self.line = line
-        self.shadow = None
-        self.written = None
-        self.shape_values = tuple(np.int64(n) for n in shape)
-        self.size_value = np.int64(np.prod(shape, dtype=np.int64))
-        c_order = np.cumprod((1, *shape[:0:-1]))[::-1] if shape else ()
-        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, c_order, shape) if n > 1)
-
-    def c_order(self, place):
-        """The C-order number of elements, given where they lie in `data` (within one copy)."""
-        if self.contiguous:
-            return place
-        rest, number = place - self.offset, 0
-        for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
-            if self.shape[axis] > 1:
-                step = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
-                number = number + rest // self.strides[axis] * step
-                rest = rest % self.strides[axis]
-        return number
-
-    def position(self, flat: int) -> tuple[int, ...]:
-        """The index of an element, given its place in C order."""
-        return tuple(int(i) for i in np.unravel_index(flat, self.shape))
-
-
-@dataclass
-class Region:
-    """Simulated global memory that holds one argument, or several that overlap: a copy of the bytes from `low`."""
-
-    low: int
-    data: np.ndarray
-    address: int
-    shadow: np.ndarray | None = None
-
-    def first(self, value):
-        """Where the first element of an argument lies in `data`."""
-        return (value.ctypes.data - self.low) // value.dtype.itemsize if value.size else 0
-
-    def view(self, value):
-        """The argument as it is in simulated memory."""
-        return as_strided(self.data[self.first(value) :], value.shape, value.strides)
-
-    def array(self, name, value):
-        """The argument as the kernel sees it."""
-        strides = tuple(s // value.dtype.itemsize for s in value.strides)
-        array = Array(name, "global", self.data, value.shape, strides, self.first(value), self.address, value.size)
-        array.shadow = self.shadow
-        return array
-
-    def watch(self):
-        """Remembers from now on who touched each element."""
-        self.shadow = races.new_shadow(self.data.size, filled=True)
-
-
-def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:
-    """Copies arguments into simulated memory, each to a region of its own unless they overlap."""
-    groups, end = [], 0
-    bounds = {name: byte_bounds(a) if a.size else (0, 0) for name, a in arguments.items()}
-    for name in sorted(arguments, key=lambda n: bounds[n]):
-        if bounds[name][0] < end:
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-        end = max(end, bounds[name][1])
-    regions, address = {}, 0
-    for name in arguments:
-        if name not in regions:
-            group = next(g for g in groups if name in g)
-            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, address)
-            regions |= dict.fromkeys(group, region)
-            address += -(-region.data.nbytes // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
-    return regions
-
-
-def _copied(arrays, bounds, address):
-    """The region of arrays that overlap; together they cover it."""
-    first, *others = arrays
-    dtype = arrays[first].dtype
-    low = min(b[0] for b in bounds.values())
-    for name, a in arrays.items():
-        if any(s % dtype.itemsize for s in a.strides):
-            raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy, `{name}.copy()`")
-        if a.dtype != dtype or (bounds[name][0] - low) % dtype.itemsize:
-            raise LaunchError(
-                f"the arguments `{first}` and `{name}` overlap in memory with different dtypes; pass a copy of one, "
-                f"`{name}.copy()`"
-            )
-    if not others and arrays[first].flags.c_contiguous:
-        return Region(low, arrays[first].reshape(-1).copy(), address)
-    data = np.empty((max(b[1] for b in bounds.values()) - low) // dtype.itemsize, dtype)
-    for name, a in arrays.items():
-        start, stop = ((place - low) // dtype.itemsize for place in bounds[name])
-        if a.size:
-            data[start:stop] = as_strided(_lowest(a), (stop - start,), (dtype.itemsize,))
-    return Region(low, data, address)
-
-
-def _lowest(value):
-    """A view of the array whose first element is the one at the lowest address."""
-    return value[tuple(slice(None, None, -1) if stride < 0 else slice(None) for stride in value.strides)]
 
 
 def flatten(w, site, array, mask, index):
@@ -140,6 +15,8 @@ def flatten(w, site, array, mask, index):
 
     Indices below zero count from the end, as numba's do; one outside stops that lane's access.
     """
+    if array.varies:
+        return _flatten_varying(w, site, array, mask, index)
     flat = None
     fixed = array.offset
     outside = False
@@ -169,22 +46,70 @@ def flatten(w, site, array, mask, index):
         term = i if stride == 1 else i * stride
         flat = term if flat is None else flat + term
     if outside is not False:
-        active = w.active(mask)
-        w.chunk.launch.log.outside(w, site, array, outside & active, index)
-        mask = active & ~outside
-        if not mask.any():
+        mask = _inside(w, site, array, mask, index, outside)
+        if mask is False:
             return None, False
     if flat is None:
         flat = np.full(w.lanes, fixed)
     elif fixed:
         flat = flat + fixed
     if array.space == "shared":
-        flat = flat + w.instance_base(array)
+        flat = flat + w.instance_base(array.root)
     return flat, mask
 
 
+def _flatten_varying(w, site, array, mask, index):
+    """`flatten` for a view whose form differs from lane to lane."""
+    active = w.active(mask)
+    flat = w.fill(array.offset)
+    outside = np.zeros(w.lanes, np.bool_)
+    for axis, i in enumerate(index):
+        size, stride = array.shape[axis], array.strides[axis]
+        i = w.fill(i).astype(np.int64, copy=False)
+        below = (i < 0) & (i >= -size)
+        if (below & active).any():
+            w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
+            i = np.where(below, i + size, i)
+        wrong = (i < 0) | (i >= size)
+        outside |= wrong & active
+        flat = flat + np.where(wrong, 0, i) * stride
+    if outside.any():
+        mask = _inside(w, site, array, mask, index, outside)
+        if mask is False:
+            return None, False
+    flat = np.where(w.active(mask), flat, 0)  # lanes that take no part may have an empty view
+    if array.space == "shared":
+        flat = flat + w.instance_base(array.root)
+    return flat, mask
+
+
+def _inside(w, site, array, mask, index, outside):
+    """Notes the lanes that are outside of the array; the others go on."""
+    active = w.active(mask)
+    w.chunk.launch.log.outside(w, site, array, outside & active, index)
+    inside = active & ~outside
+    return inside if inside.any() else False
+
+
+def _of_each(w, array, mask, access):
+    """Does an access for each array of a choice, in its own lanes; blends what they give."""
+    result = None
+    for part, lanes in array.parts:
+        own = mask if lanes is None else both(mask, lanes)
+        if own is not False:
+            result = select(own, access(part, own), result)
+    return result
+
+
 def load(w, site, array, mask, *index):
-    """The elements that the lanes of `mask` read; 0 where the index is outside."""
+    """The elements that the lanes of `mask` read; 0 where the index is outside.
+
+    `site` is a number, or for a choice of arrays a number by the array's name.
+    """
+    if isinstance(array, Either):
+        return _of_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
+    if isinstance(site, dict):
+        site = site[array.name]
     if array.space == "local":
         return _load_local(w, site, array, mask, index)
     launch = w.chunk.launch
@@ -208,6 +133,11 @@ def load(w, site, array, mask, *index):
 
 def store(w, site, array, mask, value, *index):
     """Writes the lanes' values; of two lanes that write one element the later wins."""
+    if isinstance(array, Either):
+        _of_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
+        return
+    if isinstance(site, dict):
+        site = site[array.name]
     if array.space == "local":
         return _store_local(w, site, array, mask, value, index)
     launch = w.chunk.launch
@@ -258,16 +188,10 @@ def _count(w, site, array, flat, lanes, is_load):
 
 
 def _load_local(w, site, array, mask, index):
-    if any(isinstance(i, np.ndarray) for i in index):
-        flat, mask = flatten(w, site, array, mask, index)
-        if mask is False:
-            return array.dtype.type(0)
-        place = (flat, np.arange(w.lanes))
-    else:
-        flat, mask = flatten(w, site, array, mask, index)
-        if mask is False:
-            return array.dtype.type(0)
-        place = int(flat[0])
+    flat, mask = flatten(w, site, array, mask, index)
+    if mask is False:
+        return array.dtype.type(0)
+    place = int(flat[0]) if _uniform(array, index) else (flat, np.arange(w.lanes))
     count_plain(w.active(mask), w.warps, w.chunk.launch.totals[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
@@ -281,7 +205,7 @@ def _store_local(w, site, array, mask, value, index):
     if mask is False:
         return
     count_plain(w.active(mask), w.warps, w.chunk.launch.totals[site])
-    uniform = not any(isinstance(i, np.ndarray) for i in index)
+    uniform = _uniform(array, index)
     lanes = slice(None) if mask is None else np.flatnonzero(mask)
     rows = int(flat[0]) if uniform else flat[lanes]
     columns = lanes if uniform or mask is not None else np.arange(w.lanes)
@@ -289,10 +213,39 @@ def _store_local(w, site, array, mask, value, index):
     array.written[rows, columns] = True
 
 
+def _uniform(array, index):
+    """Do all lanes access the same element, each of its own copy?"""
+    return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
+
+
 def sync_warps(w, mask):
     """`syncwarp`: orders the accesses of a warp's lanes."""
     counts = np.add.reduceat(w.active(mask), w.warps[:, 0])
     w.warp_epochs[counts > 0] += 1
+
+
+def fill_elements(w, site, view, mask, value):
+    """`view[:] = value`, an element after the other."""
+    for index, own in _elements(w, view, mask):
+        store(w, site, view, own, value, *index)
+
+
+def copy_elements(w, site, load_site, view, mask, source):
+    """`view[:] = source`, an element after the other; the two have the same form."""
+    for index, own in _elements(w, view, mask):
+        store(w, site, view, own, load(w, load_site, source, own, *index), *index)
+
+
+def _elements(w, view, mask):
+    """(index, the lanes whose view has it) for each element, in C order."""
+    for number, left in lane_range(mask, np.int64(0), view.size_value, np.int64(1)):
+        own = mask if left is None else both(mask, left)
+        index, rest = [], number
+        for n in reversed(view.shape_values):
+            index.append(rest % n)
+            rest = rest // n
+        if own is not False:
+            yield index[::-1], own
 
 
 # --- atomics: one lane after another -----------------------------------------------------------
@@ -386,6 +339,13 @@ _ATOMICS = {
 
 def atomic(w, site, array, mask, operation, value, compare, result_used, *index):
     """Reads, changes and writes an element, one lane after another; returns what each lane read."""
+    if isinstance(array, Either):
+        return _of_each(
+            w, array, mask,
+            lambda a, own: atomic(w, site, a, own, operation, value, compare, result_used, *index),
+        )  # fmt: skip
+    if isinstance(site, dict):
+        site = site[array.name]
     launch = w.chunk.launch
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:

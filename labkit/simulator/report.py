@@ -3,8 +3,8 @@
 import numpy as np
 
 from labkit.simulator import advice
+from labkit.simulator.arrays import Array
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
-from labkit.simulator.memory import Array
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Samples, SiteCounters, Trace
 
 

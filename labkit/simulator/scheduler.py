@@ -8,8 +8,8 @@ some threads never reach.
 
 import numpy as np
 
+from labkit.simulator.arrays import Array
 from labkit.simulator.errors import KernelError
-from labkit.simulator.memory import Array
 from labkit.simulator.races import new_shadow
 from labkit.simulator.warps import SLOT, START, WarpSet
 

@@ -2,12 +2,9 @@
 
 import ast
 
-from numba import types
-
-from labkit.simulator import numba_types
 from labkit.simulator.translator.control_flow import has, is_spin, jumps, moving, never_ends, waits
 from labkit.simulator.translator.homes import region_of
-from labkit.simulator.translator.values import MISSING, Value, describe
+from labkit.simulator.translator.values import MISSING, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -60,8 +57,6 @@ class Branches(Variables):
 
     def loop(self, node, header, enter):
         """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
-        if node.orelse:
-            self.fail(node.orelse[0], "a loop's `else` does not work in a kernel; set a flag before `break`")
         outer, region = self.mask, region_of(node, "body")
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
         self.emit(f"{looping} = {outer}")
@@ -102,43 +97,36 @@ class Branches(Variables):
             self.program.variables = variables
         else:
             self.fail(node, "the types of this loop's variables do not settle; give each variable one type")
-        self.env = self.merge([{**back, **head}, back, *loop["break_envs"]], node)
+        self.env = self.merge([{**back, **head}, back], node)
         self.assigned = assigned
+        if node.orelse:
+            self.loop_else(node, broken)
+        self.env = self.merge([*[self.env] * self.reachable, *loop["break_envs"]] or [self.env], node)
+        self.reachable = self.reachable or bool(loop["break_envs"])
         if has(node.body, ast.Return):
             self.emit(f"{outer} = minus({outer}, gone)")
 
+    def loop_else(self, node, broken):
+        """The `else` of a loop, for the lanes that did not `break`."""
+        outer, mask, entered = self.mask, self.name("m"), self.name("m")
+        self.emit(f"{mask} = {entered} = minus(minus({outer}, {broken}), gone)")
+        assigned = set(self.assigned)
+        with self.block(f"if {mask} is not False:"), self.inside(region_of(node, "orelse"), mask):
+            self.statements(node.orelse)
+        self.assigned = assigned
+        if jumps(node.orelse):
+            self.emit(f"{outer} = union(minus({outer}, {entered}), {mask})")
+
     def do_For(self, node):
-        call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            self.fail(
-                node, "a `for` loop in a kernel runs over `range(...)`: write `for k in range(x.size)` and use `x[k]`"
-            )
-        if not isinstance(node.target, ast.Name):
-            self.fail(node, "a loop in a kernel counts with one variable: `for k in range(...)`")
-        if not 1 <= len(call.args) <= 3 or call.keywords:
-            self.fail(node, "`range` takes one to three numbers")
-        bounds = [self.scalar(a, "a bound of `range`") for a in call.args]
-        for bound, argument in zip(bounds, call.args):
-            if not isinstance(bound.type, types.Integer):
-                self.fail(
-                    argument,
-                    f"`range` needs whole numbers, and `{self.written(argument)}` is {describe(bound.type)}; "
-                    "use `//` instead of `/`",
-                )
-        kind = numba_types.resolve(range, tuple(b.type for b in bounds))[0].dtype
-        if len(bounds) == 3 and bounds[2].static == 0:
-            self.fail(node, "`range` with a step of 0 never ends; use another step")
-        codes = [self.converted(b, kind) for b in bounds]
-        zero, one = self.constant(numba_types.as_type(0, kind)), self.constant(numba_types.as_type(1, kind))
-        low, high, step = {1: [zero, *codes, one], 2: [*codes, one], 3: codes}[len(codes)]
+        over = self.iteration(node.iter)
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
-        self.emit(f"{span} = lane_range({self.mask}, {low}, {high}, {step})")
+        self.emit(f"{span} = lane_range({self.mask}, {over.low}, {over.high}, {over.step})")
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping} if {lanes_left} is None else both({looping}, {lanes_left})")
             self.emit(f"if {inner} is False: break")
-            self.assign_name(node.target.id, Value(value, kind), node)
+            self.assign(node.target, over.value(Value(value, over.kind)), node)
             if self.program.watch:
                 self.emit_watch(node.lineno)
 

@@ -7,9 +7,10 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.language import CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, nearest, why_unknown
+from labkit.simulator.errors import KernelError, NotFixed
+from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, nearest, why_unknown
 from labkit.simulator.translator.source import unwrap
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -52,8 +53,8 @@ class Calls(Variables):
             return special(node)
         if path in NO_EFFECT:
             return Value("None", types.none)
-        if path == "range":
-            self.fail(node, "`range` belongs into a `for` line")
+        if path in ("range", "enumerate", "zip"):
+            self.fail(node, f"`{path}` belongs into a `for` line")
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
         self.fail(node, why_unknown(path, self.written(node.func)))
@@ -61,12 +62,12 @@ class Calls(Variables):
     def unknown_call(self, node):
         function = node.func
         if isinstance(function, ast.Name):
-            if function.id in self.env:
+            value = self.bound(function.id)
+            if function.id in self.env and value is MISSING:
                 self.fail(
                     node,
                     f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets",
                 )
-            value = self.names.get(function.id, MISSING)
             device = unwrap(value)
             if device is not None:
                 return self.device_call(node, device)
@@ -80,8 +81,6 @@ class Calls(Variables):
                     "sorted",
                     "map",
                     "filter",
-                    "zip",
-                    "enumerate",
                     "list",
                     "dict",
                     "any",
@@ -107,25 +106,42 @@ class Calls(Variables):
             )
         self.fail(node, f"`{self.written(function)}` cannot be called in a kernel")
 
+    def argument(self, node) -> Value:
+        """What is passed to a device function: a value, or a function or dtype, for which it is compiled anew."""
+        path = self.dotted(node)
+        if path in CASTS or path in FUNCTIONS or path in CALLS:
+            return Value("None", Fixed(path, path))
+        if isinstance(node, ast.Name) and unwrap(self.bound(node.id)):
+            return Value("None", Fixed(self.bound(node.id)))
+        return self.expression(node)
+
     def device_call(self, node, function):
-        arguments = [self.expression(a) for a in node.args]
+        arguments = [self.argument(a) for a in node.args]
         kinds = tuple(a.type for a in arguments)
-        key = (function, kinds)
-        compiled = self.program.compiled.get(key)
-        if compiled is None:
-            if key in self.program.compiled:
-                self.fail(
-                    node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop"
-                )
-            self.program.compiled[key] = None
-            compiled = type(self)(self.program, function, kinds, is_kernel=False).run()
-            self.program.compiled[key] = compiled
-        callee, kind = compiled
+        try:
+            callee, kind = self.device_function(node, function, kinds)
+        except NotFixed:  # numba compiles such a function for the literals that it is given
+            kinds = tuple(a.type if a.static is MISSING else Fixed(a.static) for a in arguments)
+            callee, kind = self.device_function(node, function, kinds)
         name = self.constant(callee)
         self.flush_flops()
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
         return self.temp(self.retyped(call, kind), kind)
+
+    def device_function(self, node, function, kinds):
+        """The translated function for arguments of these types, and the type of its result."""
+        key = (function, kinds)
+        if key not in self.program.compiled:
+            self.program.compiled[key] = None
+            try:
+                self.program.compiled[key] = type(self)(self.program, function, kinds, is_kernel=False).run()
+            except KernelError:
+                del self.program.compiled[key]
+                raise
+        if self.program.compiled[key] is None:
+            self.fail(node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop")
+        return self.program.compiled[key]
 
     def arguments(self, node, count, what):
         if len(node.args) != count:

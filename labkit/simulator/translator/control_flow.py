@@ -76,7 +76,7 @@ def jumps(nodes) -> bool:
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             return True
         if isinstance(node, (ast.For, ast.While)):
-            if has([node], ast.Return):
+            if has([node], ast.Return) or jumps(node.orelse):
                 return True
         elif isinstance(node, ast.If) and (jumps(node.body) or jumps(node.orelse)):
             return True

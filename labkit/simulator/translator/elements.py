@@ -1,12 +1,12 @@
 """Elements of arrays: indices, loads and stores, and the site that counts each."""
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
-from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe, element_of
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Site
@@ -15,12 +15,15 @@ from labkit.trace import Site
 class Elements(Variables):
     """Subscripts, read and written."""
 
-    def element(self, node):
-        """The array and the index values of a subscript; `A[i][j]` is `A[i, j]`."""
+    def subscript(self, node):
+        """(array, its name as written, indices) of a subscript; `A[i][j]` is `A[i, j]`, as long as `A[i]` is a row."""
         indices = []
         while isinstance(node, ast.Subscript):
             part = node.slice
-            indices = [*(part.elts if isinstance(part, ast.Tuple) else [part]), *indices]
+            parts = part.elts if isinstance(part, ast.Tuple) else [part]
+            if indices and any(isinstance(p, ast.Slice) or _is_ellipsis(p) for p in parts):
+                break
+            indices = [*parts, *indices]
             node = node.value
         array = self.expression(node)
         name = self.written(node)
@@ -28,43 +31,61 @@ class Elements(Variables):
             self.fail(node, f"`{name}` is a tuple and cannot be changed")
         if not isinstance(array.type, Array):
             self.fail(node, f"`{name}` is {describe(array.type)}, not an array, so it has no elements")
-        if len(indices) == 1 and isinstance(indices[0], ast.Name):
-            kind = self.env.get(indices[0].id)
-            if isinstance(kind, Tuple):
-                value = self.expression(indices[0])
-                self.check_rank(node, array, len(kind.items))
-                return array, [Value(f"{value.code}[{i}]", k) for i, k in enumerate(kind.items)]
-        values = []
-        for part in indices:
-            if isinstance(part, ast.Slice):
-                self.fail(part, REFUSED[ast.Slice])
-            value = self.scalar(part, "an index")
-            if not isinstance(value.type, (types.Integer, types.Boolean)):
-                self.fail(
-                    part,
-                    f"an index must be a whole number, and `{self.written(part)}` is {describe(value.type)}; "
-                    "use `//` instead of `/`, or `int(...)`",
-                )
-            values.append(value)
-        self.check_rank(node, array, len(values))
-        return array, values
+        return array, name, self.indices(node, array, indices)
 
-    def check_rank(self, node, array, given):
+    def indices(self, node, array, parts) -> list:
+        """The index of each axis: a Value, or the Values of a slice's (start, stop, step)."""
+        values = []
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                values.append(tuple(p and self.index(p) for p in (part.lower, part.upper, part.step)))
+            elif _is_ellipsis(part):
+                values += [(None, None, None)] * (array.type.ndim - len(parts) + 1)
+            elif isinstance(part, ast.Name) and isinstance(self.env.get(part.id), Tuple):
+                whole = self.expression(part)
+                values += [Value(f"{whole.code}[{i}]", k) for i, k in enumerate(whole.type.items)]
+            elif isinstance(part, ast.Constant) and part.value is None:
+                self.fail(node, "`None` as an index adds an axis, which does not work in a kernel; leave it out")
+            else:
+                values.append(self.index(part))
+        return values
+
+    def index(self, node) -> Value:
+        value = self.scalar(node, "an index")
+        if not isinstance(value.type, (types.Integer, types.Boolean)):
+            self.fail(
+                node,
+                f"an index must be a whole number, and `{self.written(node)}` is {describe(value.type)}; "
+                "use `//` instead of `/`, or `int(...)`",
+            )
+        return value
+
+    def element(self, node):
+        """The array and the index values of a subscript that names one element."""
+        array, name, index = self.subscript(node)
+        if any(isinstance(i, tuple) for i in index):
+            self.fail(node, f"`{self.written(node)}` is a slice of many elements; name one, or write a loop")
+        self.check_rank(node, array, name, len(index))
+        return array, index
+
+    def check_rank(self, node, array, name, given):
         rank = array.type.ndim
         if given != rank:
             self.fail(
                 node,
-                f"`{self.written(node)}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
-                f"{'index' if rank == 1 else 'indices'}, not {given}, such as "
-                f"`{element_of(self.written(node), array.type)}`",
+                f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
+                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(name, array.type)}`",
             )
 
-    def site(self, node, array, kind) -> int:
-        name, space, dtype = array.type.name, array.type.space, str(array.type.dtype)
-        if kind != "load":
-            self.program.stored.add(name)
-        site = Site(node.lineno, node.col_offset, name, kind, space, dtype, self.written(node))
-        return self.program.sites.setdefault(site, len(self.program.sites))
+    def site(self, node, array, kind) -> str:
+        """The number of this access for its array; where it may be one of several, the constant that has theirs."""
+        numbers = {}
+        for one in array.type.each:
+            if kind != "load":
+                self.program.stored.add(one.name)
+            site = Site(node.lineno, node.col_offset, one.name, kind, one.space, str(one.dtype), self.written(node))
+            numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
+        return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:
         number = self.site(node, array, "load")
@@ -72,14 +93,19 @@ class Elements(Variables):
             f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})", array.type.dtype
         )
 
-    def store(self, node, array, index, value):
+    def one_of(self, node, array, what):
+        """Refuses a whole array where one number is needed; `node` is the expression that gave it."""
+        if isinstance(node, ast.Subscript):
+            self.element(node)  # which says how many indices are missing
+        name = self.written(node)
+        self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{element_of(name, array)}`")
+
+    def store(self, node, array, index, value, given):
+        """Writes to an element; `given` is the expression of the value."""
+        if isinstance(value.type, Array):
+            self.one_of(given, value.type, "an array element holds one number")
         if not isinstance(value.type, types.Type) or value.type is types.none:
-            pick = ""
-            if isinstance(value.type, Array):
-                pick = f"; pick an element, `{element_of(value.code.removeprefix('v_'), value.type)}`"
-            self.fail(
-                node, f"an array element holds one number, and the right-hand side is {describe(value.type)}{pick}"
-            )
+            self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
@@ -108,5 +134,22 @@ class Elements(Variables):
                     )
                 static = base.static[position.static] if base.static is not MISSING else MISSING
                 return Value(f"{base.code}[{int(position.static)}]", kind, static)
-        array, index = self.element(node)
-        return self.load(node, array, index)
+        array, name, index = self.subscript(node)
+        if len(index) > array.type.ndim:
+            self.check_rank(node, array, name, len(index))
+        if len(index) == array.type.ndim and not any(isinstance(i, tuple) for i in index):
+            return self.load(node, array, index)
+        return self.view(array, index)
+
+    def view(self, array, index) -> Value:
+        """A part of an array: the code of a slice, a row, or an array with a leading axis taken."""
+        parts = [
+            f"Slice({', '.join(p.code if p else 'None' for p in i)})" if isinstance(i, tuple) else i.code for i in index
+        ]
+        rank = array.type.ndim - sum(isinstance(i, Value) for i in index)
+        kind = replace(array.type, ndim=rank, others=tuple(replace(o, ndim=rank) for o in array.type.others))
+        return self.temp(f"view({array.code}, {', '.join(parts)})", kind)
+
+
+def _is_ellipsis(node) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...

@@ -24,13 +24,9 @@ class Expressions(Variables):
     def scalar(self, node, what) -> Value:
         value = self.expression(node)
         if not isinstance(value.type, types.Type) or value.type is types.none:
-            text = self.written(node)
             if isinstance(value.type, Array):
-                self.fail(
-                    node,
-                    f"`{text}` is a whole array where {what} needs one number; pick an element, `{text}[...]`",
-                )
-            self.fail(node, f"`{text}` is {describe(value.type)}, but {what} needs a number")
+                self.one_of(node, value.type, f"{what} needs one number")
+            self.fail(node, f"`{self.written(node)}` is {describe(value.type)}, but {what} needs a number")
         return value
 
     def converted(self, value, kind) -> str:

@@ -3,23 +3,25 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import lanes, memory
+from labkit.simulator import lanes, memory, slices
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.elements import Elements
 from labkit.simulator.translator.expressions import Expressions
 from labkit.simulator.translator.intrinsics import Intrinsics
+from labkit.simulator.translator.iteration import Iterations
 from labkit.simulator.translator.names import Names
 from labkit.simulator.translator.operators import Operators
 from labkit.simulator.translator.statements import Statements
 
 _LANE_HELPERS = (
-    "split both union minus select choose lane_range cast truth logical_not minimum maximum integer_power".split()
-)
-_MEMORY_HELPERS = "load store atomic sync_warps".split()
+    "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum integer_power"
+).split()
+_MEMORY_HELPERS = "load store atomic sync_warps fill_elements copy_elements".split()
+_ARRAY_HELPERS = "Slice view select_array".split()
 
 
-class FunctionTranslator(Statements, Branches, Expressions, Names, Operators, Elements, Calls, Intrinsics):
+class FunctionTranslator(Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Calls, Intrinsics):
     """Translates one function, for one tuple of argument types."""
 
     def run(self):
@@ -55,6 +57,7 @@ class FunctionTranslator(Statements, Branches, Expressions, Names, Operators, El
         scope = self.program.namespace
         scope.update(np=np, **{n: getattr(lanes, n) for n in _LANE_HELPERS})
         scope.update({n: getattr(memory, n) for n in _MEMORY_HELPERS})
+        scope.update({n: getattr(slices, n) for n in _ARRAY_HELPERS})
         exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
         return scope[tree.name], kind
 

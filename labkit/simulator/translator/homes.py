@@ -59,11 +59,13 @@ class Homes(ast.NodeVisitor):
     def visit_For(self, node):
         self.visit(node.iter)
         self._within(region_of(node, "body"), [node.target, *node.body])
+        self._within(region_of(node, "orelse"), node.orelse)
 
     def visit_While(self, node):
         self._within(region_of(node, "body"), [node.test, *node.body])
+        self._within(region_of(node, "orelse"), node.orelse)
 
 
 def region_of(node, part):
-    kind = "loop" if isinstance(node, (ast.For, ast.While)) else "branch"
+    kind = "loop" if isinstance(node, (ast.For, ast.While)) and part == "body" else "branch"
     return f"{kind}{node.lineno}_{node.col_offset}_{part}"

@@ -1,11 +1,14 @@
 """What `cuda` gives a kernel: its place in the grid, barriers, shared and local arrays, atomics."""
 
 import ast
+from contextlib import suppress
 
 import numpy as np
 from numba import types
+from numba.core.errors import NumbaError
 
 from labkit.simulator import numba_types
+from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import ATOMICS, CASTS, why_unknown
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.values import MISSING, Array, Tuple, Value
@@ -51,13 +54,14 @@ class Intrinsics(Variables):
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
         sizes = given["shape"]
         for part in sizes.elts if isinstance(sizes, ast.Tuple) else [sizes]:
-            if not isinstance(part, (ast.Constant, ast.Name)) or (isinstance(part, ast.Name) and part.id in self.env):
+            variable = isinstance(part, ast.Name) and part.id in self.env and self.bound(part.id) is MISSING
+            if variable or not isinstance(part, (ast.Constant, ast.Name)):
                 fixed = self.expression(part).static is not MISSING
-                self.fail(
-                    part,
+                raise NotFixed(
                     f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, "
                     "because numba needs it when it compiles: write `SIZE = "
                     f"{self.written(part) if fixed else '...'}` above the kernel and use SIZE",
+                    part.lineno,
                 )
         shape = self.expression(sizes).static
         shape = shape if isinstance(shape, tuple) else (shape,)
@@ -67,12 +71,7 @@ class Intrinsics(Variables):
         dynamic = space == "shared" and shape == (0,)
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
-        kind = CASTS.get(self.dotted(given["dtype"]) or "")
-        if kind is None:
-            self.fail(
-                given["dtype"],
-                f"`{self.written(given['dtype'])}` is not a dtype; use `float32` from numba, or `np.float32`",
-            )
+        kind = self.element_type(given["dtype"])
         key = (self.function, node.lineno, node.col_offset)
         name = self.target_name(node, space)
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
@@ -82,6 +81,19 @@ class Intrinsics(Variables):
         )
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
+
+    def element_type(self, node):
+        """The numba type that a dtype stands for: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
+        given = node.value if isinstance(node, ast.Constant) else MISSING
+        if isinstance(node, ast.Name):
+            given = self.bound(node.id)
+        if isinstance(given, (str, np.dtype)):
+            with suppress(TypeError, NumbaError):
+                return numba_types.type_of(np.dtype(given))
+        kind = CASTS.get(self.dotted(node) or "")
+        if kind is None:
+            self.fail(node, f"`{self.written(node)}` is not a dtype; use `float32` from numba, or `np.float32`")
+        return kind
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):

@@ -19,8 +19,24 @@ from labkit.simulator.language import (
     why_unknown,
 )
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
+
+
+def path_of(value) -> str | None:
+    """The name in the kernel language of something that a kernel captured, or None."""
+    if isinstance(value, ModuleType):
+        return MODULES.get(value.__name__)
+    if isinstance(value, types.Type):
+        return f"numba.{'boolean' if value == types.boolean else value.name}"
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return f"np.{np.dtype(value).name}" if value is not np.bool_ else "np.bool_"
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if module in MODULES and isinstance(name, str):
+        return f"{MODULES[module]}.{name}"
+    if name in BUILTINS and value is getattr(builtins, name):
+        return name
+    return None
 
 
 class Names(Variables):
@@ -28,6 +44,8 @@ class Names(Variables):
 
     def of_Name(self, node):
         name = node.id
+        if isinstance(self.env.get(name), Fixed):
+            return self.fixed(node)
         if name in self.env:
             if name not in self.assigned:
                 self.unsure.add(name)
@@ -60,28 +78,32 @@ class Names(Variables):
             self.program.frozen[self.function, name] = value
         return known
 
+    def fixed(self, node) -> Value:
+        """An argument of a device function that was fixed when the function was compiled."""
+        kind = self.env[node.id]
+        return (self.known(kind.value, node) if not kind.path else None) or Value("None", kind)
+
+    def bound(self, name):
+        """What a name stands for before the kernel runs: a global, or what an argument is fixed to; or MISSING."""
+        if name in self.env:
+            kind = self.env[name]
+            return kind.value if isinstance(kind, Fixed) else MISSING
+        return self.names.get(name, MISSING)
+
     def dotted(self, node) -> str | None:
         """The name in the kernel language that an expression stands for, such as `cuda.shared.array`."""
         if isinstance(node, ast.Attribute):
             base = self.dotted(node.value)
             return f"{base}.{node.attr}" if base else None
-        if not isinstance(node, ast.Name) or node.id in self.env:
+        if not isinstance(node, ast.Name):
             return None
-        value = self.names.get(node.id, MISSING)
+        kind = self.env.get(node.id)
+        if isinstance(kind, Fixed) and kind.path:
+            return kind.path
+        value = self.bound(node.id)
         if value is MISSING:
-            return node.id if node.id in BUILTINS else None
-        if isinstance(value, ModuleType):
-            return MODULES.get(value.__name__)
-        if isinstance(value, types.Type):
-            return f"numba.{'boolean' if value == types.boolean else value.name}"
-        if isinstance(value, type) and issubclass(value, np.generic):
-            return f"np.{np.dtype(value).name}" if value is not np.bool_ else "np.bool_"
-        module = getattr(value, "__module__", None)
-        if module in MODULES and isinstance(getattr(value, "__name__", None), str):
-            return f"{MODULES[module]}.{value.__name__}"
-        if value in (min, max, abs, round, len, range, print, float, int, bool, pow):
-            return value.__name__
-        return None
+            return node.id if node.id in BUILTINS and node.id not in self.env else None
+        return path_of(value)
 
     def of_Attribute(self, node):
         path = self.dotted(node)

@@ -9,7 +9,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.translator.control_flow import has
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import MISSING, Array, Value, describe, element_of
+from labkit.simulator.translator.values import MISSING, Array, Value, describe
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Finding
 
@@ -58,14 +58,10 @@ class Operators(Variables):
 
     def operation(self, node, left, right, op):
         function, sign = BINARY[op]
-        for side in (left, right):
+        written = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+        for side, part in zip((left, right), written):
             if isinstance(side.type, Array):
-                name = side.code.removeprefix("v_")
-                self.fail(
-                    node,
-                    f"`{sign}` takes numbers, and `{name}` is a whole array: a thread works on one element, "
-                    f"`{element_of(name, side.type)}`",
-                )
+                self.one_of(part, side.type, f"`{sign}` takes numbers")
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
         typed = (left.type, right.type)

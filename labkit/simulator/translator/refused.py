@@ -15,7 +15,6 @@ REFUSED = {
     ast.Set: "a set does not exist on a GPU; use an array",
     ast.Lambda: "a lambda does not run in a kernel; write a function with `@cuda.jit(device=True)`",
     ast.JoinedStr: "an f-string does not work in a kernel; use `print('x', x)` with the values as they are",
-    ast.Slice: "a slice takes many elements at once, and a GPU thread handles one: write the index or a loop",
     ast.Starred: "`*` unpacking does not work in a kernel; name each value",
     ast.NamedExpr: "`:=` does not work in a kernel; assign on a line of its own",
     ast.Yield: "a kernel cannot yield; write its result into an output array",

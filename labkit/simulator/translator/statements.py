@@ -4,7 +4,7 @@ import ast
 
 from labkit.simulator.translator.control_flow import jumps
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import Tuple, Value
+from labkit.simulator.translator.values import Array, Tuple, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -80,14 +80,13 @@ class Statements(Variables):
         array, index = self.element(target)
         current = self.load(target, array, index)
         result = self.binary(node, current, self.expression(node.value), type(node.op).__name__)
-        self.store(target, array, index, result)
+        self.store(target, array, index, result, node.value)
 
     def assign(self, target, value, node):
         if isinstance(target, ast.Name):
             self.assign_name(target.id, value, node)
         elif isinstance(target, ast.Subscript):
-            array, index = self.element(target)
-            self.store(target, array, index, value)
+            self.assign_element(target, value, getattr(node, "value", target))
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value.type, Tuple):
                 self.fail(
@@ -104,6 +103,27 @@ class Statements(Variables):
                 self.assign(element, Value(f"{whole.code}[{i}]", kind), node)
         else:
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
+
+    def assign_element(self, target, value, given):
+        array, name, index = self.subscript(target)
+        if any(isinstance(i, tuple) for i in index) or (
+            isinstance(value.type, Array) and len(index) < array.type.ndim == len(index) + value.type.ndim
+        ):
+            self.assign_slice(target, self.view(array, index), value)
+            return
+        self.check_rank(target, array, name, len(index))
+        self.store(target, array, index, value, given)
+
+    def assign_slice(self, target, view, value):
+        """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""
+        number = self.site(target, view, "store")
+        if isinstance(value.type, Array):
+            if not value.type.same_form(view.type):
+                self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
+            loads = self.site(target, value, "load")
+            self.emit(f"copy_elements(w, {number}, {loads}, {view.code}, {self.mask}, {value.code})")
+        else:
+            self.emit(f"fill_elements(w, {number}, {view.code}, {self.mask}, {self.converted(value, view.type.dtype)})")
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)

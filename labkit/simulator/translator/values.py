@@ -1,6 +1,6 @@
 """What an expression is to the translator: the code that yields it, and its type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numba import types
@@ -13,13 +13,23 @@ class Array:
     """The type of an array: its elements, its rank, the memory it lives in, and which array it is.
 
     `name` is that of the kernel's argument or of the allocation, whatever a function calls it: counters and
-    races are told of arrays, not of names.
+    races are told of arrays, not of names. `others` are those that a variable may hold instead, after other paths.
     """
 
     dtype: types.Type
     ndim: int
     space: str
     name: str = ""
+    others: tuple = ()
+
+    def same_form(self, other) -> bool:
+        """Can a variable hold either of the two?"""
+        return (self.dtype, self.ndim) == (other.dtype, other.ndim)
+
+    @property
+    def each(self) -> tuple:
+        """All the arrays that it may be."""
+        return (replace(self, others=()), *self.others)
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,17 @@ class Tuple:
     """The type of a tuple of values."""
 
     items: tuple
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The type of what the compiler knows and lanes never hold: a function, a dtype, a number that must be a literal.
+
+    `path` is its name in the kernel language, such as "cuda.atomic.add", where it has one.
+    """
+
+    value: Any
+    path: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +70,8 @@ def describe(kind) -> str:
         return f"an array of {kind.dtype}"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
+    if isinstance(kind, Fixed):
+        return "a function" if kind.path or callable(kind.value) else "a type"
     if kind is str:
         return "text"
     if kind is types.none:

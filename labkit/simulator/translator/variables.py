@@ -1,5 +1,7 @@
 """Variables: what they hold on each path, and the types that numba gives their versions."""
 
+from dataclasses import replace
+
 from numba import types
 
 from labkit.simulator import numba_types
@@ -32,6 +34,9 @@ class Variables(Emitter):
             self.local_types[name] = Tuple(())
         self.note_type(name, kind)
         home = self.masks.get(self.homes.home(name), "m0")
+        if isinstance(kind, Array) and self.homes.stores(name) > 1:
+            self.emit(f"v_{name} = select_array({self.mask}, {value.code}, v_{name})")
+            return
         if home == self.mask or not isinstance(kind, (types.Type, Tuple)):
             self.emit(f"v_{name} = {value.code}")
             return
@@ -78,12 +83,9 @@ class Variables(Emitter):
                 return kind
         if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
             return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
-        if isinstance(first, Array) and isinstance(second, Array) and first.name != second.name:
-            self.fail(
-                node,
-                f"{what} is the array `{first.name}` on one path and `{second.name}` on another; write an access for "
-                "each under an `if`",
-            )
+        if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
+            arrays = tuple(dict.fromkeys([*first.each, *second.each]))
+            return replace(arrays[0], others=arrays[1:])
         self.fail(
             node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
         )

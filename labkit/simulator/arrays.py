@@ -1,0 +1,140 @@
+"""Arrays as a kernel sees them: whole ones, views of them, and the memory that holds a launch's arguments."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.stride_tricks import as_strided
+
+from labkit.simulator import races
+from labkit.simulator.errors import LaunchError
+
+ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
+
+
+class Array:
+    """An array of the kernel: where its elements lie, and what is watched about them.
+
+    `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
+    one for each lane. `shadow` is None where races cannot happen.
+    """
+
+    varies = False  # the same form in every lane
+
+    def __init__(self, name, space, data, shape, strides, offset, address, elements, line=0):
+        self.name = name
+        self.space = space
+        self.data = data
+        self.dtype = data.dtype
+        self.itemsize = data.dtype.itemsize
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.address = address
+        self.elements = elements
+        self.line = line
+        self.shadow = None
+        self.written = None
+        self.root = self
+        self.shape_values = tuple(np.int64(n) for n in shape)
+        self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
+        self.size_value = np.int64(np.prod(shape, dtype=np.int64))
+        c_order = np.cumprod((1, *shape[:0:-1]))[::-1] if shape else ()
+        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, c_order, shape) if n > 1)
+
+    def c_order(self, place):
+        """The C-order number of elements, given where they lie in `data` (within one copy)."""
+        if self.contiguous:
+            return place
+        rest, number = place - self.offset, 0
+        for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
+            if self.shape[axis] > 1:
+                step = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
+                number = number + rest // self.strides[axis] * step
+                rest = rest % self.strides[axis]
+        return number
+
+    def shape_in(self, lane) -> tuple[int, ...]:
+        """Its shape, as a lane sees it."""
+        return self.shape
+
+    def position(self, flat: int) -> tuple[int, ...]:
+        """The index of an element, given its place in C order."""
+        return tuple(int(i) for i in np.unravel_index(flat, self.shape))
+
+
+@dataclass
+class Region:
+    """Simulated global memory that holds one argument, or several that overlap: a copy of the bytes from `low`."""
+
+    low: int
+    data: np.ndarray
+    address: int
+    shadow: np.ndarray | None = None
+
+    def first(self, value):
+        """Where the first element of an argument lies in `data`."""
+        return (value.ctypes.data - self.low) // value.dtype.itemsize if value.size else 0
+
+    def view(self, value):
+        """The argument as it is in simulated memory."""
+        return as_strided(self.data[self.first(value) :], value.shape, value.strides)
+
+    def array(self, name, value):
+        """The argument as the kernel sees it."""
+        strides = tuple(s // value.dtype.itemsize for s in value.strides)
+        array = Array(name, "global", self.data, value.shape, strides, self.first(value), self.address, value.size)
+        array.shadow = self.shadow
+        return array
+
+    def watch(self):
+        """Remembers from now on who touched each element."""
+        self.shadow = races.new_shadow(self.data.size, filled=True)
+
+
+def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:
+    """Copies arguments into simulated memory, each to a region of its own unless they overlap."""
+    groups, end = [], 0
+    bounds = {name: byte_bounds(a) if a.size else (0, 0) for name, a in arguments.items()}
+    for name in sorted(arguments, key=lambda n: bounds[n]):
+        if bounds[name][0] < end:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+        end = max(end, bounds[name][1])
+    regions, address = {}, 0
+    for name in arguments:
+        if name not in regions:
+            group = next(g for g in groups if name in g)
+            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, address)
+            regions |= dict.fromkeys(group, region)
+            address += -(-region.data.nbytes // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
+    return regions
+
+
+def _copied(arrays, bounds, address):
+    """The region of arrays that overlap; together they cover it."""
+    first, *others = arrays
+    dtype = arrays[first].dtype
+    low = min(b[0] for b in bounds.values())
+    for name, a in arrays.items():
+        if any(s % dtype.itemsize for s in a.strides):
+            raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy, `{name}.copy()`")
+        if a.dtype != dtype or (bounds[name][0] - low) % dtype.itemsize:
+            raise LaunchError(
+                f"the arguments `{first}` and `{name}` overlap in memory with different dtypes; pass a copy of one, "
+                f"`{name}.copy()`"
+            )
+    if not others and arrays[first].flags.c_contiguous:
+        return Region(low, arrays[first].reshape(-1).copy(), address)
+    data = np.empty((max(b[1] for b in bounds.values()) - low) // dtype.itemsize, dtype)
+    for name, a in arrays.items():
+        start, stop = ((place - low) // dtype.itemsize for place in bounds[name])
+        if a.size:
+            data[start:stop] = as_strided(_lowest(a), (stop - start,), (dtype.itemsize,))
+    return Region(low, data, address)
+
+
+def _lowest(value):
+    """A view of the array whose first element is the one at the lowest address."""
+    return value[tuple(slice(None, None, -1) if stride < 0 else slice(None) for stride in value.strides)]

@@ -1,0 +1,136 @@
+"""Parts of arrays that a kernel names: slices and rows, and variables that hold one array here, another there."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from labkit.simulator.arrays import Array
+from labkit.simulator.lanes import minus, union
+
+
+class Slice(NamedTuple):
+    """`start:stop:step` in every lane, each None where it was left out."""
+
+    start: np.generic | np.ndarray | None
+    stop: np.generic | np.ndarray | None
+    step: np.generic | np.ndarray | None
+
+
+class View(Array):
+    """A part of an array, which shares its memory; its form may differ from lane to lane."""
+
+    def __init__(self, array, shape, strides, offset):
+        vars(self).update(vars(array))
+        self.shape, self.strides, self.offset = shape, strides, offset
+        self.varies = any(isinstance(n, np.ndarray) for n in (offset, *shape, *strides))
+        self.shape_values = tuple(np.int64(n) for n in shape)
+        self.stride_values = tuple(np.int64(n) * self.itemsize for n in strides)
+        size = np.int64(1)
+        for n in self.shape_values:
+            size = size * n
+        self.size_value = size
+
+    def c_order(self, place):
+        return self.root.c_order(place)
+
+    def position(self, flat):
+        return self.root.position(flat)
+
+    def shape_in(self, lane):
+        return tuple(int(n[lane]) if isinstance(n, np.ndarray) else int(n) for n in self.shape)
+
+
+def view(array, *parts) -> View:
+    """`array[parts]`: a number takes one element along its axis, a Slice some, and the axes left over stay whole.
+
+    A number outside its axis leaves nothing to read, so that the access which follows is found.
+    """
+    if isinstance(array, Either):
+        return array.each(lambda a: view(a, *parts))
+    shape, strides, offset, inside = [], [], array.offset, True
+    for part, size, stride in zip(parts, array.shape, array.strides):
+        if isinstance(part, Slice):
+            start, step, length = _resolved(part, size)
+            offset = offset + start * stride
+            shape.append(length)
+            strides.append(stride * step)
+        else:
+            inside = inside & (-size <= part) & (part < size)
+            offset = offset + np.where(part < 0, part + size, part)[()] * stride
+    shape += array.shape[len(parts) :]
+    strides += array.strides[len(parts) :]
+    if not np.all(inside):
+        shape = [np.where(inside, n, 0)[()] for n in shape]
+    return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), _plain(offset))
+
+
+def _resolved(part, size):
+    """(first index, step, length) of a slice of `size` elements, as `slice.indices` has it."""
+    step = np.int64(1) if part.step is None else part.step
+    forward = step > 0
+    low, high = np.where(forward, 0, -1), np.where(forward, size, size - 1)
+    start = np.where(forward, low, high) if part.start is None else _clipped(part.start, size, low, high)
+    stop = np.where(forward, high, low) if part.stop is None else _clipped(part.stop, size, low, high)
+    length = np.maximum(np.where(forward, -((start - stop) // step), (stop - start + step + 1) // step), 0)
+    return np.where(length > 0, start, 0)[()], step, length[()]
+
+
+def _clipped(index, size, low, high):
+    return np.clip(np.where(index < 0, index + size, index), low, high)
+
+
+def _plain(number):
+    return number if isinstance(number, np.ndarray) else int(number)
+
+
+class Either:
+    """What a variable holds to which lanes assigned different arrays: (array, its lanes) pairs."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def each(self, change) -> "Either":
+        """The same choice between changed arrays."""
+        return Either([(change(array), lanes) for array, lanes in self.parts])
+
+    def _blended(self, of):
+        return [self._blend([of(array)[axis] for array, _ in self.parts]) for axis in range(len(of(self.parts[0][0])))]
+
+    def _blend(self, values):
+        result = values[0]
+        for value, (_, lanes) in zip(values[1:], self.parts[1:]):
+            result = np.where(lanes, value, result) if lanes is not None else value
+        return result
+
+    shape_values = property(lambda self: self._blended(lambda a: a.shape_values))
+    stride_values = property(lambda self: self._blended(lambda a: a.stride_values))
+    size_value = property(lambda self: self._blend([a.size_value for a, _ in self.parts]))
+
+
+def select_array(mask, new, old):
+    """`new` in the lanes of `mask`, `old` in the others; where both are one array, that."""
+    if mask is None or old is None or new is old:
+        return new
+    kept = []
+    for array, lanes in [*parts_of(old), *[(array, _both(mask, lanes)) for array, lanes in parts_of(new)]]:
+        kept = [(other, minus(theirs, lanes)) for other, theirs in kept]
+        same = next((i for i, (a, _) in enumerate(kept) if a is array), None)
+        if same is None:
+            kept.append((array, lanes))
+        else:
+            kept[same] = (array, union(kept[same][1], lanes))
+    kept = [(array, lanes) for array, lanes in kept if lanes is not False]
+    return kept[0][0] if len(kept) == 1 else Either(kept)
+
+
+def parts_of(array):
+    """The (array, lanes) pairs of what a variable holds."""
+    return array.parts if isinstance(array, Either) else [(array, None)]
+
+
+def _both(mask, lanes):
+    if lanes is None or mask is False:
+        return mask
+    if mask is None or lanes is False:
+        return lanes
+    return mask & lanes if (mask & lanes).any() else False

@@ -1,0 +1,107 @@
+"""What a `for` loop runs over: `range`, an array, a tuple, and `enumerate` and `zip` of these."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.translator.values import Array, Tuple, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """A loop's trips: the code of the first number, the end and the step, and the value of a trip, given its number."""
+
+    kind: types.Type
+    low: str
+    high: str
+    step: str
+    value: Callable[[Value], Value]
+
+
+class Iterations(Variables):
+    """Finds what a loop runs over."""
+
+    def iteration(self, node) -> Iteration:
+        called = self.dotted(node.func) if isinstance(node, ast.Call) else None
+        if called in ("range", "enumerate", "zip"):
+            if node.keywords:
+                self.fail(node, f"give the arguments of `{called}` by position, without names")
+            return getattr(self, called)(node)
+        over = self.expression(node)
+        if isinstance(over.type, Array):
+            return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
+        if isinstance(over.type, Tuple):
+            if len(set(over.type.items)) != 1:
+                self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
+            kind = over.type.items[0]
+            return self.counted(f"np.int64({len(over.type.items)})", lambda n: Value(f"{over.code}[{n.code}]", kind))
+        self.fail(
+            node,
+            f"`{self.written(node)}` is {describe(over.type)}; a `for` loop in a kernel runs over `range(...)`, an "
+            "array or a tuple",
+        )
+
+    def counted(self, length, value) -> Iteration:
+        """Trips 0, 1, ... up to `length`."""
+        return Iteration(types.int64, "np.int64(0)", length, "np.int64(1)", value)
+
+    def entry(self, node, array, number) -> Value:
+        """The next element of an array, or its next row."""
+        if array.type.ndim == 1:
+            return self.load(node, array, [number])
+        return self.view(array, [number])
+
+    def range(self, node) -> Iteration:
+        if not 1 <= len(node.args) <= 3:
+            self.fail(node, "`range` takes one to three numbers")
+        bounds = [self.scalar(a, "a bound of `range`") for a in node.args]
+        for bound, argument in zip(bounds, node.args):
+            if not isinstance(bound.type, types.Integer):
+                self.fail(
+                    argument,
+                    f"`range` needs whole numbers, and `{self.written(argument)}` is {describe(bound.type)}; "
+                    "use `//` instead of `/`",
+                )
+        kind = numba_types.resolve(range, tuple(b.type for b in bounds))[0].dtype
+        if len(bounds) == 3 and bounds[2].static == 0:
+            self.fail(node, "`range` with a step of 0 never ends; use another step")
+        codes = [self.converted(b, kind) for b in bounds]
+        zero, one = self.constant(numba_types.as_type(0, kind)), self.constant(numba_types.as_type(1, kind))
+        low, high, step = {1: [zero, *codes, one], 2: [*codes, one], 3: codes}[len(codes)]
+        return Iteration(kind, low, high, step, lambda number: number)
+
+    def enumerate(self, node) -> Iteration:
+        if len(node.args) not in (1, 2):
+            self.fail(node, "`enumerate` takes what to count, and the first number if that is not 0")
+        inner = self.iteration(node.args[0])
+        first = self.index(node.args[1]).code if len(node.args) == 2 else "np.int64(0)"
+        trips = self.temp(f"trip_counts({inner.low}, {inner.high}, {inner.step})", types.int64)
+
+        def pair(number):
+            value = inner.value(self.nth(inner, number))
+            return Value(f"({number.code} + {first}, {value.code})", Tuple((types.int64, value.type)))
+
+        return self.counted(trips.code, pair)
+
+    def zip(self, node) -> Iteration:
+        if not node.args:
+            self.fail(node, "`zip` takes one or more arrays")
+        parts = [self.iteration(a) for a in node.args]
+        counts = [f"trip_counts({p.low}, {p.high}, {p.step})" for p in parts]
+        trips = counts[0]
+        for count in counts[1:]:
+            trips = f"np.minimum({trips}, {count})"
+
+        def values(number):
+            items = [part.value(self.nth(part, number)) for part in parts]
+            return Value(f"({', '.join(i.code for i in items)},)", Tuple(tuple(i.type for i in items)))
+
+        return self.counted(self.temp(trips, types.int64).code, values)
+
+    def nth(self, part, number) -> Value:
+        """The number of a trip of `part`, when it is the `number`-th."""
+        return Value(f"({part.low} + {part.step} * cast({number.code}, {self.dtype(part.kind)}))", part.kind)
