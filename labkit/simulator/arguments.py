@@ -83,6 +83,8 @@ def _element_type(name, value):
         kind = numba_types.type_of(value.dtype)
     except NumbaError:
         kind = None
+    if isinstance(kind, types.Record) and isinstance(value, np.ndarray):
+        return kind
     if kind is None or not isinstance(kind, (types.Integer, types.Float, types.Boolean)) or kind == types.float16:
         raise LaunchError(
             f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, float64, "

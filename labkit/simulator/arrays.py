@@ -36,6 +36,7 @@ class Array:
         self.shadow = None
         self.written = None
         self.root = self
+        self.fields = {}  # of a structured array, as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))

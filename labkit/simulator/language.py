@@ -97,6 +97,18 @@ CASTS |= {"float": types.float64, "int": types.int64, "bool": types.boolean}
 
 BUILTINS = {"range", "enumerate", "zip", "len", "print", "min", "max", "abs", "round", "pow", "float", "int", "bool"}
 
+# Vector types, by numba's names and by CUDA's: the type of an element, and how many.
+_CUDA_NAMES = {
+    "int8": "char", "int16": "short", "int32": "int", "int64": "long longlong", "float32": "float",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong ulonglong", "float64": "double",
+}  # fmt: skip
+VECTORS = {
+    f"cuda.{name}": (SCALARS[kind], length)
+    for kind, aliases in _CUDA_NAMES.items()
+    for length in (1, 2, 3, 4)
+    for name in (f"{kind}x{length}", *(f"{alias}{length}" for alias in aliases.split()))
+}
+
 # cuda.* values: type and the code that reads them from the warp set `w`.
 POSITIONS = {
     f"cuda.{name}.{axis}": (types.int32, f"w.{name}[{i}]")
@@ -129,7 +141,7 @@ CALLS = {
     *(f"cuda.atomic.{name}" for name in ATOMICS),
     *NO_EFFECT,
 }
-KNOWN = {*FUNCTIONS, *CASTS, *POSITIONS, *CONSTANTS, *CALLS}
+KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
 # Of numba's language, not run here yet.

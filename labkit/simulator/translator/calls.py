@@ -8,7 +8,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
-from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, nearest, why_unknown
+from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, VECTORS, nearest, why_unknown
 from labkit.simulator.translator.source import unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -33,6 +33,8 @@ class Calls(Variables):
             self.fail(node, "give the arguments by position, without names")
         if path in CASTS:
             return self.cast(node, CASTS[path])
+        if path in VECTORS:
+            return self.vector(node, path)
         if path.startswith("cuda.atomic."):
             return self.atomic(node, path.rsplit(".", 1)[1], result_used)
         if path in ("min", "max"):

@@ -21,7 +21,7 @@ class Elements(Variables):
         while isinstance(node, ast.Subscript):
             part = node.slice
             parts = part.elts if isinstance(part, ast.Tuple) else [part]
-            if indices and any(isinstance(p, ast.Slice) or _is_ellipsis(p) for p in parts):
+            if is_field(node) or indices and any(isinstance(p, ast.Slice) or _is_ellipsis(p) for p in parts):
                 break
             indices = [*parts, *indices]
             node = node.value
@@ -62,7 +62,11 @@ class Elements(Variables):
 
     def element(self, node):
         """The array and the index values of a subscript that names one element."""
-        array, name, index = self.subscript(node)
+        if is_field(node):
+            array, index = self.field_place(node)
+            name = self.written(node)
+        else:
+            array, name, index = self.subscript(node)
         if any(isinstance(i, tuple) for i in index):
             self.fail(node, f"`{self.written(node)}` is a slice of many elements; name one, or write a loop")
         self.check_rank(node, array, name, len(index))
@@ -134,12 +138,22 @@ class Elements(Variables):
                     )
                 static = base.static[position.static] if base.static is not MISSING else MISSING
                 return Value(f"{base.code}[{int(position.static)}]", kind, static)
-        array, name, index = self.subscript(node)
+        return self.of_element(node)
+
+    def of_element(self, node) -> Value:
+        """What a subscript or a field names: an element, a record, or a part of an array."""
+        if is_field(node):
+            array, index = self.field_place(node)
+            name = self.written(node)
+        else:
+            array, name, index = self.subscript(node)
         if len(index) > array.type.ndim:
             self.check_rank(node, array, name, len(index))
-        if len(index) == array.type.ndim and not any(isinstance(i, tuple) for i in index):
-            return self.load(node, array, index)
-        return self.view(array, index)
+        if len(index) < array.type.ndim or any(isinstance(i, tuple) for i in index):
+            return self.view(array, index)
+        if isinstance(array.type.dtype, types.Record):
+            return self.record(array, index)
+        return self.load(node, array, index)
 
     def view(self, array, index) -> Value:
         """A part of an array: the code of a slice, a row, or an array with a leading axis taken."""
@@ -148,7 +162,14 @@ class Elements(Variables):
         ]
         rank = array.type.ndim - sum(isinstance(i, Value) for i in index)
         kind = replace(array.type, ndim=rank, others=tuple(replace(o, ndim=rank) for o in array.type.others))
-        return self.temp(f"view({array.code}, {', '.join(parts)})", kind)
+        return self.temp(f"view({array.code}, {', '.join(parts)})" if parts else array.code, kind)
+
+
+def is_field(node) -> bool:
+    """Does the expression name a field of a record: `record.field`, `record["field"]`?"""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    return isinstance(node, ast.Attribute)
 
 
 def _is_ellipsis(node) -> bool:

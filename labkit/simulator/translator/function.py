@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import lanes, memory, slices
+from labkit.simulator import lanes, memory, records, slices
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.elements import Elements
@@ -13,6 +13,7 @@ from labkit.simulator.translator.iteration import Iterations
 from labkit.simulator.translator.names import Names
 from labkit.simulator.translator.operators import Operators
 from labkit.simulator.translator.statements import Statements
+from labkit.simulator.translator.structures import Structures
 
 _LANE_HELPERS = (
     "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum integer_power"
@@ -21,7 +22,9 @@ _MEMORY_HELPERS = "load store atomic sync_warps fill_elements copy_elements".spl
 _ARRAY_HELPERS = "Slice view select_array".split()
 
 
-class FunctionTranslator(Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Calls, Intrinsics):
+class FunctionTranslator(
+    Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Structures, Calls, Intrinsics
+):
     """Translates one function, for one tuple of argument types."""
 
     def run(self):
@@ -57,7 +60,7 @@ class FunctionTranslator(Statements, Branches, Iterations, Expressions, Names, O
         scope = self.program.namespace
         scope.update(np=np, **{n: getattr(lanes, n) for n in _LANE_HELPERS})
         scope.update({n: getattr(memory, n) for n in _MEMORY_HELPERS})
-        scope.update({n: getattr(slices, n) for n in _ARRAY_HELPERS})
+        scope.update({n: getattr(slices, n) for n in _ARRAY_HELPERS}, field=records.field)
         exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
         return scope[tree.name], kind
 

@@ -18,8 +18,7 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
-from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Fixed, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -124,24 +123,5 @@ class Names(Variables):
                 f"the module `{node.value.id}` does not work in a kernel; compute `{self.written(node)}` outside "
                 "and pass it as an argument",
             )
-        base = self.expression(node.value)
-        if isinstance(base.type, Array):
-            rank = base.type.ndim
-            if node.attr == "shape":
-                return Value(f"{base.code}.shape_values", Tuple((types.int64,) * rank))
-            if node.attr == "size":
-                return Value(f"{base.code}.size_value", types.int64)
-            if node.attr == "ndim":
-                return self.known(rank, node)
-            name = self.written(node.value)
-            if node.attr in ARRAY_METHODS:
-                self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
-            self.fail(
-                node, f"an array in a kernel has `shape`, `size` and `ndim`, not `{node.attr}`; loop over its elements"
-            )
-        if node.attr in ("astype", "item"):
-            self.fail(
-                node,
-                f"`{self.written(node.value)}` is a number already: convert it with `float32(...)` or `int32(...)`",
-            )
-        self.fail(node, f"`{self.written(node.value)}` is {describe(base.type)} and has no `{node.attr}` in a kernel")
+        member = self.member(node)
+        return member or self.part(node, self.expression(node.value))

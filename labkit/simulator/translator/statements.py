@@ -2,9 +2,12 @@
 
 import ast
 
+from numba import types
+
 from labkit.simulator.translator.control_flow import jumps
+from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import Array, Tuple, Value
+from labkit.simulator.translator.values import Array, Record, Tuple, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -75,7 +78,7 @@ class Statements(Variables):
             result = self.binary(node, current, self.expression(node.value), type(node.op).__name__)
             self.assign(target, result, node)
             return
-        if not isinstance(target, ast.Subscript):
+        if not isinstance(target, (ast.Subscript, ast.Attribute)):
             self.fail(node, "only a variable or an array element can be updated in place")
         array, index = self.element(target)
         current = self.load(target, array, index)
@@ -85,7 +88,7 @@ class Statements(Variables):
     def assign(self, target, value, node):
         if isinstance(target, ast.Name):
             self.assign_name(target.id, value, node)
-        elif isinstance(target, ast.Subscript):
+        elif isinstance(target, (ast.Subscript, ast.Attribute)):
             self.assign_element(target, value, getattr(node, "value", target))
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value.type, Tuple):
@@ -105,7 +108,13 @@ class Statements(Variables):
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
 
     def assign_element(self, target, value, given):
+        if is_field(target):
+            self.store(target, *self.element(target), value, given)
+            return
         array, name, index = self.subscript(target)
+        if isinstance(value.type, Record) and len(index) == array.type.ndim:
+            self.copy_record(target, given, self.record(array, index), value)
+            return
         if any(isinstance(i, tuple) for i in index) or (
             isinstance(value.type, Array) and len(index) < array.type.ndim == len(index) + value.type.ndim
         ):
@@ -113,6 +122,17 @@ class Statements(Variables):
             return
         self.check_rank(target, array, name, len(index))
         self.store(target, array, index, value, given)
+
+    def copy_record(self, target, given, to, source):
+        """`records[i] = record`, field by field."""
+        for name, kind in to.type.items[0].dtype.fields.items():
+            ours, theirs = (
+                self.field_of_record(node, record, name) for node, record in ((target, to), (given, source))
+            )
+            if isinstance(kind.type, types.NestedArray):
+                self.assign_slice(target, self.view(*ours), self.view(*theirs))
+            else:
+                self.store(target, *ours, self.load(given, *theirs), given)
 
     def assign_slice(self, target, view, value):
         """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""

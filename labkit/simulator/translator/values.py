@@ -39,6 +39,14 @@ class Tuple:
     items: tuple
 
 
+class Vector(Tuple):
+    """The type of a vector, such as `cuda.float32x4`."""
+
+
+class Record(Tuple):
+    """The type of one record of a structured array: the array's type, then those of the indices."""
+
+
 @dataclass(frozen=True)
 class Fixed:
     """The type of what the compiler knows and lanes never hold: a function, a dtype, a number that must be a literal.
@@ -68,6 +76,10 @@ def describe(kind) -> str:
     """A type in a learner's words."""
     if isinstance(kind, Array):
         return f"an array of {kind.dtype}"
+    if isinstance(kind, Vector):
+        return f"a vector of {len(kind.items)} numbers"
+    if isinstance(kind, Record):
+        return "a record"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
     if isinstance(kind, Fixed):

@@ -1,0 +1,60 @@
+"""Fields of structured arrays: arrays of their own, whose elements lie a record apart."""
+
+import numpy as np
+
+from labkit.simulator.arrays import Array
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.races import new_shadow
+from labkit.simulator.slices import Either, View
+
+
+class Field(Array):
+    """One field of all the records of an array, in the same memory."""
+
+    def __init__(self, array, name):
+        record = array.dtype
+        kind, start = record.fields[name][:2]
+        base, nested = kind.subdtype or (kind, ())
+        if record.itemsize % base.itemsize or start % base.itemsize:
+            raise LaunchError(
+                f"the field `{name}` of {array.name} is not aligned; make the dtype with `np.dtype(..., align=True)`"
+            )
+        inner = tuple(int(s) // base.itemsize for s in np.empty(nested, base).strides)
+        self.values_per_record = int(np.prod(nested))
+        if array.space == "local":  # its records are never seen whole, so each field may lie apart
+            step, first = self.values_per_record, 0
+            data = np.zeros((len(array.data) * step, array.data.shape[1]), base)
+        else:
+            step, first = record.itemsize // base.itemsize, start // base.itemsize
+            data = array.data.view(np.uint8).view(base)
+        self.step = step
+        super().__init__(
+            array.name, array.space, data, array.shape + nested, tuple(s * step for s in array.strides) + inner,
+            array.offset * step + first, array.address, array.elements * step, array.line,
+        )  # fmt: skip
+        if array.shadow is not None:
+            self.shadow = new_shadow(data.size, filled=array.space == "global")
+        if array.written is not None:
+            self.written = np.zeros(data.shape, np.bool_)
+
+    def c_order(self, place):
+        return super().c_order(place) // self.values_per_record
+
+
+def field(array, name):
+    """The field `name` of an array's records; what writes to it writes to them."""
+    if isinstance(array, Either):
+        return array.each(lambda a: field(a, name))
+    root = array.root
+    if name not in root.fields:
+        root.fields[name] = Field(root, name)
+    whole = root.fields[name]
+    if array is root:
+        return whole
+    nested = len(root.shape)
+    return View(
+        whole,
+        (*array.shape, *whole.shape[nested:]),
+        (*(s * whole.step for s in array.strides), *whole.strides[nested:]),
+        whole.offset + (array.offset - root.offset) * whole.step,
+    )

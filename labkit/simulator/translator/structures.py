@@ -1,0 +1,119 @@
+"""Values with parts: attributes of arrays, fields of records, lanes of vector types, members of enumerations."""
+
+import ast
+from dataclasses import replace
+from enum import EnumType, IntEnum
+
+from numba import types
+
+from labkit.simulator.language import VECTORS
+from labkit.simulator.translator.refused import ARRAY_METHODS
+from labkit.simulator.translator.values import Array, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.variables import Variables
+
+
+class Structures(Variables):
+    """What a dot, or a field's name in brackets, takes out of a value."""
+
+    def part(self, node, base) -> Value:
+        """`base.attr`."""
+        if isinstance(base.type, Array):
+            return self.array_attribute(node, base)
+        if isinstance(base.type, Vector) and node.attr in "xyzw"[: len(base.type.items)]:
+            number = "xyzw".index(node.attr)
+            return Value(f"{base.code}[{number}]", base.type.items[number])
+        if isinstance(base.type, Record):
+            return self.of_element(node)
+        if node.attr in ("astype", "item"):
+            self.fail(
+                node,
+                f"`{self.written(node.value)}` is a number already: convert it with `float32(...)` or `int32(...)`",
+            )
+        self.fail(node, f"`{self.written(node.value)}` is {describe(base.type)} and has no `{node.attr}` in a kernel")
+
+    def array_attribute(self, node, base) -> Value:
+        rank, dtype = base.type.ndim, base.type.dtype
+        if isinstance(dtype, types.Record) and node.attr in dtype.fields:
+            return self.field(node, base, node.attr)
+        if node.attr in ("shape", "strides"):
+            return Value(f"{base.code}.{node.attr.removesuffix('s')}_values", Tuple((types.int64,) * rank))
+        if node.attr == "size":
+            return Value(f"{base.code}.size_value", types.int64)
+        if node.attr == "nbytes":
+            return Value(f"({base.code}.size_value * {base.code}.itemsize)", types.int64)
+        if node.attr == "ndim":
+            return self.known(rank, node)
+        if node.attr == "itemsize":
+            return self.known(dtype.bitwidth // 8, node)
+        name = self.written(node.value)
+        if node.attr in ARRAY_METHODS:
+            self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
+        self.fail(
+            node,
+            f"an array in a kernel has `shape`, `strides`, `size`, `ndim`, `itemsize` and `nbytes`, not `{node.attr}`; "
+            "loop over its elements",
+        )
+
+    # --- vectors ---
+
+    def vector(self, node, name) -> Value:
+        """`cuda.float32x4(...)`, of numbers and shorter vectors."""
+        kind, length = VECTORS[name]
+        items = []
+        for argument in node.args:
+            value = self.expression(argument)
+            if isinstance(value.type, Vector):
+                items += [f"cast({value.code}[{i}], {self.dtype(kind)})" for i in range(len(value.type.items))]
+            else:
+                items.append(self.converted(self.scalar(argument, f"`{self.written(node.func)}`"), kind))
+        if len(items) != length:
+            self.fail(node, f"`{self.written(node.func)}` takes {length} numbers in all, not {len(items)}")
+        return self.temp(f"({', '.join(items)},)", Vector((kind,) * length))
+
+    # --- records ---
+
+    def record(self, array, index) -> Value:
+        """One record of a structured array: the array, and where it stands there."""
+        kind = Record((array.type, *(i.type for i in index)))
+        return self.temp(f"({array.code}, {', '.join(i.code for i in index)})", kind)
+
+    def field(self, node, array, name) -> Value:
+        """One field of all the records of an array."""
+        kind = array.type.dtype.fields.get(name)
+        if kind is None:
+            self.fail(node, f"the records have no field `{name}`; they have {', '.join(array.type.dtype.fields)}")
+        inner, nested = kind.type, 0
+        if isinstance(inner, types.NestedArray):
+            inner, nested = inner.dtype, inner.ndim
+
+        def of(one):
+            return replace(one, dtype=inner, ndim=one.ndim + nested)
+
+        whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
+        return self.temp(f"field({array.code}, {name!r})", whole)
+
+    def field_place(self, node):
+        """The field's array, and the index there, of `record.field` or `record["field"]`."""
+        name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
+        base = self.expression(node.value)
+        if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):
+            return self.field(node, base, name), []
+        if not isinstance(base.type, Record):
+            self.fail(node, f"`{self.written(node.value)}` is {describe(base.type)} and has no fields")
+        return self.field_of_record(node, base, name)
+
+    def field_of_record(self, node, record, name):
+        array, *index = record.type.items
+        whole = self.field(node, Value(f"{record.code}[0]", array), name)
+        return whole, [Value(f"{record.code}[{i + 1}]", kind) for i, kind in enumerate(index)]
+
+    # --- enumerations ---
+
+    def member(self, node):
+        """The value of `Color.RED`, where `Color` is an IntEnum that the kernel captured; else None."""
+        if not isinstance(node.value, ast.Name):
+            return None
+        family = self.bound(node.value.id)
+        if type(family) is not EnumType or not issubclass(family, IntEnum) or node.attr not in family.__members__:
+            return None
+        return self.known(int(family.__members__[node.attr].value), node)
