@@ -17,6 +17,7 @@ from labkit import device as _device
 from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.signatures import parsed
 
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
@@ -54,7 +55,8 @@ def jit(func_or_sig=None, device=False, **options):
     """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
 
     On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
-    which runs in the simulator; signatures and options that steer the compiler have no meaning there.
+    which runs in the simulator: a signature fixes the types of its arguments there too, and options that steer the
+    compiler have no meaning.
     """
     if on_gpu():
         from labkit import compiler
@@ -62,7 +64,8 @@ def jit(func_or_sig=None, device=False, **options):
         return compiler.jit(func_or_sig, device=device, **options)
     if inspect.isfunction(func_or_sig):
         return Kernel(func_or_sig, device, options)
-    return lambda function: Kernel(function, device, options)
+    signatures = parsed(func_or_sig)
+    return lambda function: Kernel(function, device, options, signatures)
 
 
 def on_gpu() -> bool:
@@ -76,10 +79,11 @@ def on_gpu() -> bool:
 class Kernel:
     """A kernel that runs in the simulator: `kernel[grid, block](*arguments)`."""
 
-    def __init__(self, function: FunctionType, device: bool, options: dict):
+    def __init__(self, function: FunctionType, device: bool, options: dict, signatures: tuple = ()):
         self.py_func = function
         self.device = device
         self.options = options
+        self.signatures = signatures
         update_wrapper(self, function)
 
     def __getitem__(self, configuration) -> "_Launch":
@@ -194,7 +198,7 @@ def _specialised(kernel, constants, used):
         return kernel
     copy = rebuilt(function, changes)
     if isinstance(kernel, Kernel):
-        return Kernel(copy, kernel.device, kernel.options)
+        return Kernel(copy, kernel.device, kernel.options, kernel.signatures)
     if kernel is not function:
         return type(kernel)(copy, targetoptions=kernel.targetoptions)
     return copy

@@ -8,6 +8,7 @@ from labkit.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import unwrap
+from labkit.simulator.signatures import converted
 from labkit.simulator.translator.values import Array
 
 
@@ -38,14 +39,19 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
 
 
-def typed_arguments(names, args):
-    """numba's types of the arguments, and the arguments as NumPy values."""
+def typed_arguments(names, args, signatures=()):
+    """numba's types of the arguments, and the arguments as NumPy values.
+
+    `signatures` are those that the kernel was declared with; one of them must fit.
+    """
     if len(args) != len(names):
         cure = f"pass `{'`, `'.join(names[len(args) :])}` as well" if len(args) < len(names) else "leave the others out"
         raise LaunchError(
             f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
             f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
+    if signatures:
+        args = converted(names, [unwrap(a) for a in args], signatures)
     kinds, values = [], []
     for name, value in zip(names, args):
         value = unwrap(value)  # slices of one device array keep overlapping

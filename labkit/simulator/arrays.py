@@ -10,6 +10,12 @@ from labkit.simulator import races
 from labkit.simulator.errors import LaunchError
 
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
+CONSTANT_BYTES = 64 * 1024  # of a kernel
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How many elements lie between neighbours along each axis, in C order."""
+    return tuple(int(s) for s in np.cumprod((1, *shape[:0:-1]))[::-1]) if shape else ()
 
 
 class Array:
@@ -40,8 +46,7 @@ class Array:
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))
-        c_order = np.cumprod((1, *shape[:0:-1]))[::-1] if shape else ()
-        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, c_order, shape) if n > 1)
+        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, strides_of(shape), shape) if n > 1)
 
     def c_order(self, place):
         """The C-order number of elements, given where they lie in `data` (within one copy)."""

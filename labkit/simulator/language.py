@@ -138,6 +138,7 @@ CALLS = {
     "cuda.syncwarp",
     "cuda.shared.array",
     "cuda.local.array",
+    "cuda.const.array_like",
     *(f"cuda.atomic.{name}" for name in ATOMICS),
     *NO_EFFECT,
 }
@@ -149,7 +150,7 @@ NOT_YET = {
     f"cuda.{name}"
     for name in """syncthreads_and syncthreads_or syncthreads_count shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
     all_sync any_sync eq_sync ballot_sync match_any_sync match_all_sync activemask lanemask_lt selp popc brev clz ffs
-    fma cbrt const.array_like cg.this_grid atomic.inc atomic.dec atomic.nanmax atomic.nanmin atomic.compare_and_swap
+    fma cbrt cg.this_grid atomic.inc atomic.dec atomic.nanmax atomic.nanmin atomic.compare_and_swap
     ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt""".split()
 } | {"cuda.libdevice", "cuda.fp16"}
 HOST = {

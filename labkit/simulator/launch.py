@@ -9,6 +9,7 @@ from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.findings import Log
+from labkit.simulator.host import unwrap
 from labkit.simulator.l2 import L2
 from labkit.simulator.races import RACE_FIELDS
 from labkit.simulator.scheduler import Chunk, Deadlock
@@ -79,9 +80,11 @@ class Launch:
         """Copies the arguments into simulated memory; arrays that overlap keep overlapping."""
         names = function.__code__.co_varnames
         given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
-        self.regions = place(given)
+        captured = {n: unwrap(a) for n, a in self.program.captured.items()}
+        self.regions = place(captured | given)
         for name in given.keys() & self.program.stored:
             self.regions[name].watch()
+        self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
         ]

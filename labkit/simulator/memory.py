@@ -176,6 +176,9 @@ def _same(before, value):
 def _count(w, site, array, flat, lanes, is_load):
     launch = w.chunk.launch
     totals = launch.totals[site]
+    if array.space == "constant":
+        count_plain(lanes, w.warps, totals)
+        return
     if array.space == "shared":
         count_shared(flat, array.address, array.itemsize, array.elements, lanes, w.warps, totals)
         return

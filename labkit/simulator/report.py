@@ -55,7 +55,7 @@ def trace(launch, given) -> Trace:
 def _array_infos(launch):
     infos = [
         ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
-        for a in launch.arguments
+        for a in (*launch.arguments, *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):

@@ -15,6 +15,7 @@ from labkit.simulator.arguments import article, check_limits, dimensions, typed_
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
+from labkit.simulator.signatures import declared
 from labkit.simulator.translator.source import argument_names, read_source
 from labkit.trace import Trace
 
@@ -75,7 +76,7 @@ def simulate(
     block = dimensions(block, "block")
     check_limits(grid, block, shared_bytes, device)
     names = argument_names(read_source(function))
-    kinds, arguments = typed_arguments(names, args)
+    kinds, arguments = typed_arguments(names, args, declared(kernel))
     program = _program(function, kinds, watch=inspect is not None)
     labels = _Labels()
     while True:

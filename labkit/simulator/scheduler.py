@@ -8,7 +8,7 @@ some threads never reach.
 
 import numpy as np
 
-from labkit.simulator.arrays import Array
+from labkit.simulator.arrays import Array, strides_of
 from labkit.simulator.errors import KernelError
 from labkit.simulator.races import new_shadow
 from labkit.simulator.warps import SLOT, START, WarpSet
@@ -64,8 +64,7 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte):
-        strides = tuple(int(s) for s in np.cumprod((1, *shape[:0:-1]))[::-1])
-        elements = int(np.prod(shape))
+        strides, elements = strides_of(shape), int(np.prod(shape))
         return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
 
     # --- running ---

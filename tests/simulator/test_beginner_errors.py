@@ -104,7 +104,7 @@ REFUSED = {
     "x.sum()": (body(ONE, "y[i] = x.sum() #<"), "`x.sum()`", "in a loop"),
     "A.T": (body(TWO, "C[row, col] = A.T[row, col] #<"), "`A.T` does not exist", "`A[col, row]`"),
     "A.shape()": (body(TWO, "n = A.shape() #<"), "`A.shape` is not a function", "leave the parentheses out"),
-    "a slice": (body(TWO, "C[row, col] = A[row, :] #<"), "a slice takes many", "write the index or a loop"),
+    "a slice": (body(TWO, "C[row, col] = A[row, :] #<"), "a slice of many elements", "name one, or write a loop"),
     "arithmetic of whole arrays": (body(ONE, "y = x * 2 #<"), "`x` is a whole array", "`x[i]`"),
     "a whole array stored into an element": (body(ONE, "y[i] = x #<"), "one number", "pick an element, `x[i]`"),
     "an output that is only renamed": (
@@ -115,8 +115,8 @@ REFUSED = {
         body(TWO, "C[row] = A[row, col] #<"), "`C` has 2 dimensions", "give it 2 indices, not 1, such as `C[row, col]`",
     ),
     "two indices for a vector": (body(ONE, "y[i, 0] = x[i] #<"), "`y` has 1 dimension", "give it 1 index"),
-    "a loop over elements": (body(ONE, "for v in x: #<\n    y[i] += v"), "runs over `range(...)`", "use `x[k]`"),
-    "enumerate": (body(ONE, "for k, v in enumerate(x): #<\n    y[i] += v"), "runs over `range(...)`", "`x[k]`"),
+    "a loop over a number": (body(ONE, "for v in 5: #<\n    y[i] += v"), "`5` is int64", "runs over `range(...)`"),
+    "enumerate by itself": (body(ONE, "k = enumerate(x) #<"), "`enumerate` belongs", "into a `for` line"),
     "an undecorated function": (
         "def helper(a):\n    return a * 2\n" + body(ONE, "y[i] = helper(x[i]) #<"),
         "`helper` is an ordinary Python function",
@@ -136,9 +136,9 @@ REFUSED = {
     "a tile without a dtype": (
         body(ONE, "s = cuda.shared.array((16, 16)) #<"), "a shape and a dtype", "((16, 16), float32)",
     ),
-    "a dtype in quotes": (body(ONE, "s = cuda.shared.array(16, 'float32') #<"), "not a dtype", "use `float32`"),
+    "a dtype in quotes": (body(ONE, "s = cuda.shared.array(16, 'float33') #<"), "not a dtype", "use `float32`"),
     "a tile size from a variable": (
-        body(ONE, "n = 16\ns = cuda.shared.array(n, float32) #<"), "the size `n`", "above the kernel",
+        body(ONE, "n = i + 16\ns = cuda.shared.array(n, float32) #<"), "the size `n`", "above the kernel",
     ),
     "a tile size from the launch": (
         body(ONE, "s = cuda.shared.array(cuda.blockDim.x, float32) #<"), "`cuda.blockDim.x`", "above the kernel",

@@ -76,7 +76,7 @@ BAD = {
     "float16 array": (copy, 1, 64, (X.astype(np.float16), Y), {}, "float16", "use float32"),
     "text array": (copy, 1, 64, (X.astype(str), Y), {}, "dtype <U", "use float32"),
     "dates": (copy, 1, 64, (X.astype("M8[s]"), Y), {}, "datetime64", "use float32"),
-    "records": (copy, 1, 64, (np.zeros(64, "f4,i4"), Y), {}, "dtype", "use float32"),
+    "records": (copy, 1, 64, (np.zeros(64, "f4,i4"), Y), {}, "`x[i]` is a record", "pick `x[i].f0`"),
     "swapped bytes": (copy, 1, 64, (X.astype(">f4"), Y), {}, ">f4", "use float32"),
     "0-d array": (copy, 1, 64, (np.array(1.0), Y), {}, "without dimensions", "`x.item()`"),
     "list": (copy, 1, 64, ([1.0], Y), {}, "is a list", "np.array(x"),

@@ -9,6 +9,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, VECTORS, nearest, why_unknown
+from labkit.simulator.signatures import declared
 from labkit.simulator.translator.source import unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -48,6 +49,7 @@ class Calls(Variables):
             "cuda.syncwarp": self.syncwarp,
             "cuda.shared.array": lambda n: self.allocate(n, "shared"),
             "cuda.local.array": lambda n: self.allocate(n, "local"),
+            "cuda.const.array_like": self.constant_like,
             "len": self.length,
             "print": self.print,
         }.get(path)
@@ -72,7 +74,7 @@ class Calls(Variables):
                 )
             device = unwrap(value)
             if device is not None:
-                return self.device_call(node, device)
+                return self.device_call(node, device, declared(value))
             if isinstance(value, FunctionType):
                 self.fail(
                     node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
@@ -117,8 +119,10 @@ class Calls(Variables):
             return Value("None", Fixed(self.bound(node.id)))
         return self.expression(node)
 
-    def device_call(self, node, function):
+    def device_call(self, node, function, signatures):
         arguments = [self.argument(a) for a in node.args]
+        if signatures and len(signatures[0]) == len(arguments):
+            arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         kinds = tuple(a.type for a in arguments)
         try:
             callee, kind = self.device_function(node, function, kinds)
@@ -130,6 +134,10 @@ class Calls(Variables):
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
         return self.temp(self.retyped(call, kind), kind)
+
+    def declared(self, value, kind):
+        """An argument as a device function's signature wants it."""
+        return Value(self.converted(value, kind), kind) if isinstance(kind, types.Number | types.Boolean) else value
 
     def device_function(self, node, function, kinds):
         """The translated function for arguments of these types, and the type of its result."""

@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe, element_of
+from labkit.simulator.translator.values import MISSING, Array, Record, Tuple, Value, describe, element_of
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Site
 
@@ -104,12 +104,29 @@ class Elements(Variables):
         name = self.written(node)
         self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{element_of(name, array)}`")
 
+    def check_writable(self, node, array):
+        for one in array.type.each:
+            if one.space == "constant":
+                self.fail(
+                    node, f"`{one.name}` is in constant memory, which a kernel cannot change; pass it as an argument"
+                )
+            if one.name in self.program.captured:
+                self.fail(
+                    node, f"`{one.name}` is a device array of the module; pass it as an argument to write into it"
+                )
+
     def store(self, node, array, index, value, given):
         """Writes to an element; `given` is the expression of the value."""
         if isinstance(value.type, Array):
             self.one_of(given, value.type, "an array element holds one number")
+        if isinstance(value.type, Record):
+            name, fields = self.written(given), value.type.items[0].dtype.fields
+            self.fail(
+                node, f"`{name}` is a record, and {array.type.name} holds numbers; pick `{name}.{next(iter(fields))}`"
+            )
         if not isinstance(value.type, types.Type) or value.type is types.none:
             self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
+        self.check_writable(node, array)
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")

@@ -35,6 +35,7 @@ class Emitter:
         self.masks = {"function": "m0"}
         self.region = "function"
         self.loops: list[dict] = []
+        self.literals: dict[str, Any] = {}  # variables that are set once, to a number known here
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}

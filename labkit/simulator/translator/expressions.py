@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
+from labkit.simulator.host import DeviceArray
 from labkit.simulator.translator.control_flow import has, is_test
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
@@ -58,7 +59,9 @@ class Expressions(Variables):
         if value is None or value is ...:
             self.fail(node, f"`{value}` has no meaning inside a kernel; write the number that belongs here")
         if isinstance(value, np.ndarray):
-            self.fail(node, f"`{self.written(node)}` is a global array; pass it to the kernel as an argument")
+            return self.constant_array(node, value)
+        if isinstance(value, DeviceArray):
+            return self.captured_array(node, value)
         if isinstance(value, complex):
             self.fail(node, "complex numbers are not supported; keep real and imaginary parts apart")
         return None

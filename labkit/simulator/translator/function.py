@@ -6,6 +6,7 @@ from numba import types
 from labkit.simulator import lanes, memory, records, slices
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
+from labkit.simulator.translator.captured import Captured
 from labkit.simulator.translator.elements import Elements
 from labkit.simulator.translator.expressions import Expressions
 from labkit.simulator.translator.intrinsics import Intrinsics
@@ -23,7 +24,7 @@ _ARRAY_HELPERS = "Slice view select_array".split()
 
 
 class FunctionTranslator(
-    Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Structures, Calls, Intrinsics
+    Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Structures, Captured, Calls, Intrinsics
 ):
     """Translates one function, for one tuple of argument types."""
 

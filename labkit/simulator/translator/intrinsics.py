@@ -53,18 +53,11 @@ class Intrinsics(Variables):
         if set(given) != {"shape", "dtype"}:
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
         sizes = given["shape"]
-        for part in sizes.elts if isinstance(sizes, ast.Tuple) else [sizes]:
-            variable = isinstance(part, ast.Name) and part.id in self.env and self.bound(part.id) is MISSING
-            if variable or not isinstance(part, (ast.Constant, ast.Name)):
-                fixed = self.expression(part).static is not MISSING
-                raise NotFixed(
-                    f"the size `{self.written(part)}` must be a plain number or a name given outside the kernel, "
-                    "because numba needs it when it compiles: write `SIZE = "
-                    f"{self.written(part) if fixed else '...'}` above the kernel and use SIZE",
-                    part.lineno,
-                )
-        shape = self.expression(sizes).static
-        shape = shape if isinstance(shape, tuple) else (shape,)
+        if isinstance(sizes, ast.Tuple):
+            shape = tuple(self.size(part) for part in sizes.elts)
+        else:
+            shape = self.size(sizes)
+            shape = shape if isinstance(shape, tuple) else (shape,)
         if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape):
             self.fail(sizes, f"the shape `{self.written(sizes)}` must be whole numbers")
         shape = tuple(int(n) for n in shape)
@@ -72,7 +65,7 @@ class Intrinsics(Variables):
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
         kind = self.element_type(given["dtype"])
-        key = (self.function, node.lineno, node.col_offset)
+        key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
         name = self.target_name(node, space)
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
             name = f"{name} (line {node.lineno})"
@@ -81,6 +74,21 @@ class Intrinsics(Variables):
         )
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
+
+    def size(self, node):
+        """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
+        if isinstance(node, ast.Name) and node.id in self.literals:
+            return self.literals[node.id]
+        outside = isinstance(node, ast.Name) and (node.id not in self.env or self.bound(node.id) is not MISSING)
+        static = self.expression(node).static
+        if outside or isinstance(node, ast.Constant):
+            return static
+        raise NotFixed(
+            f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "
+            f"needs it when it compiles: write `SIZE = {self.written(node) if static is not MISSING else '...'}` above "
+            "the kernel and use SIZE",
+            node.lineno,
+        )
 
     def element_type(self, node):
         """The numba type that a dtype stands for: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
@@ -118,6 +126,7 @@ class Intrinsics(Variables):
         subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Store()), node)
         ast.fix_missing_locations(subscript)
         array, index = self.element(subscript)
+        self.check_writable(node, array)
         if array.type.space == "local":
             self.fail(node, "an atomic on a thread's own local array has no meaning; use plain `+=`")
         if name in ("and_", "or_", "xor") and not isinstance(array.type.dtype, types.Integer):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from labkit.simulator.arrays import Array
+from labkit.simulator.host import DeviceArray
 from labkit.trace import Finding, Site
 
 
@@ -29,6 +31,8 @@ class Program:
     allocations: dict[tuple, Allocation] = field(default_factory=dict)
     advice: dict[tuple, Finding] = field(default_factory=dict)
     frozen: dict[tuple[FunctionType, str], Any] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    captured: dict[str, DeviceArray] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     blocking: bool = False
     spins: bool = False

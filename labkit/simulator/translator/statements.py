@@ -112,7 +112,7 @@ class Statements(Variables):
             self.store(target, *self.element(target), value, given)
             return
         array, name, index = self.subscript(target)
-        if isinstance(value.type, Record) and len(index) == array.type.ndim:
+        if isinstance(value.type, Record) and isinstance(array.type.dtype, types.Record):
             self.copy_record(target, given, self.record(array, index), value)
             return
         if any(isinstance(i, tuple) for i in index) or (
@@ -125,6 +125,8 @@ class Statements(Variables):
 
     def copy_record(self, target, given, to, source):
         """`records[i] = record`, field by field."""
+        if to.type.items[0].dtype != source.type.items[0].dtype:
+            self.fail(target, f"`{self.written(target)}` holds another kind of record; copy the fields one by one")
         for name, kind in to.type.items[0].dtype.fields.items():
             ours, theirs = (
                 self.field_of_record(node, record, name) for node, record in ((target, to), (given, source))
@@ -136,6 +138,7 @@ class Statements(Variables):
 
     def assign_slice(self, target, view, value):
         """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""
+        self.check_writable(target, view)
         number = self.site(target, view, "store")
         if isinstance(value.type, Array):
             if not value.type.same_form(view.type):

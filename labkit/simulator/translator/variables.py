@@ -7,7 +7,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import Array, Tuple, describe
+from labkit.simulator.translator.values import MISSING, Array, Tuple, describe
 
 
 class Variables(Emitter):
@@ -24,6 +24,8 @@ class Variables(Emitter):
                 "holds a number or an array",
             )
         self.env[name] = kind
+        if value.static is not MISSING and self.homes.stores(name) == 1:
+            self.literals[name] = value.static
         if self.is_kernel and name in self.parameters:
             self.program.rebound.setdefault(name, node.lineno)
         if name not in self.assigned:

@@ -1,0 +1,69 @@
+"""The types that `cuda.jit("void(float32[:], int32)")` declares, and arguments that fit them."""
+
+import numpy as np
+from numba import types
+from numba.core import sigutils
+from numba.core.errors import NumbaError
+
+from labkit.simulator import numba_types
+from labkit.simulator.errors import LaunchError
+
+
+def parsed(given) -> tuple[tuple, ...]:
+    """The argument types of one signature, or of a list of them, as `cuda.jit` takes it."""
+    if given is None:
+        return ()
+    several = given if isinstance(given, list) else [given]
+    return tuple(sigutils.normalize_signature(signature)[0] for signature in several)
+
+
+def declared(kernel) -> tuple[tuple, ...]:
+    """The argument types that a kernel, ours or numba's, was declared with; none if it takes any."""
+    if hasattr(kernel, "signatures"):
+        return kernel.signatures
+    if getattr(kernel, "_can_compile", True):
+        return ()
+    return tuple(kernel.overloads)
+
+
+def converted(names, args, signatures) -> list:
+    """The arguments as the first signature that fits takes them; raises LaunchError if none does."""
+    problem = None
+    for signature in signatures:
+        try:
+            return _as_declared(names, args, signature)
+        except LaunchError as error:
+            problem = problem or error
+    raise problem
+
+
+def _as_declared(names, args, signature):
+    if len(args) != len(signature):
+        raise LaunchError(f"the kernel's signature has {len(signature)} arguments, but {len(args)} were given")
+    return [_one(name, value, kind) for name, value, kind in zip(names, args, signature)]
+
+
+def _one(name, value, kind):
+    if isinstance(kind, types.Array):
+        given = _array_type(value)
+        if given is None or (given.dtype, given.ndim) != (kind.dtype, kind.ndim):
+            raise LaunchError(
+                f"the kernel's signature has {kind} for `{name}`, but {given or type(value).__name__} was given; "
+                "convert it, or leave the signature out of `@cuda.jit`"
+            )
+        return value
+    if isinstance(kind, (types.Number, types.Boolean)):
+        try:
+            return numba_types.dtype_of(kind).type(value)
+        except (TypeError, ValueError, OverflowError):
+            raise LaunchError(f"the kernel's signature has {kind} for `{name}`, and {value!r} does not fit") from None
+    return value
+
+
+def _array_type(value):
+    if not isinstance(value, np.ndarray):
+        return None
+    try:
+        return types.Array(numba_types.type_of(value.dtype), value.ndim, "A")
+    except NumbaError:
+        return None

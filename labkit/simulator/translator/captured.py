@@ -1,0 +1,48 @@
+"""Arrays that a kernel takes from its module instead of its arguments."""
+
+import numpy as np
+
+from labkit.simulator import numba_types
+from labkit.simulator.arrays import CONSTANT_BYTES, Array, strides_of
+from labkit.simulator.translator.values import Array as ArrayType
+from labkit.simulator.translator.values import Value
+from labkit.simulator.translator.variables import Variables
+
+
+class Captured(Variables):
+    """Constant memory, and device arrays of the module."""
+
+    def constant_like(self, node) -> Value:
+        """`cuda.const.array_like(X)`: X, a NumPy array of the module, in constant memory."""
+        value = self.expression(node.args[0]) if len(node.args) == 1 else None
+        if value is None or not isinstance(value.type, ArrayType) or value.type.space != "constant":
+            self.fail(
+                node,
+                "`cuda.const.array_like` takes one NumPy array that is there when the kernel is compiled: make it "
+                "above the kernel",
+            )
+        return value
+
+    def constant_array(self, node, array: np.ndarray) -> Value:
+        """A NumPy array of the module: numba copies it into constant memory when it compiles the kernel."""
+        name = self.written(node)
+        if array.nbytes > CONSTANT_BYTES:
+            self.fail(
+                node,
+                f"`{name}` has {array.nbytes} bytes, and a kernel has {CONSTANT_BYTES} of constant memory; pass it as "
+                "an argument",
+            )
+        if name not in self.program.constants:
+            data = array.flatten()
+            self.program.constants[name] = Array(
+                name, "constant", data, array.shape, strides_of(array.shape), 0, 0, data.size
+            )
+        kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "constant", name)
+        return Value(self.constant(self.program.constants[name]), kind)
+
+    def captured_array(self, node, array) -> Value:
+        """A device array of the module: the kernel reads what it holds at the launch."""
+        name = self.written(node)
+        self.program.captured[name] = array
+        kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "global", name)
+        return Value(f"w.chunk.launch.captured[{name!r}]", kind)
