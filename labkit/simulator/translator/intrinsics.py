@@ -77,8 +77,9 @@ class Intrinsics(Variables):
 
     def size(self, node):
         """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
-        if isinstance(node, ast.Name) and node.id in self.literals:
-            return self.literals[node.id]
+        literal = self.literals.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
+        if literal is not MISSING:
+            return literal
         outside = isinstance(node, ast.Name) and (node.id not in self.env or self.bound(node.id) is not MISSING)
         static = self.expression(node).static
         if outside or isinstance(node, ast.Constant):

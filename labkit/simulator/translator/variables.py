@@ -1,5 +1,6 @@
 """Variables: what they hold on each path, and the types that numba gives their versions."""
 
+import ast
 from dataclasses import replace
 
 from numba import types
@@ -7,7 +8,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import MISSING, Array, Tuple, describe
+from labkit.simulator.translator.values import Array, Tuple, describe
 
 
 class Variables(Emitter):
@@ -24,7 +25,7 @@ class Variables(Emitter):
                 "holds a number or an array",
             )
         self.env[name] = kind
-        if value.static is not MISSING and self.homes.stores(name) == 1:
+        if self.homes.stores(name) == 1 and isinstance(getattr(node, "value", None), (ast.Constant, ast.Name)):
             self.literals[name] = value.static
         if self.is_kernel and name in self.parameters:
             self.program.rebound.setdefault(name, node.lineno)
