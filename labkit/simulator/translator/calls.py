@@ -8,7 +8,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
-from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, nearest, why_unknown
+from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, INTRINSICS, NO_EFFECT, POSITIONS, nearest, why_unknown
 from labkit.simulator.translator.source import unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -39,13 +39,9 @@ class Calls(Variables):
             return self.extreme(node, path)
         if path in FUNCTIONS:
             return self.math_call(node, FUNCTIONS[path])
+        if path in INTRINSICS:
+            return getattr(self, INTRINSICS[path])(node)
         special = {
-            "cuda.grid": self.grid,
-            "cuda.gridsize": self.gridsize,
-            "cuda.syncthreads": self.syncthreads,
-            "cuda.syncwarp": self.syncwarp,
-            "cuda.shared.array": lambda n: self.allocate(n, "shared"),
-            "cuda.local.array": lambda n: self.allocate(n, "local"),
             "len": self.length,
             "print": self.print,
         }.get(path)
