@@ -61,6 +61,7 @@ class FunctionTranslator(Statements, Branches, Iterations, Expressions, Names, O
         text = "\n".join([*head, *body, *tail]) + "\n"
         self.program.text += text + "\n"
         scope = self.program.namespace
+        scope["np"] = np
         for module, names in _HELPERS.items():
             scope.update({name: getattr(module, name) for name in names.split()})
         exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
