@@ -120,7 +120,7 @@ def _coordinates(index, shape):
 class Finding:
     """Something the simulator noticed.
 
-    kind is one of: race, barrier, deadlock, bounds, uninitialised, unwritten (errors);
+    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
     uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
     `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
     told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`

@@ -115,7 +115,7 @@ POSITIONS = {
     for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
     for i, axis in enumerate("xyz")
 }
-POSITIONS["cuda.laneid"] = (types.int32, "w.laneid()")
+POSITIONS["cuda.laneid"] = (types.int32, "w.lane")
 POSITIONS["cuda.warpsize"] = (types.int32, "np.int32(32)")
 
 CONSTANTS = {
@@ -129,16 +129,47 @@ CONSTANTS = {
     "np.nan": math.nan,
 }
 
-ATOMICS = {"add", "sub", "max", "min", "exch", "cas", "and_", "or_", "xor"}
+_UNSIGNED = (types.uint32, types.uint64)
+_INTEGERS = (types.int32, types.int64, *_UNSIGNED)
+_NUMBERS = (*_INTEGERS, types.float32, types.float64)
+
+# Atomics: how each is called, and the dtypes it works on (numba-cuda's cudadecl.py).
+ATOMICS = {
+    **{name: ("array, index, value", _NUMBERS) for name in "add sub max min nanmax nanmin".split()},
+    **{name: ("array, index, value", _INTEGERS) for name in "and_ or_ xor exch".split()},
+    **{name: ("array, index, value", _UNSIGNED) for name in ("inc", "dec")},
+    "cas": ("array, index, old, new", _INTEGERS),
+    "compare_and_swap": ("array, old, new", _INTEGERS),
+}
 NO_EFFECT = {"cuda.threadfence", "cuda.threadfence_block", "cuda.threadfence_system", "cuda.nanosleep"}
+
+# Calls of `cuda`: the translator's method for each.
+INTRINSICS = {
+    "cuda.grid": "grid",
+    "cuda.gridsize": "gridsize",
+    "cuda.shared.array": "shared_array",
+    "cuda.local.array": "local_array",
+    "cuda.const.array_like": "constant_like",
+    "cuda.syncthreads": "syncthreads",
+    "cuda.syncthreads_count": "syncthreads_counting",
+    "cuda.syncthreads_and": "syncthreads_counting",
+    "cuda.syncthreads_or": "syncthreads_counting",
+    "cuda.syncwarp": "syncwarp",
+    "cuda.shfl_sync": "shuffle",
+    "cuda.shfl_up_sync": "shuffle",
+    "cuda.shfl_down_sync": "shuffle",
+    "cuda.shfl_xor_sync": "shuffle",
+    "cuda.all_sync": "vote",
+    "cuda.any_sync": "vote",
+    "cuda.eq_sync": "vote",
+    "cuda.ballot_sync": "ballot",
+    "cuda.match_any_sync": "match_any",
+    "cuda.match_all_sync": "match_all",
+    "cuda.activemask": "activemask",
+    "cuda.lanemask_lt": "lanemask_lt",
+}
 CALLS = {
-    "cuda.grid",
-    "cuda.gridsize",
-    "cuda.syncthreads",
-    "cuda.syncwarp",
-    "cuda.shared.array",
-    "cuda.local.array",
-    "cuda.const.array_like",
+    *INTRINSICS,
     *(f"cuda.atomic.{name}" for name in ATOMICS),
     *NO_EFFECT,
 }
@@ -148,10 +179,8 @@ PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if 
 # Of numba's language, not run here yet.
 NOT_YET = {
     f"cuda.{name}"
-    for name in """syncthreads_and syncthreads_or syncthreads_count shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
-    all_sync any_sync eq_sync ballot_sync match_any_sync match_all_sync activemask lanemask_lt selp popc brev clz ffs
-    fma cbrt cg.this_grid atomic.inc atomic.dec atomic.nanmax atomic.nanmin atomic.compare_and_swap
-    ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt""".split()
+    for name in """selp popc brev clz ffs fma cbrt cg.this_grid ldca ldcg ldcs ldlu ldcv stcg stcs
+    stwb stwt""".split()
 } | {"cuda.libdevice", "cuda.fp16"}
 HOST = {
     f"cuda.{name}"

@@ -25,7 +25,8 @@ MAX_PRINTED_LINES = 10_000
 class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
-    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, labels):
+    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, labels, undefined=0):
+        """`undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
         self.program = program
         self.function = function
         self.grid, self.block, self.gpu = grid, block, gpu
@@ -33,6 +34,7 @@ class Launch:
         self.threads = block[0] * block[1] * block[2]
         self.warps_per_block = -(-self.threads // WARP_LANES)
         self.label = labels
+        self.undefined = undefined
         self.sites = list(program.sites)
         self.totals = np.zeros((len(self.sites), COUNTS), np.int64)
         self.flops = defaultdict(int)
@@ -109,6 +111,10 @@ class Launch:
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
+
+    def memory(self) -> list[bytes]:
+        """What the arguments' memory holds."""
+        return [region.data.tobytes() for region in self.regions.values()]
 
     def share_clocks(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""

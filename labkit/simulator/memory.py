@@ -1,13 +1,11 @@
-"""What a load, a store or an atomic of a warp set does to memory."""
+"""What a load or a store of a warp set does to memory."""
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator import races
 from labkit.simulator.counters import count_global, count_plain, count_shared
 from labkit.simulator.lanes import both, lane_range, select
 from labkit.simulator.slices import Either
-from labkit.trace import WARP_LANES
 
 
 def flatten(w, site, array, mask, index):
@@ -91,7 +89,7 @@ def _inside(w, site, array, mask, index, outside):
     return inside if inside.any() else False
 
 
-def _of_each(w, array, mask, access):
+def of_each(w, array, mask, access):
     """Does an access for each array of a choice, in its own lanes; blends what they give."""
     result = None
     for part, lanes in array.parts:
@@ -107,7 +105,7 @@ def load(w, site, array, mask, *index):
     `site` is a number, or for a choice of arrays a number by the array's name.
     """
     if isinstance(array, Either):
-        return _of_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
+        return of_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
     if isinstance(site, dict):
         site = site[array.name]
     if array.space == "local":
@@ -117,7 +115,7 @@ def load(w, site, array, mask, *index):
     if mask is False:
         return array.dtype.type(0)
     lanes = w.active(mask)
-    _count(w, site, array, flat, lanes, True)
+    count_accesses(w, site, array, flat, lanes, True)
     if array.shadow is not None:
         found, unwritten, first = races.watch_loads(
             flat, lanes, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
@@ -134,7 +132,7 @@ def load(w, site, array, mask, *index):
 def store(w, site, array, mask, value, *index):
     """Writes the lanes' values; of two lanes that write one element the later wins."""
     if isinstance(array, Either):
-        _of_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
+        of_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
         return
     if isinstance(site, dict):
         site = site[array.name]
@@ -146,7 +144,7 @@ def store(w, site, array, mask, value, *index):
         return
     lanes = w.active(mask)
     value = w.fill(value)
-    _count(w, site, array, flat, lanes, False)
+    count_accesses(w, site, array, flat, lanes, False)
     before = array.data.take(flat)
     if mask is None:
         array.data[flat] = value
@@ -173,7 +171,8 @@ def _same(before, value):
     return same
 
 
-def _count(w, site, array, flat, lanes, is_load):
+def count_accesses(w, site, array, flat, lanes, is_load):
+    """Counts one instruction: `flat` is where each lane's element lies, `lanes` those that take part."""
     launch = w.chunk.launch
     totals = launch.totals[site]
     if array.space == "constant":
@@ -221,12 +220,6 @@ def _uniform(array, index):
     return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
 
 
-def sync_warps(w, mask):
-    """`syncwarp`: orders the accesses of a warp's lanes."""
-    counts = np.add.reduceat(w.active(mask), w.warps[:, 0])
-    w.warp_epochs[counts > 0] += 1
-
-
 def fill_elements(w, site, view, mask, value):
     """`view[:] = value`, an element after the other."""
     for index, own in _elements(w, view, mask):
@@ -249,145 +242,3 @@ def _elements(w, view, mask):
             rest = rest // n
         if own is not False:
             yield index[::-1], own
-
-
-# --- atomics: one lane after another -----------------------------------------------------------
-
-
-@njit(cache=True)
-def _atomic_add(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] += value[i]
-
-
-@njit(cache=True)
-def _atomic_sub(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] -= value[i]
-
-
-@njit(cache=True)
-def _atomic_max(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] = max(data[flat[i]], value[i])
-
-
-@njit(cache=True)
-def _atomic_min(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] = min(data[flat[i]], value[i])
-
-
-@njit(cache=True)
-def _atomic_exch(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] = value[i]
-
-
-@njit(cache=True)
-def _atomic_cas(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            if old[i] == compare[i]:
-                data[flat[i]] = value[i]
-
-
-@njit(cache=True)
-def _atomic_and(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] &= value[i]
-
-
-@njit(cache=True)
-def _atomic_or(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] |= value[i]
-
-
-@njit(cache=True)
-def _atomic_xor(data, flat, lanes, value, compare, old):
-    for i in range(flat.size):
-        if lanes[i]:
-            old[i] = data[flat[i]]
-            data[flat[i]] ^= value[i]
-
-
-_ATOMICS = {
-    "add": _atomic_add,
-    "sub": _atomic_sub,
-    "max": _atomic_max,
-    "min": _atomic_min,
-    "exch": _atomic_exch,
-    "cas": _atomic_cas,
-    "and_": _atomic_and,
-    "or_": _atomic_or,
-    "xor": _atomic_xor,
-}
-
-
-def atomic(w, site, array, mask, operation, value, compare, result_used, *index):
-    """Reads, changes and writes an element, one lane after another; returns what each lane read."""
-    if isinstance(array, Either):
-        return _of_each(
-            w, array, mask,
-            lambda a, own: atomic(w, site, a, own, operation, value, compare, result_used, *index),
-        )  # fmt: skip
-    if isinstance(site, dict):
-        site = site[array.name]
-    launch = w.chunk.launch
-    flat, mask = flatten(w, site, array, mask, index)
-    if mask is False:
-        return array.dtype.type(0)
-    lanes = w.active(mask)
-    value = w.fill(value)
-    compare = value if compare is None else w.fill(compare)
-    _count(w, site, array, flat, lanes, False)
-    old = np.zeros(w.lanes, array.dtype)
-    before = array.data.take(flat)
-    _ATOMICS[operation](array.data, flat, lanes, value, compare, old)
-    if not np.array_equal(before, array.data.take(flat)):
-        launch.version += 1
-    if launch.clocks.size:
-        _exchange_clocks(w, array, flat, lanes)
-    if array.shadow is not None:
-        found, unwritten, first = races.watch_atomics(
-            flat, lanes, operation != "cas", w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
-            launch.warps_per_block, site, array.shadow, launch.noted_race,
-        )  # fmt: skip
-        if found:
-            launch.log.race(site, array, found)
-        if unwritten:
-            launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
-    w.chunk.sample(w, site, array, mask, flat)
-    return old
-
-
-def _exchange_clocks(w, array, flat, lanes):
-    """An atomic passes on what its warp knows, and learns what the warps before it knew there."""
-    launch = w.chunk.launch
-    for start, stop, block, thread, *_ in w.warps:
-        warp = block * launch.warps_per_block + thread // WARP_LANES
-        touched = np.unique(flat[start:stop][lanes[start:stop]])
-        for element in touched:
-            key = (id(array.data), int(element))
-            known = launch.cell_clocks.get(key)
-            mine = launch.clocks[warp]
-            if known is not None:
-                np.maximum(mine, known, out=mine)
-            mine[warp] += 1
-            launch.cell_clocks[key] = mine.copy()

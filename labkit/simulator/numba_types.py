@@ -29,6 +29,13 @@ def resolve(function, argument_types):
 
 
 @cache
+def chosen(signatures, argument_types):
+    """The argument types of the signature that numba's overload resolution picks, or None."""
+    signature = _typing_context().resolve_overload(None, signatures, argument_types, {})
+    return None if signature is None else signature.args
+
+
+@cache
 def unify(*scalar_types):
     """The type that a variable gets which is assigned values of these types, or None."""
     return _typing_context().unify_types(*scalar_types)

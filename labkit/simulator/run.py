@@ -79,16 +79,35 @@ def simulate(
     kinds, arguments = typed_arguments(names, args, declared(kernel))
     program = _program(function, kinds, watch=inspect is not None)
     labels = _Labels()
-    while True:
-        launch = Launch(program, function, grid, block, device, shared_bytes, arguments, labels)
+
+    def launched(undefined):
+        launch = Launch(program, function, grid, block, device, shared_bytes, arguments, labels, undefined)
         launch.record(record, inspect)
+        with np.errstate(all="ignore"):
+            launch.run()
+        return launch
+
+    while True:
         try:
-            with np.errstate(all="ignore"):
-                launch.run()
+            launch = launched(undefined=0)
         except Fork as fork:
             labels.part(fork.classes)
             continue
+        if launch.log.read_undefined and not _depends(launched, launch):
+            launch.log.drop_undefined()
         return report.trace(launch, arguments)
+
+
+def _depends(launched, launch):
+    """Does what a launch leaves behind depend on its undefined values? It runs again with others in their place."""
+    for sign in (1, -1):
+        try:
+            other = launched(undefined=sign)
+        except (Fork, KernelError):
+            return True
+        if other.printed != launch.printed or other.memory() != launch.memory():
+            return True
+    return False
 
 
 def _program(function, kinds, watch):

@@ -41,6 +41,8 @@ class Chunk:
         self.blocks = blocks
         self.trips = 0
         self.epochs = np.zeros(len(blocks), np.int64)
+        self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
+        self.last_said = self.said.copy()
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
         self.state = np.zeros((len(blocks), launch.threads), np.int8)
         self.wait_line = np.zeros((len(blocks), launch.threads), np.int64)
@@ -159,6 +161,18 @@ class Chunk:
             return False
         return True
 
+    def say(self, w, mask, condition):
+        """The lanes of `mask` bring the answer to a condition along to the barrier that they come to next."""
+        slots = w.slot if mask is None else w.slot[mask]
+        yes = w.fill(condition) if mask is None else w.fill(condition)[mask]
+        np.add.at(self.said, (np.where(yes, 0, 1), slots), 1)
+
+    def heard(self, w, call):
+        """What the last barrier of each lane's block counted: threads that said yes, or whether all or any did."""
+        yes, no = self.last_said
+        result = {"syncthreads_count": yes, "syncthreads_and": no == 0, "syncthreads_or": yes > 0}[call]
+        return result.astype(np.int32)[w.slot]
+
     def _meet(self, w, mask, line):
         """The set holds whole blocks, so all who can come are here."""
         if mask is None:
@@ -180,6 +194,8 @@ class Chunk:
     def _pass(self, slots, line):
         """The blocks in these slots pass a barrier: what came before it is known to all of their warps."""
         self.epochs[slots] += 1
+        self.last_said[:, slots] = self.said[:, slots]
+        self.said[:, slots] = 0
         self.launch.barriers += len(slots)
         self.launch.share_clocks(self.blocks[slot] for slot in slots)
         self._sample_barrier(line, slots)

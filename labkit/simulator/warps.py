@@ -1,5 +1,7 @@
 """A warp set: the same warps of some blocks, run in lockstep, and where each of their lanes stands."""
 
+from functools import cached_property
+
 import numpy as np
 
 from labkit.simulator.lanes import union
@@ -95,8 +97,20 @@ class WarpSet:
     def gridsize(self, axis):
         return np.int64(self.gridDim[axis]) * np.int64(self.blockDim[axis])
 
-    def laneid(self):
+    @cached_property
+    def lane(self):
+        """Each lane's number within its warp."""
         return (self.thread % WARP_LANES).astype(np.int32)
+
+    @cached_property
+    def lane_bit(self):
+        """The bit that stands for each lane in a mask of its warp."""
+        return np.uint32(1) << self.lane.astype(np.uint32)
+
+    @cached_property
+    def first_lane(self):
+        """Where the warp of each lane begins in this set."""
+        return np.repeat(self.warps[:, START], self.warps[:, STOP] - self.warps[:, START])
 
 
 def _coordinates(linear, shape):

@@ -181,8 +181,9 @@ def factorial(n):
         "takes 3 arguments, not 2",
         "`cuda.atomic.add(array, index, value)`",
     ),
-    "a warp shuffle": (
-        body(ONE, "y[i] = cuda.shfl_down_sync(-1, x[i], 1) #<"), "exists in numba", "run it on a GPU",
+    "a shuffle with a width": (
+        body(ONE, "y[i] = cuda.shfl_down_sync(-1, x[i], 1, 16) #<"), "takes 3 arguments, not 4",
+        "`cuda.shfl_down_sync(mask, value, delta)`",
     ),
     "a default argument": (
         "\n@cuda.jit\ndef kernel(x, y, scale=2): #<\n    y[0] = scale\n", "positional", "name each one",

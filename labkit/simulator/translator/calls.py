@@ -8,7 +8,17 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
-from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, NO_EFFECT, POSITIONS, VECTORS, nearest, why_unknown
+from labkit.simulator.language import (
+    CALLS,
+    CASTS,
+    FUNCTIONS,
+    INTRINSICS,
+    NO_EFFECT,
+    POSITIONS,
+    VECTORS,
+    nearest,
+    why_unknown,
+)
 from labkit.simulator.signatures import declared
 from labkit.simulator.translator.source import unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
@@ -42,14 +52,9 @@ class Calls(Variables):
             return self.extreme(node, path)
         if path in FUNCTIONS:
             return self.math_call(node, FUNCTIONS[path])
+        if path in INTRINSICS:
+            return getattr(self, INTRINSICS[path])(node)
         special = {
-            "cuda.grid": self.grid,
-            "cuda.gridsize": self.gridsize,
-            "cuda.syncthreads": self.syncthreads,
-            "cuda.syncwarp": self.syncwarp,
-            "cuda.shared.array": lambda n: self.allocate(n, "shared"),
-            "cuda.local.array": lambda n: self.allocate(n, "local"),
-            "cuda.const.array_like": self.constant_like,
             "len": self.length,
             "print": self.print,
         }.get(path)

@@ -4,6 +4,8 @@ import ast
 
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
+WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or"}
+
 
 def blocks(function, seen=frozenset()) -> bool:
     """Does the function, or a device function that it calls, wait for other warps?"""
@@ -15,7 +17,7 @@ def blocks(function, seen=frozenset()) -> bool:
 def waits(nodes, names, seen=frozenset()) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
     for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "syncthreads":
+        if isinstance(call.func, ast.Attribute) and call.func.attr in WAITING_CALLS:
             return True
         if isinstance(call.func, ast.Name):
             callee = unwrap(names.get(call.func.id))

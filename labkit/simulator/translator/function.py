@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import lanes, memory, records, slices
+from labkit.simulator import atomics, collectives, lanes, memory, records, slices
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured
@@ -16,11 +16,18 @@ from labkit.simulator.translator.operators import Operators
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
 
-_LANE_HELPERS = (
-    "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum integer_power"
-).split()
-_MEMORY_HELPERS = "load store atomic sync_warps fill_elements copy_elements".split()
-_ARRAY_HELPERS = "Slice view select_array".split()
+# What the lines of a translated function call, and where it is.
+_HELPERS = {
+    lanes: (
+        "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
+        "integer_power"
+    ),
+    memory: "load store fill_elements copy_elements",
+    atomics: "atomic",
+    collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
+    slices: "Slice view select_array",
+    records: "field",
+}
 
 
 class FunctionTranslator(
@@ -59,9 +66,9 @@ class FunctionTranslator(
         text = "\n".join([*head, *body, *tail]) + "\n"
         self.program.text += text + "\n"
         scope = self.program.namespace
-        scope.update(np=np, **{n: getattr(lanes, n) for n in _LANE_HELPERS})
-        scope.update({n: getattr(memory, n) for n in _MEMORY_HELPERS})
-        scope.update({n: getattr(slices, n) for n in _ARRAY_HELPERS}, field=records.field)
+        scope["np"] = np
+        for module, names in _HELPERS.items():
+            scope.update({name: getattr(module, name) for name in names.split()})
         exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
         return scope[tree.name], kind
 

@@ -1,0 +1,141 @@
+"""Atomics: one lane after another reads an element, changes it and writes it back.
+
+The rules are those of numba-cuda. `max` and `min` leave an element alone if it or the value is NaN, `nanmax` and
+`nanmin` only if the value is; `inc` counts up to the value and starts again at 0, `dec` counts down from it.
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit.simulator import races
+from labkit.simulator.memory import count_accesses, flatten, of_each
+from labkit.simulator.slices import Either
+from labkit.trace import WARP_LANES
+
+(ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
+OPERATIONS = {
+    "add": ADD,
+    "sub": SUB,
+    "max": MAX,
+    "min": MIN,
+    "nanmax": NANMAX,
+    "nanmin": NANMIN,
+    "and_": AND,
+    "or_": OR,
+    "xor": XOR,
+    "inc": INC,
+    "dec": DEC,
+    "exch": EXCH,
+    "cas": CAS,
+    "compare_and_swap": CAS,
+}
+
+
+@njit(cache=True)
+def _changed_float(operation, old, value):
+    if operation == ADD:
+        return old + value
+    if operation == SUB:
+        return old - value
+    if operation == MAX or (operation == NANMAX and not np.isnan(old)):
+        return value if old < value else old
+    if operation == MIN or (operation == NANMIN and not np.isnan(old)):
+        return value if old > value else old
+    return value
+
+
+@njit(cache=True)
+def _changed_integer(operation, old, value, compare, one):
+    if operation == ADD:
+        return old + value
+    if operation == SUB:
+        return old - value
+    if operation in (MAX, NANMAX):
+        return max(old, value)
+    if operation in (MIN, NANMIN):
+        return min(old, value)
+    if operation == AND:
+        return old & value
+    if operation == OR:
+        return old | value
+    if operation == XOR:
+        return old ^ value
+    if operation == INC:
+        return old + one if old < value else old - old
+    if operation == DEC:
+        return old - one if old - old < old <= value else value
+    if operation == CAS and old != compare:
+        return old
+    return value
+
+
+@njit(cache=True)
+def _change_floats(operation, data, flat, lanes, value, old):
+    for i in range(flat.size):
+        if lanes[i]:
+            old[i] = data[flat[i]]
+            data[flat[i]] = _changed_float(operation, old[i], value[i])
+
+
+@njit(cache=True)
+def _change_integers(operation, data, flat, lanes, value, compare, one, old):
+    for i in range(flat.size):
+        if lanes[i]:
+            old[i] = data[flat[i]]
+            data[flat[i]] = _changed_integer(operation, old[i], value[i], compare[i], one)
+
+
+def atomic(w, site, array, mask, operation, value, compare, *index):
+    """Reads, changes and writes an element, one lane after another; returns what each lane read.
+
+    `operation` is one of the numbers above; `compare` is None unless it is CAS.
+    """
+    if isinstance(array, Either):
+        return of_each(w, array, mask, lambda a, own: atomic(w, site, a, own, operation, value, compare, *index))
+    if isinstance(site, dict):
+        site = site[array.name]
+    launch = w.chunk.launch
+    flat, mask = flatten(w, site, array, mask, index)
+    if mask is False:
+        return array.dtype.type(0)
+    lanes = w.active(mask)
+    value = w.fill(value)
+    count_accesses(w, site, array, flat, lanes, False)
+    old = np.zeros(w.lanes, array.dtype)
+    before = array.data.take(flat)
+    if array.dtype.kind == "f":
+        _change_floats(operation, array.data, flat, lanes, value, old)
+    else:
+        compare = value if compare is None else w.fill(compare)
+        _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old)
+    if not np.array_equal(before, array.data.take(flat)):
+        launch.version += 1
+    if launch.clocks.size:
+        _exchange_clocks(w, array, flat, lanes)
+    if array.shadow is not None:
+        found, unwritten, first = races.watch_atomics(
+            flat, lanes, operation != CAS, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
+            launch.warps_per_block, site, array.shadow, launch.noted_race,
+        )  # fmt: skip
+        if found:
+            launch.log.race(site, array, found)
+        if unwritten:
+            launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
+    w.chunk.sample(w, site, array, mask, flat)
+    return old
+
+
+def _exchange_clocks(w, array, flat, lanes):
+    """An atomic passes on what its warp knows, and learns what the warps before it knew there."""
+    launch = w.chunk.launch
+    for start, stop, block, thread, *_ in w.warps:
+        warp = block * launch.warps_per_block + thread // WARP_LANES
+        touched = np.unique(flat[start:stop][lanes[start:stop]])
+        for element in touched:
+            key = (id(array.data), int(element))
+            known = launch.cell_clocks.get(key)
+            mine = launch.clocks[warp]
+            if known is not None:
+                np.maximum(mine, known, out=mine)
+            mine[warp] += 1
+            launch.cell_clocks[key] = mine.copy()

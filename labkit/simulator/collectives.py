@@ -1,0 +1,164 @@
+"""Warp collectives: what the lanes of a warp tell one another, and which of them take part.
+
+A collective joins the lanes that make the call together with the same mask. CUDA asks that each of them is named in
+its own mask, and that every lane named there which has not returned makes the call too; lanes that returned, or that
+a partial last warp does not have, need not come. Several groups of a warp may call at once, each with a mask of its
+own. (CUDA C++ Programming Guide, warp shuffle, vote and match functions; PTX ISA, shfl.sync, vote.sync, match.sync.)
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit.simulator.warps import START, STOP
+
+# What is wrong with a lane's mask.
+FINE, UNNAMED, ABSENT = range(3)
+
+
+@njit(cache=True)
+def _find_groups(named, active, exited, warps, groups):
+    """Sets in `groups` the bits of the lanes that take part together with each active lane.
+
+    Returns (what is wrong, the first lane whose mask is wrong, the lane of its warp that is named but does not come).
+    """
+    problem, at, absent = FINE, -1, -1
+    for row in range(warps.shape[0]):
+        start, stop = warps[row, START], warps[row, STOP]
+        known, group = np.uint32(0), np.uint32(0)
+        for lane in range(start, stop):
+            if not active[lane]:
+                continue
+            mask = named[lane]
+            own = np.uint32(1) << np.uint32(lane - start)
+            if problem == FINE and not mask & own:
+                problem, at = UNNAMED, lane
+            if mask != known or group == 0:
+                known, group = mask, np.uint32(0)
+                for other in range(start, stop):
+                    if mask >> np.uint32(other - start) & np.uint32(1):
+                        if active[other] and named[other] == mask:
+                            group |= np.uint32(1) << np.uint32(other - start)
+                        elif not exited[other] and problem == FINE:
+                            problem, at, absent = ABSENT, lane, other - start
+            groups[lane] = group | own
+    return problem, at, absent
+
+
+def take_part(w, line, mask, call, named) -> np.ndarray:
+    """The lanes that take part in a collective with each lane, as the bits of an unsigned integer a lane.
+
+    `named` is the mask that the lanes of `mask` gave, `call` the name of the function, for the finding that tells
+    of a mask that does not fit.
+    """
+    active = w.active(mask)
+    exited = ~w.everyone if w.exited is False else w.active(w.exited)
+    groups = np.zeros(w.lanes, np.uint32)
+    problem, lane, absent = _find_groups(w.fill(named), active, exited, w.warps, groups)
+    if problem == UNNAMED:
+        w.chunk.launch.log.unnamed(w, line, call, lane, int(w.fill(named)[lane]))
+    elif problem == ABSENT:
+        w.chunk.launch.log.absent(w, line, call, lane, absent)
+    return groups
+
+
+# --- shuffles --------------------------------------------------------------------------------------
+
+SOURCES = {
+    "shfl_sync": lambda lane, operand: operand,
+    "shfl_up_sync": lambda lane, operand: lane - operand,
+    "shfl_down_sync": lambda lane, operand: lane + operand,
+    "shfl_xor_sync": lambda lane, operand: lane ^ operand,
+}
+
+
+def shuffle(w, line, mask, call, named, value, operand):
+    """The value of another lane of the warp; a lane whose source lies outside the warp keeps its own.
+
+    What a lane gets from one that takes no part is undefined: `Launch.undefined` stands for it.
+    """
+    groups = take_part(w, line, mask, call, named)
+    lane = w.lane
+    source = SOURCES[call](lane, operand.astype(np.int32) & 31)
+    source = np.where((source < 0) | (source > 31), lane, source)
+    heard = groups >> source.astype(np.uint32) & np.uint32(1) != 0
+    value = w.fill(value)
+    shuffled = value.take(w.first_lane + source, mode="clip")
+    deaf = w.active(mask) & ~heard
+    if deaf.any():
+        first = int(np.argmax(deaf))
+        w.chunk.launch.log.deaf(w, line, mask, call, first, int(source[first]), int(deaf.sum()))
+        garbage = w.chunk.launch.undefined * (1e30 if value.dtype.kind == "f" else 1 << 20)
+        shuffled = np.where(heard, shuffled, value.dtype.type(garbage))
+    return shuffled
+
+
+# --- votes and matches -----------------------------------------------------------------------------
+
+
+def _bits_where(w, test):
+    """The bits of the lanes of each lane's warp in which `test` holds."""
+    bits = np.add.reduceat(np.where(test, w.lane_bit, np.uint32(0)), w.warps[:, START], dtype=np.uint32)
+    return np.repeat(bits, w.warps[:, STOP] - w.warps[:, START])
+
+
+def ballot(w, line, mask, call, named, predicate):
+    """The bits of the lanes of the group in which the predicate holds."""
+    groups = take_part(w, line, mask, call, named)
+    return (groups & _bits_where(w, w.active(mask) & predicate)).view(np.int32)
+
+
+def vote(w, line, mask, call, named, predicate):
+    """Whether the predicate holds in all lanes of the group, in any, or alike in all of them."""
+    groups = take_part(w, line, mask, call, named)
+    yes = groups & _bits_where(w, w.active(mask) & predicate)
+    if call == "any_sync":
+        return yes != 0
+    return (yes == groups) | (yes == 0) if call == "eq_sync" else yes == groups
+
+
+@njit(cache=True)
+def _match(keys, groups, active, warps, alike):
+    """Sets in `alike` the bits of the lanes of each lane's group that hold the same key."""
+    for row in range(warps.shape[0]):
+        start, stop = warps[row, START], warps[row, STOP]
+        for lane in range(start, stop):
+            if active[lane]:
+                for other in range(start, stop):
+                    bit = np.uint32(1) << np.uint32(other - start)
+                    if groups[lane] & bit and keys[other] == keys[lane]:
+                        alike[lane] |= bit
+
+
+def _alike(w, line, mask, call, named, value):
+    groups = take_part(w, line, mask, call, named)
+    value = w.fill(value)
+    alike = np.zeros(w.lanes, np.uint32)
+    _match(value.view(f"u{value.itemsize}"), groups, w.active(mask), w.warps, alike)
+    return groups, alike
+
+
+def match_any(w, line, mask, call, named, value):
+    """The bits of the lanes of the group that hold the same bits as this one."""
+    return _alike(w, line, mask, call, named, value)[1].view(np.int32)
+
+
+def match_all(w, line, mask, call, named, value):
+    """The group's bits and True where all of its lanes hold the same bits; 0 and False elsewhere."""
+    groups, alike = _alike(w, line, mask, call, named, value)
+    same = groups == alike
+    return np.where(same, groups, np.uint32(0)).view(np.int32), same
+
+
+def active_mask(w, mask):
+    """The bits of the lanes of each lane's warp that are here."""
+    return _bits_where(w, w.active(mask))
+
+
+# --- barriers of a warp ----------------------------------------------------------------------------
+
+
+def sync_warps(w, line, mask, named):
+    """`syncwarp`: orders the accesses of the lanes that take part."""
+    take_part(w, line, mask, "syncwarp", named)
+    counts = np.add.reduceat(w.active(mask), w.warps[:, 0])
+    w.warp_epochs[counts > 0] += 1

@@ -1,0 +1,92 @@
+"""Arrays that a kernel makes: shared by its block, or a thread's own."""
+
+import ast
+from contextlib import suppress
+
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from labkit.simulator import numba_types
+from labkit.simulator.errors import NotFixed
+from labkit.simulator.language import CASTS
+from labkit.simulator.translator.program import Allocation
+from labkit.simulator.translator.values import MISSING, Array, Value
+from labkit.simulator.translator.variables import Variables
+
+
+class Allocations(Variables):
+    """`cuda.shared.array` and `cuda.local.array`."""
+
+    def shared_array(self, node):
+        return self.allocate(node, "shared")
+
+    def local_array(self, node):
+        return self.allocate(node, "local")
+
+    def allocate(self, node, space):
+        given = dict(zip(("shape", "dtype"), node.args)) | {k.arg: k.value for k in node.keywords}
+        call = f"cuda.{space}.array"
+        if set(given) != {"shape", "dtype"}:
+            self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
+        sizes = given["shape"]
+        if isinstance(sizes, ast.Tuple):
+            shape = tuple(self.size(part) for part in sizes.elts)
+        else:
+            shape = self.size(sizes)
+            shape = shape if isinstance(shape, tuple) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape):
+            self.fail(sizes, f"the shape `{self.written(sizes)}` must be whole numbers")
+        shape = tuple(int(n) for n in shape)
+        dynamic = space == "shared" and shape == (0,)
+        if not dynamic and any(n <= 0 for n in shape):
+            self.fail(sizes, f"the shape {shape} must be positive in every dimension")
+        kind = self.element_type(given["dtype"])
+        key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
+        name = self.target_name(node, space)
+        if any(a.name == name for k, a in self.program.allocations.items() if k != key):
+            name = f"{name} (line {node.lineno})"
+        self.program.allocations[key] = Allocation(
+            name, space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
+        )
+        number = list(self.program.allocations).index(key)
+        return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
+
+    def size(self, node):
+        """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
+        literal = self.literals.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
+        if literal is not MISSING:
+            return literal
+        outside = isinstance(node, ast.Name) and (node.id not in self.env or self.bound(node.id) is not MISSING)
+        static = self.expression(node).static
+        if outside or isinstance(node, ast.Constant):
+            return static
+        raise NotFixed(
+            f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "
+            f"needs it when it compiles: write `SIZE = {self.written(node) if static is not MISSING else '...'}` above "
+            "the kernel and use SIZE",
+            node.lineno,
+        )
+
+    def element_type(self, node):
+        """The numba type that a dtype stands for: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
+        given = node.value if isinstance(node, ast.Constant) else MISSING
+        if isinstance(node, ast.Name):
+            given = self.bound(node.id)
+        if isinstance(given, (str, np.dtype)):
+            with suppress(TypeError, NumbaError):
+                return numba_types.type_of(np.dtype(given))
+        kind = given if isinstance(given, types.Record) else CASTS.get(self.dotted(node) or "")
+        if kind is None:
+            self.fail(node, f"`{self.written(node)}` is not a dtype; use `float32` from numba, or `np.float32`")
+        return kind
+
+    def target_name(self, node, space):
+        for statement in ast.walk(self.source.tree):
+            if (
+                isinstance(statement, ast.Assign)
+                and statement.value is node
+                and isinstance(statement.targets[0], ast.Name)
+            ):
+                return statement.targets[0].id
+        return space

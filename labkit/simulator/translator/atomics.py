@@ -1,0 +1,53 @@
+"""Atomics: which dtypes each works on, and the code of a call."""
+
+import ast
+
+from numba import types
+
+from labkit.simulator.atomics import OPERATIONS
+from labkit.simulator.language import ATOMICS, why_unknown
+from labkit.simulator.translator.values import Value
+from labkit.simulator.translator.variables import Variables
+
+
+class Atomics(Variables):
+    """`cuda.atomic.*`."""
+
+    def atomic(self, node, name, result_used):
+        if name not in ATOMICS:
+            self.fail(node, why_unknown(f"cuda.atomic.{name}", self.written(node.func)))
+        written, allowed = ATOMICS[name]
+        count = len(written.split(", "))
+        if len(node.args) != count:
+            self.fail(node, f"write `cuda.atomic.{name}({written})`: it takes {count} arguments, not {len(node.args)}")
+        place, *values = node.args[1:] if "index" in written else [ast.Constant(0), *node.args[1:]]
+        subscript = ast.copy_location(ast.Subscript(node.args[0], place, ast.Store()), node)
+        ast.fix_missing_locations(subscript)
+        array, index = self.element(subscript)
+        if array.type.ndim == 1 and isinstance(place, ast.Tuple):
+            self.fail(place, f"numba takes a plain index here, without parentheses: `{self.written(place.elts[0])}`")
+        self.check_writable(node, array)
+        kind = array.type.dtype
+        if array.type.space == "local":
+            self.fail(node, "an atomic on a thread's own local array has no meaning; use plain `+=`")
+        if kind not in allowed:
+            names = [str(k) for k in allowed]
+            self.fail(
+                node,
+                f"`cuda.atomic.{name}` works on {', '.join(names[:-1])} and {names[-1]}, and "
+                f"`{self.written(node.args[0])}` holds {kind}; make it an array of one of these",
+            )
+        *compare, value = [self.converted(self.scalar(a, "an atomic"), kind) for a in values]
+        number = self.site(subscript, array, "atomic")
+        if name in ("add", "sub") and isinstance(kind, types.Float):
+            self.count_flops(kind, 1)
+        self.flush_flops()
+        self.program.keeps_clocks |= result_used
+        code = (
+            f"atomic(w, {number}, {array.code}, {self.mask}, {OPERATIONS[name]}, {value}, "
+            f"{compare[0] if compare else None}, {', '.join(i.code for i in index)})"
+        )
+        if result_used:
+            return self.temp(code, kind)
+        self.emit(code)
+        return Value("None", types.none)

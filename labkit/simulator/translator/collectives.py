@@ -1,0 +1,103 @@
+"""Warp collectives: shuffles, votes, matches, masks of lanes, and `syncwarp`."""
+
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.translator.values import Tuple, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+SHUFFLED = (types.int32, types.int64, types.float32, types.float64)
+MATCHED = tuple(types.int32(types.int32, kind) for kind in SHUFFLED)  # numba-cuda's signatures
+
+
+class Collectives(Variables):
+    """What the lanes of a warp do together."""
+
+    def shuffle(self, node):
+        third = {"shfl_sync": "source lane", "shfl_xor_sync": "lane mask"}.get(self.call_name(node), "delta")
+        named, value, operand = self.collective_arguments(node, f"mask, value, {third}")
+        if value.type not in SHUFFLED:
+            self.fail(
+                node,
+                f"`{self.written(node.func)}` moves int32, int64, float32 and float64, and "
+                f"`{self.written(node.args[1])}` is {describe(value.type)}; convert it first, for instance with "
+                "`int32(...)`",
+            )
+        self.check_whole(operand, node.args[2], f"the {third}", smallest=32)
+        code = f"{self.collective(node, 'shuffle', named)}, {value.code}, {operand.code})"
+        return self.temp(code, value.type)
+
+    def vote(self, node):
+        return self.voted(node, "vote", types.boolean)
+
+    def ballot(self, node):
+        return self.voted(node, "ballot", types.int32)
+
+    def voted(self, node, function, result):
+        named, predicate = self.collective_arguments(node, "mask, condition")
+        if not isinstance(predicate.type, (types.Integer, types.Boolean)):
+            self.fail(
+                node.args[1],
+                f"the condition of `{self.written(node.func)}` is true, false or a whole number, and "
+                f"`{self.written(node.args[1])}` is {describe(predicate.type)}; write a comparison, such as `> 0`",
+            )
+        holds = predicate.code if predicate.type == types.boolean else f"truth({predicate.code})"
+        return self.temp(f"{self.collective(node, function, named)}, {holds})", result)
+
+    def match_any(self, node):
+        return self.matched(node, "match_any", types.int32)
+
+    def match_all(self, node):
+        return self.matched(node, "match_all", Tuple((types.int32, types.boolean)))
+
+    def matched(self, node, function, result):
+        named, value = self.collective_arguments(node, "mask, value", smallest_mask=8)
+        kind = numba_types.chosen(MATCHED, (types.int32, value.type))
+        if kind is None:
+            self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
+        return self.temp(f"{self.collective(node, function, named)}, {self.converted(value, kind[1])})", result)
+
+    def activemask(self, node):
+        self.arguments(node, 0, "`cuda.activemask`")
+        return self.temp(f"active_mask(w, {self.mask})", types.uint32)
+
+    def lanemask_lt(self, node):
+        self.arguments(node, 0, "`cuda.lanemask_lt`")
+        return Value("(w.lane_bit - np.uint32(1))", types.uint32)
+
+    def syncwarp(self, node):
+        named = self.known(0xFFFFFFFF, node)
+        if node.args:
+            (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
+        self.emit(f"sync_warps(w, {node.lineno}, {self.mask}, {self.converted(named, types.uint32)})")
+        return Value("None", types.none)
+
+    # --- what they share ---
+
+    def call_name(self, node):
+        return self.dotted(node.func).removeprefix("cuda.")
+
+    def collective_arguments(self, node, written, smallest_mask=32):
+        """The values of the arguments, of which the first is the mask."""
+        if len(node.args) != len(written.split(", ")):
+            self.fail(
+                node,
+                f"write `{self.written(node.func)}({written})`: it takes {len(written.split(', '))} arguments, not "
+                f"{len(node.args)}",
+            )
+        values = [self.scalar(a, f"`{self.written(node.func)}`") for a in node.args]
+        self.check_whole(values[0], node.args[0], "the mask", smallest_mask)
+        return values
+
+    def check_whole(self, value, node, what, smallest):
+        if not isinstance(value.type, types.Integer) or value.type.bitwidth < smallest:
+            self.fail(
+                node,
+                f"{what} is a whole number of 32 or 64 bits here, and `{self.written(node)}` is "
+                f"{describe(value.type)}; convert it with `int32(...)`",
+            )
+
+    def collective(self, node, function, named) -> str:
+        """The beginning of the code of a collective, up to its mask."""
+        name = self.call_name(node)
+        return f"{function}(w, {node.lineno}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"
