@@ -17,6 +17,7 @@ from labkit import device as _device
 from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.language import VECTORS
 from labkit.simulator.signatures import parsed
 
 if TYPE_CHECKING:
@@ -29,14 +30,9 @@ _FIELDS = {
     "cg": "this_grid",
     "atomic": "add sub and_ or_ xor inc dec exch max min nanmax nanmin compare_and_swap cas",
 }
-_VECTORS = [
-    f"{kind}x{lanes}"
-    for kind in "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
-    for lanes in (1, 2, 3, 4)
-]
 _LANGUAGE = {
     *_FIELDS,
-    *_VECTORS,
+    *(name.removeprefix("cuda.") for name in VECTORS),
     *"""grid gridsize laneid warpsize syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
     shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync
     match_all_sync activemask lanemask_lt threadfence threadfence_block threadfence_system nanosleep selp popc

@@ -95,7 +95,22 @@ FUNCTIONS |= {
 CASTS = {f"{module}.{name}": kind for module in ("np", "numba") for name, kind in SCALARS.items()}
 CASTS |= {"float": types.float64, "int": types.int64, "bool": types.boolean}
 
-BUILTINS = {"range", "enumerate", "zip", "len", "print", "min", "max", "abs", "round", "pow", "float", "int", "bool"}
+BUILTINS = {
+    "range",
+    "enumerate",
+    "zip",
+    "tuple",
+    "len",
+    "print",
+    "min",
+    "max",
+    "abs",
+    "round",
+    "pow",
+    "float",
+    "int",
+    "bool",
+}
 
 # Vector types, by numba's names and by CUDA's: the type of an element, and how many.
 _CUDA_NAMES = {

@@ -89,7 +89,7 @@ class Branches(Variables):
             settled = dict(head)
             for name, kind in back.items():
                 if name in settled and settled[name] != kind:
-                    settled[name] = self.unified(settled[name], kind, node, f"`{name}`")
+                    settled[name] = self.joined(name, settled[name], kind, node)
             if settled == head:
                 break
             head = settled

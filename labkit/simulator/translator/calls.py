@@ -56,6 +56,7 @@ class Calls(Variables):
             return getattr(self, INTRINSICS[path])(node)
         special = {
             "len": self.length,
+            "tuple": self.tuple,
             "print": self.print,
         }.get(path)
         if special:
@@ -194,6 +195,13 @@ class Calls(Variables):
         result, kinds = resolved
         code = f"{self.constant(function.run)}({', '.join(self.converted(v, k) for v, k in zip(values, kinds))})"
         return Value(f"cast({code}, {self.dtype(result)})", result)
+
+    def tuple(self, node):
+        """`tuple(t)` of a tuple, which is what it was."""
+        value = self.expression(node.args[0]) if len(node.args) == 1 else None
+        if value is None or not isinstance(value.type, Tuple):
+            self.fail(node, "`tuple` takes one tuple here; a kernel cannot make one of an array")
+        return value
 
     def length(self, node):
         if len(node.args) != 1:

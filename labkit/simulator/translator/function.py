@@ -51,12 +51,13 @@ class FunctionTranslator(
         sure = tuple(f"a_{name} =" for name in self.local_types.keys() - self.unsure)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
-        head = [f"def {tree.name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
-        for name, local in self.local_types.items():
-            if name not in arguments:
+        name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
+        head = [f"def {name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
+        for variable, local in self.local_types.items():
+            if variable not in arguments:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
-                head.append(f"    v_{name} = {zero}")
-        head += [f"    a_{name} = False" for name in sorted(self.unsure)]
+                head.append(f"    v_{variable} = {zero}")
+        head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]
         head.append("    gone = False")
         if not self.is_kernel:
             head.append("    result = None")
@@ -70,7 +71,7 @@ class FunctionTranslator(
         for module, names in _HELPERS.items():
             scope.update({name: getattr(module, name) for name in names.split()})
         exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
-        return scope[tree.name], kind
+        return scope[name], kind
 
     def result_type(self):
         kinds = self.return_types

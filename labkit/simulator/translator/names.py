@@ -18,7 +18,7 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
-from labkit.simulator.translator.values import MISSING, Fixed, Value
+from labkit.simulator.translator.values import MISSING, Conflict, Fixed, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -43,6 +43,8 @@ class Names(Variables):
 
     def of_Name(self, node):
         name = node.id
+        if isinstance(self.env.get(name), Conflict):
+            self.fail(node, self.env[name].message)
         if isinstance(self.env.get(name), Fixed):
             return self.fixed(node)
         if name in self.env:

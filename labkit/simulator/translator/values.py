@@ -48,6 +48,13 @@ class Record(Tuple):
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """The type of a variable after paths that gave it types which do not go together: it can only be set anew."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class Fixed:
     """The type of what the compiler knows and lanes never hold: a function, a dtype, a number that must be a literal.
 

@@ -8,7 +8,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import Array, Tuple, describe
+from labkit.simulator.translator.values import Array, Conflict, Tuple, describe
 
 
 class Variables(Emitter):
@@ -76,8 +76,17 @@ class Variables(Emitter):
                             f"write into an element, `{name}[i] = ...`",
                             self.program.rebound[name],
                         )
-                    merged[name] = self.unified(merged[name], kind, node, f"`{name}`")
+                    merged[name] = self.joined(name, merged[name], kind, node)
         return merged
+
+    def joined(self, name, first, second, node):
+        """The type of a variable that has the one or the other; a Conflict, to be told if it is read, where none is."""
+        if isinstance(first, Conflict) or isinstance(second, Conflict):
+            return first if isinstance(first, Conflict) else second
+        try:
+            return self.unified(first, second, node, f"`{name}`")
+        except KernelError as error:
+            return Conflict(error.reason)
 
     def unified(self, first, second, node, what):
         if isinstance(first, types.Type) and isinstance(second, types.Type):
