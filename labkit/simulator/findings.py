@@ -82,6 +82,33 @@ class Log:
             threads=(who,),
         )
 
+    def misaligned(self, w, site_number, array, mask, index, width_bytes):
+        site = self.launch.sites[site_number]
+        key = ("misaligned", site.line, site.column, site.kind)
+        if self.known(key, w.count(mask)):
+            return
+        lane, place = self._place(w, array, mask, index)
+        who = self.lane(w, lane)
+        elements = width_bytes // array.itemsize
+        byte = array.address + array.itemsize * (array.offset + int(np.dot(place, array.strides)))
+        self.add(
+            key,
+            w.count(mask),
+            kind="misaligned",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
+                f"{array.name}{_brackets(place)} on, which is byte {byte} of {array.space} memory, but an access of "
+                f"{width_bytes} bytes must begin at a multiple of {width_bytes}. On a GPU this stops the launch. Let "
+                f"each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
+            ),
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
     def negative(self, w, site_number, array, mask, index, axis):
         site = self.launch.sites[site_number]
         key = ("negative-index", site.line, site.column)
