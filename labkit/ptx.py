@@ -13,7 +13,8 @@ numba-cuda, and what each does to the lanes of a warp is registered with the sim
 
 The vector accesses are `ld.v2`, `ld.v4`, `st.v2` and `st.v4` of the PTX ISA manual (section "Data Movement and
 Conversion Instructions"): one instruction moves 8 or 16 bytes a thread, between registers and a global or shared
-array.  The first element must lie at a multiple of that many bytes: a GPU stops the launch where it does not.
+array. The first element must lie at a multiple of that many bytes: a GPU stops the launch where it does not. Arrays in
+global memory begin at such a place; a shared one is asked to, `cuda.shared.array(256, float32, alignment=16)`.
 """
 
 from labkit.simulator.errors import LaunchError

@@ -91,6 +91,11 @@ class Log:
         who = self.lane(w, lane)
         elements = width_bytes // array.itemsize
         byte = array.address + array.itemsize * (array.offset + int(np.dot(place, array.strides)))
+        where = f"which is byte {byte} of {array.space} memory"
+        cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
+        if array.alignment < width_bytes:
+            where = f"and {array.name} may begin at any multiple of {array.alignment} bytes"
+            cure = f"Ask for `alignment={width_bytes}` where {array.name} is made."
         self.add(
             key,
             w.count(mask),
@@ -98,10 +103,10 @@ class Log:
             severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
-                f"{array.name}{_brackets(place)} on, which is byte {byte} of {array.space} memory, but an access of "
-                f"{width_bytes} bytes must begin at a multiple of {width_bytes}. On a GPU this stops the launch. Let "
-                f"each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
+                f"{array.name}{_brackets(place)} on, {where}, but an access of {width_bytes} bytes must begin at a "
+                f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
             ),
+            remedy=cure,
             line=site.line,
             column=site.column,
             array=array.name,

@@ -13,6 +13,7 @@ from numba import types
 
 from labkit.simulator import memory, numba_types
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.slices import Either
 from labkit.simulator.translator.values import Tuple, Value, describe
 
 
@@ -70,26 +71,31 @@ def _place(translator, node, access, count):
 
 def load(w, site, array, mask, elements, *index):
     """The neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 where the access is wrong."""
+    if isinstance(array, Either):
+        return memory.of_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, elements, *index))
     flat, mask = _first(w, site, array, mask, elements, index)
     if mask is False:
         return (array.dtype.type(0),) * elements
-    memory.count(w, site, array, flat, w.active(mask), True, elements)
+    memory.count_accesses(w, site, array, flat, w.active(mask), True, elements)
     return tuple(memory.read(w, site, array, mask, flat + i) for i in range(elements))
 
 
 def store(w, site, array, mask, values, *index):
     """Writes a tuple of values to neighbouring elements."""
+    if isinstance(array, Either):
+        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, values, *index))
+        return
     flat, mask = _first(w, site, array, mask, len(values), index)
     if mask is False:
         return
-    memory.count(w, site, array, flat, w.active(mask), False, len(values))
+    memory.count_accesses(w, site, array, flat, w.active(mask), False, len(values))
     for i, value in enumerate(values):
         memory.write(w, site, array, mask, flat + i, w.fill(value))
 
 
 def _first(w, site, array, mask, elements, index):
     """Where each lane's first element lies, and the lanes whose vector is inside the array and aligned."""
-    if array.strides[-1] != 1:
+    if np.any(array.strides[-1] != 1):
         raise LaunchError(f"a vector access needs an array in C order: pass a copy, `{array.name}.copy()`")
     log = w.chunk.launch.log
     flat, mask = memory.flatten(w, site, array, mask, index)
@@ -101,7 +107,8 @@ def _first(w, site, array, mask, elements, index):
         log.outside(w, site, array, outside, (*index[:-1], column + elements - 1))
     place = flat % array.elements if array.space == "shared" else flat
     width_bytes = elements * array.itemsize
-    misaligned = w.active(mask) & ~outside & ((array.address + place * array.itemsize) % width_bytes != 0)
+    crooked = (array.address + place * array.itemsize) % width_bytes != 0
+    misaligned = w.active(mask) & ~outside & (crooked | (array.alignment < width_bytes))
     if misaligned.any():
         log.misaligned(w, site, array, misaligned, index, width_bytes)
     wrong = outside | misaligned
