@@ -91,6 +91,18 @@ def test_a_vector_that_reaches_beyond_the_array_is_out_of_bounds():
     assert np.array_equal(trace.outputs[1][:124], x[:124]) and not trace.outputs[1][124:].any()
 
 
+def test_lanes_that_take_no_part_may_stand_at_the_arrays_end():
+    @cuda.jit
+    def guarded(x, out):
+        i = 4 * cuda.grid(1)
+        if i + 4 <= x.size:
+            a, b, c, d = ptx.load4(x, i)
+            ptx.store4(out, i, a, b, c, d)
+
+    trace = simulate(guarded, 1, 32, NUMBERS[:126], np.zeros(126, np.float32))
+    assert not trace.errors and np.array_equal(trace.outputs[1][:124], NUMBERS[:124])
+
+
 def test_a_misaligned_vector_is_told_with_its_thread_and_address():
     found, *_ = simulate(copy4, 1, 8, NUMBERS, np.zeros_like(NUMBERS), 1).errors
     assert (found.kind, found.line, found.array, found.index) == ("misaligned", 17, "x", (1,))

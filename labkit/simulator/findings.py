@@ -82,7 +82,8 @@ class Log:
             threads=(who,),
         )
 
-    def misaligned(self, w, site_number, array, mask, index, width_bytes):
+    def misaligned(self, w, site_number, array, mask, index, byte, width_bytes):
+        """`byte` is where each lane's vector of `width_bytes` begins."""
         site = self.launch.sites[site_number]
         key = ("misaligned", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
@@ -90,8 +91,7 @@ class Log:
         lane, place = self._place(w, array, mask, index)
         who = self.lane(w, lane)
         elements = width_bytes // array.itemsize
-        byte = array.address + array.itemsize * (array.offset + int(np.dot(place, array.strides)))
-        where = f"which is byte {byte} of {array.space} memory"
+        where = f"which is byte {byte[lane]} of {array.space} memory"
         cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
         if array.alignment < width_bytes:
             where = f"and {array.name} may begin at any multiple of {array.alignment} bytes"

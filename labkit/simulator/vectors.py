@@ -77,6 +77,7 @@ def load(w, site, array, mask, elements, *index):
     if mask is False:
         return (array.dtype.type(0),) * elements
     memory.count_accesses(w, site, array, flat, w.active(mask), True, elements)
+    w.chunk.sample(w, site, array, mask, flat)
     return tuple(memory.read(w, site, array, mask, flat + i) for i in range(elements))
 
 
@@ -89,6 +90,7 @@ def store(w, site, array, mask, values, *index):
     if mask is False:
         return
     memory.count_accesses(w, site, array, flat, w.active(mask), False, len(values))
+    w.chunk.sample(w, site, array, mask, flat)
     for i, value in enumerate(values):
         memory.write(w, site, array, mask, flat + i, w.fill(value))
 
@@ -97,22 +99,21 @@ def _first(w, site, array, mask, elements, index):
     """Where each lane's first element lies, and the lanes whose vector is inside the array and aligned."""
     if np.any(array.strides[-1] != 1):
         raise LaunchError(f"a vector access needs an array in C order: pass a copy, `{array.name}.copy()`")
-    log = w.chunk.launch.log
+    log, active = w.chunk.launch.log, w.active
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
         return flat, mask
-    column = np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1])
-    outside = w.active(mask) & (column + elements > array.shape[-1])
-    if outside.any():
-        log.outside(w, site, array, outside, (*index[:-1], column + elements - 1))
-    place = flat % array.elements if array.space == "shared" else flat
+    last = np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + elements - 1
+    outside = last >= array.shape[-1]
+    if (outside & active(mask)).any():
+        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
     width_bytes = elements * array.itemsize
-    crooked = (array.address + place * array.itemsize) % width_bytes != 0
-    misaligned = w.active(mask) & ~outside & (crooked | (array.alignment < width_bytes))
-    if misaligned.any():
-        log.misaligned(w, site, array, misaligned, index, width_bytes)
+    byte = array.address + (flat % array.elements if array.space == "shared" else flat) * array.itemsize
+    misaligned = ~outside & ((byte % width_bytes != 0) | (array.alignment < width_bytes))
+    if (misaligned & active(mask)).any():
+        log.misaligned(w, site, array, misaligned & active(mask), index, byte, width_bytes)
     wrong = outside | misaligned
-    if not wrong.any():
+    if not np.any(wrong):
         return flat, mask
-    mask = w.active(mask) & ~wrong
-    return np.where(wrong, 0, flat), mask if mask.any() else False
+    right = active(mask) & ~wrong
+    return np.where(wrong, 0, flat), right if right.any() else False

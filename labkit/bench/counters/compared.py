@@ -191,8 +191,6 @@ METRICS = tuple(
             "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
             "lts__t_sectors_op_read.sum",
             "lts__t_sectors_op_write.sum",
-            "dram__sectors_read.sum",
-            "dram__sectors_write.sum",
         ]
     )
 )
