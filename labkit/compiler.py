@@ -10,6 +10,7 @@ from numba.cuda.core.imputils import RefType, Registry, iternext_impl
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
+from labkit import ptx
 from labkit.rebinding import names_of, rebuilt
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
@@ -80,3 +81,5 @@ _step_without_branch(types.range_iter64_type, "nsw")
 _step_without_branch(types.unsigned_range_iter64_type, "nuw")
 cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
 cuda_target.target_context.install_registry(_ranges)
+
+ptx.register_with_numba()

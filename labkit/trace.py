@@ -23,7 +23,8 @@ class Site:
     """One place in the source that touches an array: `s[t] += s[t + k]` holds three.
 
     `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the
-    subscript as written, `array` the array's name in the kernel.
+    subscript as written, `array` the array's name in the kernel. `elements` are the neighbouring elements
+    that one access takes: more than one for a vector access, such as `ptx.load4`.
     """
 
     line: int
@@ -33,6 +34,7 @@ class Site:
     space: Space
     dtype: str
     text: str
+    elements: int = 1
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class SiteCounters:
 
     accesses: lanes that took part. requests: warp instructions. bytes: asked for by the lanes.
     sectors: 32-byte sectors of global memory, summed over requests. wavefronts: passes through
-    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64-bit).
+    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128).
     l1_hits, l2_hits: sectors that were found there (an L2 hit is an L1 miss; stores never hit L1).
     """
 
@@ -120,11 +122,15 @@ def _coordinates(index, shape):
 class Finding:
     """Something the simulator noticed.
 
-    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
-    uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
-    `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
-    told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
-    the second line of a race, `count` how often.
+    <<<<<<< HEAD
+        kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
+    =======
+        kind is one of: race, barrier, deadlock, bounds, misaligned, uninitialised, unwritten (errors);
+    >>>>>>> d826cac (PTX's vector loads and stores, in kernels and in the simulator)
+        uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
+        `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
+        told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
+        the second line of a race, `count` how often.
     """
 
     kind: str

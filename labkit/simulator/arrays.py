@@ -22,7 +22,8 @@ class Array:
     """An array of the kernel: where its elements lie, and what is watched about them.
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
-    one for each lane. `shadow` is None where races cannot happen.
+    one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
+    None where races cannot happen.
     """
 
     varies = False  # the same form in every lane
@@ -39,6 +40,7 @@ class Array:
         self.address = address
         self.elements = elements
         self.line = line
+        self.alignment = ADDRESS_ALIGNMENT
         self.shadow = None
         self.written = None
         self.root = self

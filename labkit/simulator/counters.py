@@ -3,7 +3,7 @@
 Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
 index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
 Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
-a 64-bit access is served in half-warps.
+an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps.
 """
 
 import numpy as np
@@ -39,16 +39,16 @@ def bank_passes(words, lanes, seen, chain):
 
 
 @njit(cache=True)
-def count_shared(flat, first_byte, itemsize, elements, mask, warps, totals):
+def count_shared(flat, first_byte, itemsize, width, elements, mask, warps, totals):
     """Requests, wavefronts and bank conflicts of one access to shared memory.
 
     `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
-    `first_byte` of its shared memory.
+    `first_byte` of its shared memory. Each lane takes `width` neighbouring elements, from `flat` on.
     """
     words = np.empty(32, np.int64)
     seen = np.empty(32, np.int64)
     chain = np.empty(32, np.int64)
-    group = 32 if itemsize <= 4 else 128 // itemsize
+    group = 32 if itemsize * width <= 4 else 128 // (itemsize * width)
     accesses = requests = wavefronts = conflicts = 0
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]

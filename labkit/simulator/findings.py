@@ -82,6 +82,38 @@ class Log:
             threads=(who,),
         )
 
+    def misaligned(self, w, site_number, array, mask, index, byte, width_bytes):
+        """`byte` is where each lane's vector of `width_bytes` begins."""
+        site = self.launch.sites[site_number]
+        key = ("misaligned", site.line, site.column, site.kind)
+        if self.known(key, w.count(mask)):
+            return
+        lane, place = self._place(w, array, mask, index)
+        who = self.lane(w, lane)
+        elements = width_bytes // array.itemsize
+        where = f"which is byte {byte[lane]} of {array.space} memory"
+        cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
+        if array.alignment < width_bytes:
+            where = f"and {array.name} may begin at any multiple of {array.alignment} bytes"
+            cure = f"Ask for `alignment={width_bytes}` where {array.name} is made."
+        self.add(
+            key,
+            w.count(mask),
+            kind="misaligned",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
+                f"{array.name}{_brackets(place)} on, {where}, but an access of {width_bytes} bytes must begin at a "
+                f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
+            ),
+            remedy=cure,
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
     def negative(self, w, site_number, array, mask, index, axis):
         site = self.launch.sites[site_number]
         key = ("negative-index", site.line, site.column)

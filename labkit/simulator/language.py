@@ -14,6 +14,7 @@ from labkit.simulator.lanes import maximum, minimum
 
 MODULES = {
     "labkit.cuda": "cuda",
+    "labkit.ptx": "ptx",
     "numba.cuda": "cuda",
     "math": "math",
     "numpy": "np",

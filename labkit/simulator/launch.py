@@ -61,13 +61,13 @@ class Launch:
         allocations = list(enumerate(self.program.allocations.values()))
         for number, a in allocations:
             if a.space == "shared" and a.shape != 0:
-                end = -(-end // 16) * 16
+                end = _multiple(end, max(16, a.alignment))
                 layout[number] = (a.shape, end)
                 end += int(np.prod(a.shape)) * a.dtype.itemsize
         dynamic = [(n, a) for n, a in allocations if a.space == "shared" and a.shape == 0]
         if len({a.dtype for _, a in dynamic}) > 1:
             raise LaunchError("dynamic shared arrays of several dtypes overlap; use one dtype, or static arrays")
-        end = -(-end // 16) * 16 if dynamic else end
+        end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
             layout[number] = ((dynamic_bytes // a.dtype.itemsize,), end)
         total = end + dynamic_bytes
@@ -171,6 +171,11 @@ class Launch:
             return
         values = {n: (v[lane[0]] if isinstance(v, np.ndarray) else v).item() for n, v in variables.items()}
         self.inspected.append(ThreadStep(line, values))
+
+
+def _multiple(size, of):
+    """The size, rounded up to a multiple."""
+    return -(-size // of) * of
 
 
 def _plain(index):

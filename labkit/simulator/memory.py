@@ -110,22 +110,26 @@ def load(w, site, array, mask, *index):
         site = site[array.name]
     if array.space == "local":
         return _load_local(w, site, array, mask, index)
-    launch = w.chunk.launch
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:
         return array.dtype.type(0)
-    lanes = w.active(mask)
-    count_accesses(w, site, array, flat, lanes, True)
+    count_accesses(w, site, array, flat, w.active(mask), True)
+    w.chunk.sample(w, site, array, mask, flat)
+    return read(w, site, array, mask, flat)
+
+
+def read(w, site, array, mask, flat):
+    """The elements at `flat`; reads that race, or find nothing written, are noted."""
+    launch = w.chunk.launch
     if array.shadow is not None:
         found, unwritten, first = races.watch_loads(
-            flat, lanes, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
+            flat, w.active(mask), w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
             site, array.shadow, launch.noted_race,
         )  # fmt: skip
         if found:
             launch.log.race(site, array, found)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
-    w.chunk.sample(w, site, array, mask, flat)
     return array.data.take(flat)
 
 
@@ -138,13 +142,17 @@ def store(w, site, array, mask, value, *index):
         site = site[array.name]
     if array.space == "local":
         return _store_local(w, site, array, mask, value, index)
-    launch = w.chunk.launch
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:
         return
-    lanes = w.active(mask)
-    value = w.fill(value)
-    count_accesses(w, site, array, flat, lanes, False)
+    count_accesses(w, site, array, flat, w.active(mask), False)
+    w.chunk.sample(w, site, array, mask, flat)
+    write(w, site, array, mask, flat, w.fill(value))
+
+
+def write(w, site, array, mask, flat, value):
+    """Puts the values at `flat`; writes that race are noted."""
+    launch = w.chunk.launch
     before = array.data.take(flat)
     if mask is None:
         array.data[flat] = value
@@ -154,14 +162,14 @@ def store(w, site, array, mask, value, *index):
     if array.shadow is not None:
         launch.instruction += 2
         found = races.watch_stores(
-            flat, lanes, unchanged, _same(array.data.take(flat), value), w.warps, w.chunk.epochs, w.warp_epochs,
-            launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow, launch.noted_race,
+            flat, w.active(mask), unchanged, _same(array.data.take(flat), value), w.warps, w.chunk.epochs,
+            w.warp_epochs, launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow,
+            launch.noted_race,
         )  # fmt: skip
         if found:
             launch.log.race(site, array, found)
     if not unchanged.all():
         launch.version += 1
-    w.chunk.sample(w, site, array, mask, flat)
 
 
 def _same(before, value):
@@ -171,15 +179,15 @@ def _same(before, value):
     return same
 
 
-def count_accesses(w, site, array, flat, lanes, is_load):
-    """Counts one instruction: `flat` is where each lane's element lies, `lanes` those that take part."""
+def count_accesses(w, site, array, flat, lanes, is_load, elements=1):
+    """Adds an access of `elements` neighbours a lane, which lie from `flat` on, to the site's totals."""
     launch = w.chunk.launch
     totals = launch.totals[site]
     if array.space == "constant":
         count_plain(lanes, w.warps, totals)
         return
     if array.space == "shared":
-        count_shared(flat, array.address, array.itemsize, array.elements, lanes, w.warps, totals)
+        count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, w.warps, totals)
         return
     to_l2 = launch.l2.rows(w.lanes)
     rows = count_global(

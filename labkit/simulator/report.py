@@ -15,7 +15,7 @@ def trace(launch, given) -> Trace:
             site,
             accesses=int(row[ACCESSES]),
             requests=int(row[REQUESTS]),
-            bytes=int(row[ACCESSES]) * np.dtype(_dtype_name(site.dtype)).itemsize,
+            bytes=int(row[ACCESSES]) * site.elements * np.dtype(_dtype_name(site.dtype)).itemsize,
             sectors=int(row[SECTORS]),
             wavefronts=int(row[WAVEFRONTS]),
             bank_conflicts=int(row[CONFLICTS]),

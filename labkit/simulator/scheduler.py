@@ -54,6 +54,7 @@ class Chunk:
         shape, first_byte = self.launch.shared_layout[number]
         data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
         array = self._array(allocation, data, shape, first_byte)
+        array.alignment = allocation.alignment
         array.shadow = new_shadow(data.size, filled=False)
         return array
 

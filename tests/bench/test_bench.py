@@ -58,16 +58,3 @@ def test_the_first_simulate_is_timed_in_a_fresh_process(tmp_path):
     cold = simulator.first_simulate("cold", str(tmp_path))
     warm = simulator.first_simulate("warm", str(tmp_path))
     assert cold["first_simulate_s"] > warm["first_simulate_s"] > 0
-
-
-def test_the_sass_factor_is_the_share_of_the_sources_loads_that_the_machine_code_makes():
-    import labkit
-    from labkit import gemm as ladder
-
-    step = ladder.step("fp32", "tiled")
-    trace = labkit.simulate(step.kernel, *step.geometry(32, 32), *ladder.Problem(32, 32, 32).operands())
-    merged = "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
-    factors = {counter.name: counters.sass_factor(merged, counter, trace) for counter in counters.COUNTERS}
-    assert factors["global_load_requests"] == 1
-    assert factors["global_store_sectors"] == 1
-    assert factors["shared_load_requests"] == 20 / 32

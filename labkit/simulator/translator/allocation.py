@@ -25,9 +25,9 @@ class Allocations(Variables):
         return self.allocate(node, "local")
 
     def allocate(self, node, space):
-        given = dict(zip(("shape", "dtype"), node.args)) | {k.arg: k.value for k in node.keywords}
+        given = dict(zip(("shape", "dtype", "alignment"), node.args)) | {k.arg: k.value for k in node.keywords}
         call = f"cuda.{space}.array"
-        if set(given) != {"shape", "dtype"}:
+        if not {"shape", "dtype"} <= given.keys() <= {"shape", "dtype", "alignment"}:
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
         sizes = given["shape"]
         if isinstance(sizes, ast.Tuple):
@@ -42,13 +42,13 @@ class Allocations(Variables):
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
         kind = self.element_type(given["dtype"])
+        dtype = numba_types.dtype_of(kind)
+        alignment = self.alignment(given["alignment"]) if "alignment" in given else dtype.itemsize
         key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
         name = self.target_name(node, space)
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
             name = f"{name} (line {node.lineno})"
-        self.program.allocations[key] = Allocation(
-            name, space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
-        )
+        self.program.allocations[key] = Allocation(name, space, 0 if dynamic else shape, dtype, node.lineno, alignment)
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
 
@@ -80,6 +80,13 @@ class Allocations(Variables):
         if kind is None:
             self.fail(node, f"`{self.written(node)}` is not a dtype; use `float32` from numba, or `np.float32`")
         return kind
+
+    def alignment(self, node) -> int:
+        """The alignment that an allocation asks for, in bytes, as numba takes it."""
+        given = self.size(node)
+        if not isinstance(given, int) or given < 8 or given & (given - 1):
+            self.fail(node, f"the alignment `{self.written(node)}` must be a power of two from 8 on, as a plain number")
+        return given
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):

@@ -8,6 +8,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
+from labkit.simulator.instructions import INSTRUCTIONS
 from labkit.simulator.language import (
     CALLS,
     CASTS,
@@ -54,6 +55,8 @@ class Calls(Variables):
             return self.math_call(node, FUNCTIONS[path])
         if path in INTRINSICS:
             return getattr(self, INTRINSICS[path])(node)
+        if path in INSTRUCTIONS:
+            return INSTRUCTIONS[path].translate(self, node)
         special = {
             "len": self.length,
             "tuple": self.tuple,

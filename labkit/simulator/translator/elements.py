@@ -81,13 +81,14 @@ class Elements(Variables):
                 f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(name, array.type)}`",
             )
 
-    def site(self, node, array, kind) -> str:
+    def site(self, node, array, kind, elements=1) -> str:
         """The number of this access for its array; where it may be one of several, the constant that has theirs."""
         numbers = {}
         for one in array.type.each:
             if kind != "load":
                 self.program.stored.add(one.name)
-            site = Site(node.lineno, node.col_offset, one.name, kind, one.space, str(one.dtype), self.written(node))
+            dtype, text = str(one.dtype), self.written(node)
+            site = Site(node.lineno, node.col_offset, one.name, kind, one.space, dtype, text, elements)
             numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
         return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 

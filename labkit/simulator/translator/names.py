@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 from numba import types
 
+from labkit.simulator.instructions import INSTRUCTIONS
 from labkit.simulator.language import (
     BUILTINS,
     CALLS,
@@ -114,7 +115,7 @@ class Names(Variables):
         if path in CONSTANTS:
             return self.known(CONSTANTS[path], node)
         if path is not None:
-            if path in CALLS or path in FUNCTIONS:
+            if path in CALLS or path in FUNCTIONS or path in INSTRUCTIONS:
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")

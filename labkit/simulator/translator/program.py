@@ -13,13 +13,17 @@ from labkit.trace import Finding, Site
 
 @dataclass
 class Allocation:
-    """A `cuda.shared.array` or `cuda.local.array` call: `shape` is 0 for dynamic shared memory."""
+    """A `cuda.shared.array` or `cuda.local.array` call: `shape` is 0 for dynamic shared memory.
+
+    `alignment` is what its address is sure to be a multiple of, in bytes.
+    """
 
     name: str
     space: str
     shape: tuple[int, ...] | int
     dtype: np.dtype
     line: int
+    alignment: int
 
 
 @dataclass

@@ -1,0 +1,71 @@
+"""`labkit bench counters`: what the simulator counts beside what the GPU's own counters say, read with ncu.
+
+`kernels` holds what is launched, `compared` how each counter is read from a Trace and from the GPU, `machine_code` what
+the compiler made of the source, and `ncu` runs the profiler.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+import labkit
+from labkit import device
+from labkit.bench import _record
+from labkit.bench.counters import ncu
+from labkit.bench.counters.compared import COUNTERS
+from labkit.bench.counters.kernels import launches
+from labkit.bench.counters.machine_code import sass_factor
+
+COLUMNS = {
+    "kernel": "",
+    "problem": "",
+    "counter": "",
+    "predicted": ",.10g",
+    "sass_factor": ".4f",
+    "measured": ",.10g",
+    "agreement": ".4f",
+    "bound": "",
+}
+
+
+def main(record=False, out=None) -> None:
+    found = device.detect()
+    if found.kind != "gpu" or shutil.which("ncu") is None:
+        missing = found.detail if found.kind != "gpu" else "Nsight Compute (ncu) is not on the PATH"
+        Console().print(f"This bench reads a GPU's counters, but {missing}; run `labkit doctor`.")
+        raise SystemExit(1)
+    with tempfile.TemporaryDirectory() as folder:
+        profile = ncu.start(Path(out or folder))
+        traces = [labkit.simulate(one.kernel, one.grid, one.block, *one.arguments()) for one in launches()]
+        profiled = ncu.finish(profile)
+    rows = [row for both in zip(launches(), traces, profiled, strict=True) for row in compare(*both)]
+    _record.show(f"counters of {found.name} that miss their bound", [r for r in rows if not r["held"]], COLUMNS)
+    _record.finish("counters", rows, found.name, record, out)
+
+
+def compare(launch, trace, profiled) -> list[dict]:
+    """A row for each counter that either side counts something of."""
+    rows = []
+    for counter in COUNTERS:
+        predicted, measured = counter.predicted(trace), counter.measured(profiled.metrics)
+        if not counter.concerns(trace) or not (predicted or measured):
+            continue
+        factor = sass_factor(profiled.sass, counter.opcodes, trace)
+        agreement = counter.agreement(predicted * factor, measured)
+        bound = counter.bound(trace)
+        rows.append(
+            {
+                "kernel": launch.title,
+                "problem": launch.problem,
+                "counter": counter.name,
+                "predicted": predicted,
+                "sass_factor": factor,
+                "measured": measured,
+                "agreement": agreement,
+                "bound": bound,
+                "held": abs(agreement - 1) <= bound,
+            }
+        )
+    return rows

@@ -1,0 +1,196 @@
+"""The counters that are compared: how each is read from a Trace and from ncu's metrics, and how near both must be."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from labkit.gpus import gpu
+from labkit.trace import SiteCounters, Trace
+
+EXACT = 0.0
+CONFLICTS = 0.02  # share by which wavefronts may be off where banks conflict
+POINTS = 0.10  # of a hit rate
+DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
+
+
+class Counter(Protocol):
+    """One counter; `agreement` is 1 where both sides say the same, `bound` how far off 1 it may be."""
+
+    name: str
+    opcodes: tuple[str, ...]
+
+    def predicted(self, trace: Trace) -> float: ...
+    def measured(self, metrics: dict[str, float]) -> float: ...
+    def agreement(self, expected: float, measured: float) -> float: ...
+    def bound(self, trace: Trace) -> float: ...
+    def concerns(self, trace: Trace) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """What the sites of one space and kind sum up of a field of theirs."""
+
+    name: str
+    space: str
+    kind: str
+    field: str
+    metrics: tuple[str, ...]
+    opcodes: tuple[str, ...]
+
+    def predicted(self, trace):
+        return sum(getattr(site, self.field) for site in sites(trace, self.space, self.kind))
+
+    def measured(self, metrics):
+        return sum(metrics[name] for name in self.metrics)
+
+    def agreement(self, expected, measured):
+        return measured / expected if expected else 0.0
+
+    def bound(self, trace):
+        conflicts = sum(site.bank_conflicts for site in sites(trace, self.space, self.kind))
+        return CONFLICTS if self.field == "wavefronts" and conflicts else EXACT
+
+    def concerns(self, trace):
+        return True
+
+
+@dataclass(frozen=True)
+class Flops:
+    """Floating-point operations of threads; those of atomics happen in L2, where ncu does not count them."""
+
+    name: str = "flops"
+    opcodes: tuple[str, ...] = ()
+
+    def predicted(self, trace):
+        in_l2 = sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.dtype.startswith("float"))
+        return trace.counters.flops - in_l2
+
+    def measured(self, metrics):
+        return sum(metrics[name] * flops for name, flops in FLOPS.items())
+
+    def agreement(self, expected, measured):
+        return measured / expected if expected else 0.0
+
+    def bound(self, trace):
+        return EXACT
+
+    def concerns(self, trace):
+        return True
+
+
+@dataclass(frozen=True)
+class HitRate:
+    """The share of load sectors that a cache had; they agree by their difference, in points."""
+
+    name: str
+    hits: str
+    lookups: str
+    opcodes: tuple[str, ...] = ()
+
+    def predicted(self, trace):
+        loads = sites(trace, "global", "load")
+        sectors, l1_hits = (sum(getattr(s, name) for s in loads) for name in ("sectors", "l1_hits"))
+        if self.name == "l1_hit_rate":
+            return l1_hits / sectors if sectors else 0.0
+        return sum(s.l2_hits for s in loads) / (sectors - l1_hits) if sectors > l1_hits else 0.0
+
+    def measured(self, metrics):
+        return metrics[self.hits] / metrics[self.lookups] if metrics[self.lookups] else 0.0
+
+    def agreement(self, expected, measured):
+        return 1 + measured - expected
+
+    def bound(self, trace):
+        return POINTS
+
+    def concerns(self, trace):
+        return True
+
+
+@dataclass(frozen=True)
+class DramBytes:
+    """Bytes between L2 and device memory, where the arguments do not fit into L2."""
+
+    name: str
+    metric: str
+    opcodes: tuple[str, ...] = ()
+
+    def predicted(self, trace):
+        return getattr(trace.counters, self.name)
+
+    def measured(self, metrics):
+        return metrics[self.metric]
+
+    def agreement(self, expected, measured):
+        return measured / expected if expected else 0.0
+
+    def bound(self, trace):
+        return DRAM
+
+    def concerns(self, trace):
+        return sum(getattr(value, "nbytes", 0) for value in trace.outputs) > gpu(trace.gpu).l2_bytes
+
+
+def sites(trace: Trace, space: str, kind: str) -> list[SiteCounters]:
+    """The sites of a kind of access."""
+    return [counted for counted in trace.sites if (counted.site.space, counted.site.kind) == (space, kind)]
+
+
+def _global(kind, field, *operations, opcodes):
+    metrics = tuple(f"l1tex__t_{field}_pipe_lsu_mem_global_op_{operation}.sum" for operation in operations)
+    return Accesses(f"global_{kind}_{field}", "global", kind, field, metrics, opcodes if field == "requests" else ())
+
+
+def _shared(kind, operation):
+    metrics = (f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum",)
+    return Accesses(f"shared_{kind}_wavefronts", "shared", kind, "wavefronts", metrics, ())
+
+
+FLOPS = {
+    f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum": flops
+    for operation, flops in dict(ffma=2, fadd=1, fmul=1, dfma=2, dadd=1, dmul=1).items()
+}
+COUNTERS: tuple[Counter, ...] = (
+    _global("load", "requests", "ld", opcodes=("LDG",)),
+    _global("load", "sectors", "ld", opcodes=("LDG",)),
+    _global("store", "requests", "st", opcodes=("STG",)),
+    _global("store", "sectors", "st", opcodes=("STG",)),
+    _global("atomic", "requests", "red", "atom", opcodes=("REDG", "ATOMG")),
+    _global("atomic", "sectors", "red", "atom", opcodes=("REDG", "ATOMG")),
+    Accesses(
+        "shared_load_requests", "shared", "load", "requests", ("smsp__sass_inst_executed_op_shared_ld.sum",), ("LDS",)
+    ),
+    _shared("load", "ld"),
+    _shared("store", "st"),
+    _shared("atomic", "atom"),
+    Flops(),
+    HitRate(
+        "l1_hit_rate",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    ),
+    HitRate(
+        "l2_hit_rate", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", "lts__t_sectors_srcunit_tex_op_read.sum"
+    ),
+    DramBytes("dram_read_bytes", "dram__bytes_read.sum"),
+    DramBytes("dram_write_bytes", "dram__bytes_write.sum"),
+)
+METRICS = tuple(
+    dict.fromkeys(
+        [
+            *{metric for counter in COUNTERS if isinstance(counter, Accesses) for metric in counter.metrics},
+            *FLOPS,
+            *(name for counter in COUNTERS if isinstance(counter, HitRate) for name in (counter.hits, counter.lookups)),
+            *(counter.metric for counter in COUNTERS if isinstance(counter, DramBytes)),
+            # looked at when a counter is off
+            "smsp__sass_inst_executed_op_shared_st.sum",
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum",
+            "lts__t_sectors_srcunit_tex_op_write.sum",
+            "lts__t_sectors_srcunit_tex_op_write_lookup_hit.sum",
+            "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
+            "lts__t_sectors_op_read.sum",
+            "lts__t_sectors_op_write.sum",
+        ]
+    )
+)

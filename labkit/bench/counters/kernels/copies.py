@@ -1,0 +1,91 @@
+"""Copies: neighbouring, strided, shifted and random accesses, of elements from 8 to 64 bits."""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.bench.counters.kernels.launch import along, empty, normal, whole
+
+SMALL = 1 << 18
+LARGE = 1 << 24  # 64 MiB of float32: more than the L2 of an H100
+
+
+@cuda.jit
+def copy(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i]
+
+
+@cuda.jit
+def strided_copy(x, out, stride):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i * stride]
+
+
+@cuda.jit
+def strided_store(x, out, stride):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i * stride] = x[i]
+
+
+@cuda.jit
+def shifted_copy(x, out, shift):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i + shift]
+
+
+@cuda.jit
+def gather(x, index, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[index[i]]
+
+
+@cuda.jit
+def scatter(x, index, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[index[i]] = x[i]
+
+
+def _strided(stride, elements=SMALL):
+    return along(
+        strided_copy,
+        elements,
+        lambda: (normal(elements * stride), empty(elements), stride),
+        name=f"copy with stride {stride}",
+    )
+
+
+def _shifted(shift):
+    return along(
+        shifted_copy, SMALL, lambda: (normal(SMALL + 32), empty(SMALL), shift), name=f"copy shifted by {shift}"
+    )
+
+
+def _typed(dtype):
+    return along(
+        copy, SMALL, lambda: (whole(SMALL, 100, np.int8).astype(dtype), empty(SMALL, dtype=dtype)), name=f"copy {dtype}"
+    )
+
+
+def _order(elements):
+    return np.random.default_rng(0).permutation(elements).astype(np.int32)
+
+
+LAUNCHES = (
+    along(copy, SMALL, lambda: (normal(SMALL), empty(SMALL))),
+    along(copy, LARGE, lambda: (normal(LARGE), empty(LARGE))),
+    *map(_strided, (2, 8, 33)),
+    _strided(8, LARGE // 8),
+    _strided(33, LARGE // 8),
+    along(strided_store, SMALL, lambda: (normal(SMALL), empty(8 * SMALL), 8), name="store with stride 8"),
+    *map(_shifted, (1, 8, 17, 31)),
+    along(gather, SMALL, lambda: (normal(SMALL), _order(SMALL), empty(SMALL))),
+    along(gather, SMALL, lambda: (normal(1000), _order(SMALL) % 1000, empty(SMALL)), "from 1000", "gather from few"),
+    along(scatter, SMALL, lambda: (normal(SMALL), _order(SMALL), empty(SMALL))),
+    *map(_typed, ("int8", "int16", "float64")),
+)

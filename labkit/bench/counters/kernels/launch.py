@@ -1,0 +1,46 @@
+"""A kernel with all that its launch needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+WARP_BLOCK = 256  # threads of a block, where nothing asks for another number
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: `arguments()` makes what the kernel is given, anew and always the same."""
+
+    kernel: Any
+    grid: int | tuple[int, int]
+    block: int | tuple[int, int]
+    arguments: Callable[[], tuple]
+    problem: str
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.kernel.__name__
+
+
+def along(kernel, elements: int, arguments: Callable[[], tuple], problem: str = "", name: str = "") -> Launch:
+    """A launch with a thread for each of so many elements."""
+    grid = -(-elements // WARP_BLOCK)
+    return Launch(kernel, grid, WARP_BLOCK, arguments, problem or str(elements), name)
+
+
+def normal(*shape: int, dtype=np.float32) -> np.ndarray:
+    """Random normal numbers."""
+    return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32).astype(dtype)
+
+
+def whole(elements: int, below: int, dtype) -> np.ndarray:
+    """Random whole numbers from 0."""
+    return np.random.default_rng(elements).integers(below, size=elements, dtype=dtype)
+
+
+def empty(*shape: int, dtype=np.float32) -> np.ndarray:
+    """Room for a result, filled with zeros."""
+    return np.zeros(shape, dtype)

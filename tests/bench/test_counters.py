@@ -1,0 +1,125 @@
+"""The kernels whose counters are compared are right, and the comparison says so where it should."""
+
+import numpy as np
+import pytest
+
+from labkit import simulate
+from labkit.bench.counters import compare
+from labkit.bench.counters.compared import COUNTERS, METRICS
+from labkit.bench.counters.kernels import launches
+from labkit.bench.counters.machine_code import sass_factor, widths_bytes
+from labkit.bench.counters.ncu import Profiled
+
+LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
+SMALL = {name: one for name, one in LAUNCHES.items() if np.prod(one.grid) <= 4096}
+TILED = "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
+
+
+def block_sums(x, out):
+    return x.reshape(out.size, -1).sum(1)
+
+
+def placed(x, index, out):
+    out = out.copy()
+    out[index] = x
+    return out
+
+
+def spaced(x, out, step):
+    out = out.copy()
+    out[::step] = x
+    return out
+
+
+def exchanged(x, out, step, elements):
+    blocks = x.reshape(-1, 256, elements)
+    return blocks[:, np.arange(256) * step % 256].ravel()
+
+
+def stencil(x, out):
+    out = out.copy()
+    out[1:-1] = x[1:-1] + (x[:-2] + x[2:]) / 4
+    return out
+
+
+def stencil_2d(x, out):
+    out = out.copy()
+    out[1:-1, 1:-1] = (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]) / 4 - x[1:-1, 1:-1]
+    return out
+
+
+ORACLES = {
+    "naive": lambda A, B, C: A @ B,
+    "coalesced": lambda A, B, C: A @ B,
+    "tiled": lambda A, B, C: A @ B,
+    "copy": lambda x, out: x,
+    "strided_copy": lambda x, out, step: x[::step],
+    "strided_store": spaced,
+    "shifted_copy": lambda x, out, shift: x[shift : shift + out.size],
+    "gather": lambda x, index, out: x[index],
+    "scatter": placed,
+    "copy2": lambda x, out: x,
+    "copy4": lambda x, out: x,
+    "exchange2": lambda x, out, step: exchanged(x, out, step, 2),
+    "exchange4": lambda x, out, step: exchanged(x, out, step, 4),
+    "transpose_naive": lambda x, out: x.T,
+    "transpose_tiled": lambda x, out: x.T,
+    "transpose_padded": lambda x, out: x.T,
+    "sum_interleaved": block_sums,
+    "sum_sequential": block_sums,
+    "sum_atomic": lambda x, out: x.sum(keepdims=True),
+    "sum_strided": lambda x, out: x.reshape(-1, out.size).sum(0),
+    "histogram_global": lambda x, counts: np.bincount(x, minlength=256),
+    "histogram_shared": lambda x, counts: np.bincount(x, minlength=256),
+    "stencil_1d": stencil,
+    "stencil_1d_shared": stencil,
+    "stencil_2d": stencil_2d,
+    "stencil_2d_shared": stencil_2d,
+    "axpy": lambda a, x, y: a * x + y,
+    "dot": lambda x, y, out: np.dot(x, y)[None],
+    "matvec_by_row": lambda A, x, out: A @ x,
+    "matvec_by_column": lambda A, x, out: x @ A,
+}
+RESULT = {"strided_copy": 1, "strided_store": 1, "shifted_copy": 1, "exchange2": 1, "exchange4": 1}
+
+
+def test_there_are_kernels_enough_of_every_kind():
+    assert len({one.kernel.__name__ for one in LAUNCHES.values()}) >= 20
+    assert len(LAUNCHES) == len(launches()), "a title and a problem name one launch"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_kernel_is_right_and_without_an_error(name):
+    one = LAUNCHES[name]
+    given = one.arguments()
+    trace = simulate(one.kernel, one.grid, one.block, *given)
+    assert not trace.errors
+    kernel = one.kernel.__name__
+    out = trace.outputs[RESULT.get(kernel, -1)]
+    assert np.allclose(out, ORACLES[kernel](*given), rtol=1e-3, atol=1e-3)
+
+
+def test_an_instruction_tells_its_width():
+    assert widths_bytes("  LDG.E R0\n @P0 LDG.E.U8 R1\n LDG.E.64.CONSTANT R2\n LDS.128 R3\n", "LDG") == [4, 1, 8]
+
+
+def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_code_makes():
+    one = LAUNCHES["gemm tiled 200x120x72"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    factors = {counter.name: sass_factor(TILED, counter.opcodes, trace) for counter in COUNTERS}
+    assert factors.pop("shared_load_requests") == 20 / 32
+    assert set(factors.values()) == {1}
+
+
+def test_a_counter_that_is_off_misses_its_bound():
+    one = LAUNCHES["gemm tiled 200x120x72"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    metrics = dict.fromkeys(METRICS, 0.0) | {
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": trace.counters.global_load_requests,
+        "smsp__sass_inst_executed_op_shared_ld.sum": trace.counters.shared_loads / 32 * 20 / 32,
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": trace.counters.global_load_sectors + 1,
+    }
+    rows = {row["counter"]: row for row in compare(one, trace, Profiled(metrics, TILED))}
+    assert rows["global_load_requests"]["held"] and rows["shared_load_requests"]["held"]
+    assert not rows["global_load_sectors"]["held"]
+    assert "global_atomic_requests" not in rows, "neither side counts any"
