@@ -2,7 +2,12 @@
 
 __version__ = "0.1.0"
 
-_LAZY = {"simulate": "labkit.simulator.run", "specialise": "labkit.cuda", "check": "labkit.exercises"}
+_LAZY = {
+    "simulate": "labkit.simulator.run",
+    "explore": "labkit.simulator.schedules",
+    "specialise": "labkit.cuda",
+    "check": "labkit.exercises",
+}
 
 
 def __getattr__(name):

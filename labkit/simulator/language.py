@@ -157,6 +157,9 @@ ATOMICS = {
     "cas": ("array, index, old, new", _INTEGERS),
     "compare_and_swap": ("array, old, new", _INTEGERS),
 }
+# Atomics whose order among others of their kind changes no result; sums of floats round differently in each order.
+ORDERLESS = set("max min nanmax nanmin and_ or_ xor".split())
+ORDERLESS_ON_INTEGERS = {"add", "sub"}
 NO_EFFECT = {"cuda.threadfence", "cuda.threadfence_block", "cuda.threadfence_system", "cuda.nanosleep"}
 
 # Calls of `cuda`: the translator's method for each.
@@ -203,6 +206,12 @@ HOST = {
     for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
     event current_context get_current_device jit""".split()
 }
+
+
+def commutes(atomic: str, kind: types.Type) -> str:
+    """The atomic's name if its order among others of that name makes no difference, else nothing."""
+    orderless = atomic in ORDERLESS or (atomic in ORDERLESS_ON_INTEGERS and isinstance(kind, types.Integer))
+    return atomic if orderless else ""
 
 
 def why_unknown(path: str, written: str) -> str:

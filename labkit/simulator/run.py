@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -65,23 +66,11 @@ def simulate(
     KernelError
         For code that the kernel language does not hold; it names the line.
     """
-    function = getattr(kernel, "py_func", kernel)
-    if not callable(function) or not hasattr(function, "__code__"):
-        raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
-    try:
-        device = named_gpu(gpu)
-    except UnknownDevice as error:
-        raise LaunchError(str(error)) from None
-    grid = dimensions(grid, "grid")
-    block = dimensions(block, "block")
-    check_limits(grid, block, shared_bytes, device)
-    names = argument_names(read_source(function))
-    kinds, arguments = typed_arguments(names, args, declared(kernel))
-    program = _program(function, kinds, watch=inspect is not None)
+    launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
     labels = _Labels()
 
     def launched(undefined):
-        launch = Launch(program, function, grid, block, device, shared_bytes, arguments, labels, undefined)
+        launch = launch_with(labels, undefined)
         launch.record(record, inspect)
         with np.errstate(all="ignore"):
             launch.run()
@@ -98,6 +87,28 @@ def simulate(
         return report.trace(launch, arguments)
 
 
+def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
+    """Checks a launch; returns what makes a `Launch`, given the labels of its warps, and the arguments as NumPy values.
+
+    `translation` goes to `translate`.
+    """
+    function = getattr(kernel, "py_func", kernel)
+    if not callable(function) or not hasattr(function, "__code__"):
+        raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
+    try:
+        device = named_gpu(gpu)
+    except UnknownDevice as error:
+        raise LaunchError(str(error)) from None
+    grid = dimensions(grid, "grid")
+    block = dimensions(block, "block")
+    check_limits(grid, block, shared_bytes, device)
+    names = argument_names(read_source(function))
+    kinds, arguments = typed_arguments(names, args, declared(kernel))
+    program = _program(function, kinds, **translation)
+    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments)
+    return launch_with, arguments
+
+
 def _depends(launched, launch):
     """Does what a launch leaves behind depend on its undefined values? It runs again with others in their place."""
     for sign in (1, -1):
@@ -110,17 +121,18 @@ def _depends(launched, launch):
     return False
 
 
-def _program(function, kinds, watch):
+def _program(function, kinds, **translation):
     """The translated kernel, as of its first use: its globals are frozen then, as numba freezes them."""
     known = _programs.setdefault(function, {})
-    if (kinds, watch) not in known:
+    key = kinds, *translation.items()
+    if key not in known:
         try:
-            known[kinds, watch] = translate.translate(function, kinds, watch)
+            known[key] = translate.translate(function, kinds, **translation)
         except RecursionError:
             raise KernelError(
                 "this expression is nested too deeply; split it over several lines", function.__code__.co_firstlineno
             ) from None
-    return known[kinds, watch]
+    return known[key]
 
 
 class _Labels:

@@ -28,13 +28,13 @@ from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program
 
 
-def translate(function: FunctionType, argument_types: tuple, watch: bool = False) -> Program:
+def translate(function: FunctionType, argument_types: tuple, watch: bool = False, pauses: bool = False) -> Program:
     """Translates a kernel for arguments of these types.
 
-    `watch` adds code that reports every variable after every statement. Raises KernelError for what the
-    kernel language does not hold.
+    `watch` adds code that reports every variable after every statement, `pauses` a yield before every access, so
+    that warps can take turns there (`interleaving`). Raises KernelError for what the kernel language does not hold.
     """
-    program = Program(watch=watch)
-    program.blocking = blocks(function)
+    program = Program(watch=watch, pauses=pauses)
+    program.blocking = pauses or blocks(function)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
     return program

@@ -7,6 +7,7 @@ from labkit.views.memory import banks, memory
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
+from labkit.views.schedule import schedule
 from labkit.views.tiling import tiling
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "playground",
     "predict",
     "roofline",
+    "schedule",
     "tiling",
 ]

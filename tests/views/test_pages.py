@@ -7,7 +7,7 @@ import labkit
 from labkit import cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import banks, inspector, memory, playground, tiling
+from labkit.views import banks, inspector, memory, playground, schedule, tiling
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -19,6 +19,12 @@ def scaled(x, out):
     i = cuda.grid(1)
     value = x[i]
     out[i] = value * np.float32(2)
+
+
+@cuda.jit
+def last_word(out):
+    if cuda.threadIdx.x % 32 == 0:
+        out[0] = cuda.threadIdx.x // 32
 
 
 def setup(TILE):
@@ -45,6 +51,7 @@ def pages(tmp_path_factory):
         "memory": memory(product),
         "banks": banks(product),
         "inspector": inspector(followed),
+        "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -159,7 +166,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     assert "copies B[" in rows.nth(1).inner_text()
 
 
-@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "playground"])
+@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "schedule", "playground"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)
@@ -179,6 +186,19 @@ def test_the_inspector_marks_the_line_and_what_changed(show):
     assert "value = x[i]" in page.locator(".line.now").inner_text()
     changed = page.locator(".variables tr.now")
     assert changed.count() == 1 and "value" in changed.inner_text()
+
+
+def test_another_outcome_shows_another_order_from_where_they_part(show, pages):
+    page, kept = show("schedule"), pages["schedule"][0].data["kept"]
+    choice = page.get_by_label("an order that ends with")
+    assert choice.locator("option").all_inner_texts() == [f"{order['label']} (1 of 2 orders)" for order in kept]
+    choice.select_option("1")
+    page.wait_for_function("() => document.activeElement.tagName === 'SELECT'")
+    assert sentence(page) == kept[1]["say"][1].replace("`", "").replace("**", "")
+    line = page.locator(".line.now")
+    assert "\u25c2" not in line.inner_text(), "both warps have ended"
+    page.get_by_label("step back").click()
+    assert line.inner_text().endswith("\u25c2 warp 0")
 
 
 def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):

@@ -5,7 +5,7 @@ import ast
 from numba import types
 
 from labkit.simulator.atomics import OPERATIONS
-from labkit.simulator.language import ATOMICS, why_unknown
+from labkit.simulator.language import ATOMICS, commutes, why_unknown
 from labkit.simulator.translator.values import Value
 from labkit.simulator.translator.variables import Variables
 
@@ -42,6 +42,7 @@ class Atomics(Variables):
         if name in ("add", "sub") and isinstance(kind, types.Float):
             self.count_flops(kind, 1)
         self.flush_flops()
+        self.pause(node, number, array, "" if result_used else commutes(name, kind))
         self.program.keeps_clocks |= result_used
         code = (
             f"atomic(w, {number}, {array.code}, {self.mask}, {OPERATIONS[name]}, {value}, "

@@ -94,6 +94,7 @@ class Elements(Variables):
 
     def load(self, node, array, index) -> Value:
         number = self.site(node, array, "load")
+        self.pause(node, number, array)
         return self.temp(
             f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})", array.type.dtype
         )
@@ -130,6 +131,7 @@ class Elements(Variables):
         self.check_writable(node, array)
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
+        self.pause(node, number, array)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
 
     def of_Subscript(self, node):

@@ -7,6 +7,7 @@ from typing import Any
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.homes import Homes
+from labkit.simulator.translator.program import Access
 from labkit.simulator.translator.source import argument_names, captured, read_source
 from labkit.simulator.translator.values import MISSING, Value
 
@@ -108,6 +109,12 @@ class Emitter:
         for (mask, dtype), amount in self.flops.items():
             self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.count({mask})")
         self.flops.clear()
+
+    def pause(self, node, site, array, commutes=""):
+        """Lets other warps go first, in a kernel whose orders are explored."""
+        if self.program.pauses and any(one.space != "local" for one in array.type.each):
+            self.program.namespace["Access"] = Access
+            self.emit(f"yield ({node.lineno}, {self.mask}, Access({site}, {commutes!r}))")
 
     def fail(self, node, message):
         raise KernelError(message, getattr(node, "lineno", self.source.first_line))

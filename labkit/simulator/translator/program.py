@@ -26,11 +26,23 @@ class Allocation:
     alignment: int
 
 
+@dataclass(frozen=True)
+class Access:
+    """What an explored kernel yields before an access: its site, or its site for each array that it may be about.
+
+    commutes: the atomic operation, if its order among others of that kind makes no difference.
+    """
+
+    site: int | dict[str, int]
+    commutes: str = ""
+
+
 @dataclass
 class Program:
     """A translated kernel and all that its device functions share with it."""
 
     watch: bool = False
+    pauses: bool = False
     sites: dict[Site, int] = field(default_factory=dict)
     allocations: dict[tuple, Allocation] = field(default_factory=dict)
     advice: dict[tuple, Finding] = field(default_factory=dict)

@@ -1,0 +1,89 @@
+"""Which turns of a run had to come before which, and what the run would be with two of them the other way round.
+
+Two accesses of different warps conflict if they touch one element and do not commute: swapping them may change what
+they do. Runs that order all conflicts alike do the same, so a run stands for all of those; and from any run every
+other can be reached by reversing races one after another (dynamic partial-order reduction: Flanagan and Godefroid,
+POPL 2005; the reversal is that of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014).
+"""
+
+from dataclasses import dataclass
+
+from labkit.simulator.interleaving import Turn
+
+TurnId = tuple[int, int]  # a warp, and how many turns it took before
+
+
+@dataclass
+class Races:
+    """The conflicts of a run that nothing else orders: pairs of positions in `turns`, the earlier first.
+
+    `clocks` has for each turn the last turn of every warp that had to come before it (-1: none), itself included.
+    """
+
+    turns: list[Turn]
+    pairs: list[tuple[int, int]]
+    clocks: list[tuple[int, ...]]
+    ids: list[TurnId]
+
+    @property
+    def key(self) -> frozenset[tuple[TurnId, TurnId]]:
+        """Equal for runs that order all conflicts alike."""
+        return frozenset((self.ids[i], self.ids[j]) for i, j in self.pairs)
+
+    def reversed(self, first: int, second: int) -> tuple[list[int], frozenset]:
+        """The warps, in turn, up to the second access of a race, without the first and what had to come after it.
+
+        Also what tells that beginning from all others.
+        """
+        warp = self.turns[first].warp
+        kept = [k for k in range(second) if k < first or self.clocks[k][warp] < first]
+        within = set(kept)
+        edges = {(self.ids[i], self.ids[j]) for i, j in self.pairs if i in within and j in within}
+        kept = [k for k in kept if self.turns[k].site is not None]
+        key = frozenset([*edges, *(self.ids[k] for k in kept), ("then", self.turns[second].warp)])
+        return [self.turns[k].warp for k in [*kept, second]], key
+
+
+def find_races(turns: list[Turn], warps: int, warps_per_block: int) -> Races:
+    """Finds the conflicts of a run that neither a barrier nor another conflict orders."""
+    now = [(-1,) * warps for _ in range(warps)]
+    history: dict[int, tuple] = {}
+    pairs, clocks, ids, count = [], [], [], [0] * warps
+    for j, turn in enumerate(turns):
+        if turn.site is None:
+            members = range(turn.warp, turn.warp + warps_per_block)
+            joined = tuple(map(max, *(now[m] for m in members))) if warps_per_block > 1 else now[turn.warp]
+            for member in members:
+                now[member] = joined
+            clocks.append(joined)
+            ids.append((-1, j))
+            continue
+        clock = now[turn.warp]
+        for i in sorted(_conflicting(history, turn, j), reverse=True):
+            if clock[turns[i].warp] < i:
+                pairs.append((i, j))
+                clock = tuple(map(max, clock, clocks[i]))
+        clock = (*clock[: turn.warp], j, *clock[turn.warp + 1 :])
+        now[turn.warp] = clock
+        clocks.append(clock)
+        ids.append((turn.warp, count[turn.warp]))
+        count[turn.warp] += 1
+    return Races(turns, pairs, clocks, ids)
+
+
+def _conflicting(history, turn, position) -> set[int]:
+    """The latest turns that conflict with this one; notes it in the history.
+
+    Of each cell the history holds the last turns that commute with one another, and those before them.
+    """
+    kind = turn.commutes or ("" if turn.changed else "reads")
+    found = set()
+    for cell in turn.cells:
+        last_kind, last, before = history.get(cell, ("", (), ()))
+        if kind and kind == last_kind:
+            found.update(before)
+            history[cell] = kind, (*last, position), before
+        else:
+            found.update(last)
+            history[cell] = kind, (position,), last
+    return found

@@ -1,0 +1,223 @@
+"""One run of a launch in which its warps take turns, an access at a time, in an order chosen from outside.
+
+The lanes of a warp stay in lockstep. All blocks are there at once, and an access is seen by everybody at once: a
+GPU can order its accesses so, and in more ways (it need not show them to all threads in one order).
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from labkit.simulator.arrays import Array
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock
+from labkit.simulator.translator.program import Access
+
+MAX_TURNS = 5000
+
+
+@dataclass
+class Turn:
+    """What a warp (its number in the launch) did in a turn; or a barrier that a block passed, whose site is None.
+
+    cells: the elements that it touched, as numbers that tell all memory of the launch apart; elements: the same in C
+    order of their array. found, values: what they held before and afterwards. changed: did any of them change?
+    reads: does the warp get to know what it found? stands: the line where each warp was afterwards, 0 if ended.
+    """
+
+    warp: int
+    line: int
+    site: int | None = None
+    commutes: str = ""
+    reads: bool = False
+    cells: list[int] = field(default_factory=list)
+    elements: list[int] = field(default_factory=list)
+    found: list = field(default_factory=list)
+    values: list = field(default_factory=list)
+    changed: bool = False
+    stands: tuple[int, ...] = ()
+
+
+class CannotRun(Exception):
+    """The order asks for a warp that waits or has ended."""
+
+    def __init__(self, turn, warp):
+        super().__init__(turn, warp)
+        self.turn, self.warp = turn, warp
+
+
+class Order:
+    """Who goes next: first the warps of `given`, then the first in `ranks` that can run.
+
+    With probability `unrest` a turn begins by shuffling the ranks.
+    """
+
+    def __init__(self, ranks, given=(), unrest=0.0, random: Random | None = None):
+        self.ranks = list(ranks)
+        self.given = deque(given)
+        self.turns = 0
+        self.unrest = unrest
+        self.random = random
+
+    def pick(self, ready: list[int]) -> int:
+        self.turns += 1
+        if self.given:
+            warp = self.given.popleft()
+            if warp not in ready:
+                raise CannotRun(self.turns - 1, warp)
+            return warp
+        if self.unrest and self.random.random() < self.unrest:
+            self.random.shuffle(self.ranks)
+        return min(ready, key=self.ranks.index)
+
+    def went_round(self, warp: int):
+        """A warp that waits in a loop lets the others go first."""
+        self.ranks.remove(warp)
+        self.ranks.append(warp)
+
+
+class Interleaved(Chunk):
+    """All blocks of a launch, a warp set for each warp; `turns` tells what they did."""
+
+    def __init__(self, launch, order: Order):
+        super().__init__(launch, list(range(launch.blocks)))
+        self.order = order
+        self.turns: list[Turn] = []
+        self.turn = None
+        arrays = [a for a in launch.arguments if isinstance(a, Array)]
+        watched = {a.name for a in arrays if a.shadow is not None}
+        self.matters = [site.space == "shared" or site.array in watched for site in launch.sites]
+        self.memories: dict[int, tuple] = {}  # by the memory's id: the number of its first cell, and a copy of it
+        room = 0
+        for a in (*arrays, *(a for a in self.shared if a is not None)):
+            if id(a.data) not in self.memories:
+                self.memories[id(a.data)] = room, a.data.copy()
+                room += a.data.size
+        count = launch.blocks * launch.warps_per_block
+        self.seen = [set() for _ in range(count)]  # cells touched since the warp's waiting loop last went round
+        self.worked = [False] * count  # whether it changed memory since then
+        self.at = [None] * count  # what the loop's condition depended on then
+        self.asleep: dict[int, set] = {}  # warps in a waiting loop, and the cells whose change wakes them
+
+    def _schedule(self):
+        for number in range(len(self.sets)):
+            self._advance(number)
+        idle, mark = 0, 0
+        while not all(s.done for s in self.sets):
+            self._pass_barriers()
+            ready = [n for n, s in enumerate(self.sets) if not (s.done or s.barrier or n in self.asleep)]
+            if ready:
+                self._take_turn(self.order.pick(ready))
+                s = self.sets[self.turn.warp]
+                if self.turn.changed or s.done or s.barrier:
+                    idle = 0
+            elif self.asleep and idle < IDLE_ROUNDS:
+                idle, mark = idle + 1, mark if idle else len(self.turns)
+                for number in sorted(self.asleep):
+                    self._wake(number)
+            else:
+                if idle:
+                    del self.turns[mark:]
+                self._stuck([s for s in self.sets if not s.done])
+
+    def _take_turn(self, number):
+        if len(self.turns) == MAX_TURNS:
+            raise LaunchError(
+                f"this launch was stopped after {MAX_TURNS:,} accesses in one order; explore fewer threads or a "
+                "smaller problem, and make sure that every loop ends"
+            )
+        s = self.sets[number]
+        site = _sites(s.at)[0]
+        reads = self.launch.sites[site].kind != "store" and not s.at.commutes
+        turn = self.turn = Turn(number, s.line, site, s.at.commutes, reads)
+        self.turns.append(turn)
+        self._advance(number)
+        self.worked[number] |= turn.changed
+        if turn.changed:
+            for other in [n for n, cells in self.asleep.items() if n != number and not cells.isdisjoint(turn.cells)]:
+                self._wake(other)
+        self._pass_barriers()
+
+    def _advance(self, number):
+        """Runs a warp to its next access, or to where it waits or ends."""
+        s = self.sets[number]
+        while True:
+            s.step()
+            if s.done:
+                self._release_blocks()
+            if s.done or s.barrier:
+                return
+            if isinstance(s.at, Access):
+                if any(self.matters[site] for site in _sites(s.at)):
+                    return
+            elif self._waits(number, s.at):
+                return
+
+    def _waits(self, number, at) -> bool:
+        """A waiting loop has gone round: has it to wait until somebody changes what it looked at?"""
+        self.order.went_round(number)
+        moved = self.worked[number] or (at and not _same(at, self.at[number]))
+        cells, self.seen[number] = self.seen[number], set()
+        self.worked[number], self.at[number] = False, at
+        if moved or not cells:
+            return False
+        self.asleep[number] = cells
+        return True
+
+    def _wake(self, number):
+        del self.asleep[number]
+        self._advance(number)
+
+    def _pass_barriers(self):
+        """Runs the warps whose barrier has opened on to their next access."""
+        while passed := [n for n, s in enumerate(self.sets) if not s.done and s.barrier and self._released(s)]:
+            for number in passed:
+                self._advance(number)
+        for turn in reversed(self.turns):
+            if turn.stands:
+                break
+            turn.stands = self._stands()
+
+    def _stands(self):
+        return tuple(0 if s.done else s.line for s in self.sets)
+
+    def sample(self, w, site, array, mask, flat):
+        if array.shadow is None:
+            return
+        places = np.unique(flat if mask is None else flat[mask])
+        turn, (first_cell, before) = self.turn, self.memories[id(array.data)]
+        found, values = before[places], array.data[places]
+        before[places] = values
+        turn.site = site
+        turn.cells += (first_cell + places).tolist()
+        turn.elements += array.c_order(places % array.elements if array.space == "shared" else places).tolist()
+        turn.found += found.tolist()
+        turn.values += values.tolist()
+        turn.changed |= found.tobytes() != values.tobytes()
+        self.seen[turn.warp].update(turn.cells)
+
+    def _sample_barrier(self, line, slots):
+        if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
+            self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
+        self.turns += [Turn(slot * self.launch.warps_per_block, line) for slot in slots]
+
+
+def _sites(access) -> list[int]:
+    return [*access.site.values()] if isinstance(access.site, dict) else [access.site]
+
+
+def _same(values, before):
+    return before is not None and len(values) == len(before) and all(map(np.array_equal, values, before))
+
+
+def run_in(order: Order, launch) -> tuple[list[Turn], bool]:
+    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs)."""
+    chunk = Interleaved(launch, order)
+    try:
+        with np.errstate(all="ignore"):
+            chunk.run()
+    except Deadlock:
+        return chunk.turns, False
+    return chunk.turns, True

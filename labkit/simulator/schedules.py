@@ -1,0 +1,391 @@
+"""`explore`: one launch in many orders of its warps, and what each order leaves behind.
+
+A run in lockstep hides what a race does. Here each warp runs alone, and between any two accesses another may come
+first. The orders tried begin with plain ones (in turn, backwards, one warp early or late); from every new one, each of
+its races is then reversed. Orders that differ in accesses alone that do not touch count as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from labkit.simulator.arrays import Array
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.happens_before import find_races
+from labkit.simulator.interleaving import CannotRun, Order, run_in
+from labkit.simulator.parting import part
+from labkit.simulator.run import Dimensions, prepare, simulate
+from labkit.trace import WARP_LANES, ArrayInfo, Finding
+
+MAX_WARPS = 64
+MAX_ALL_TURNS = 100_000  # of all orders together; a turn takes about 0.1 ms
+UNREST = (0.0, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a warp did in its turn, or a barrier that its block passed.
+
+    `elements` are the elements of `array` that it touched (C order; of a shared array, within its block's), and
+    `values` what they held afterwards. `unordered` are the places in the schedule of accesses by other warps that
+    might as well come on the other side of it, and would then do something else; `races` those of them that race with
+    it, which two atomics do not. `stands` has the line at which each warp of the launch, block by block, stood
+    afterwards; 0 if it had ended.
+    """
+
+    block: tuple[int, int, int]
+    warp: int
+    line: int
+    kind: str
+    array: str | None = None
+    elements: tuple[int, ...] = ()
+    values: tuple[Any, ...] = ()
+    unordered: tuple[int, ...] = ()
+    races: tuple[int, ...] = ()
+    stands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two orders part: the first access that finds another value, because of a write that came earlier in one.
+
+    Where all read the same and only the last of several writes differs, that is the access. `line` and `warp` are
+    those of the access, `other_line` and `other_warp` those of the write; a warp is a block and a number in it.
+    `steps` are the places of the access in both schedules, `values` what it finds (or leaves) in each.
+    """
+
+    array: str
+    index: tuple[int, ...]
+    line: int
+    other_line: int
+    warp: tuple[tuple[int, int, int], int]
+    other_warp: tuple[tuple[int, int, int], int]
+    steps: tuple[int, int]
+    values: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What some of the orders led to: `schedule` is one of them, that with the fewest changes of warp.
+
+    `outputs` are the arguments after the run; `errors` what the simulator found in that order; `difference` is where
+    the schedule parts from that of the commonest outcome. Where the launch hangs, `deadlock` says who waits for whom.
+    """
+
+    outputs: tuple[Any, ...]
+    orders: int
+    schedule: tuple[Step, ...]
+    errors: tuple[Finding, ...]
+    difference: Difference | None = None
+
+    @property
+    def deadlock(self) -> Finding | None:
+        return next((f for f in self.errors if f.kind == "deadlock"), None)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The different outcomes of a launch under many orders of its warps, the commonest first (of equals, that of
+    `simulate`).
+
+    `orders` counts those that differ in more than accesses that do not touch; `complete` says that there are no
+    others (with these arguments). `difference` is where the first two outcomes part, `findings` the errors that
+    `simulate` tells, and `explained_by` the race among them that is behind the difference.
+    """
+
+    kernel: str
+    source: str
+    filename: str
+    first_line: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arrays: tuple[ArrayInfo, ...]
+    inputs: tuple[Any, ...]
+    outcomes: tuple[Outcome, ...]
+    orders: int
+    complete: bool
+    difference: Difference | None
+    findings: tuple[Finding, ...]
+    explained_by: Finding | None
+
+    @property
+    def warps_per_block(self) -> int:
+        return -(-prod(self.block) // WARP_LANES)
+
+    def __repr__(self):
+        outcomes = f"{len(self.outcomes)} outcomes" if len(self.outcomes) > 1 else "one outcome"
+        orders = f"{self.orders} orders" if self.orders > 1 else "one order"
+        if self.complete:
+            orders = f"all {orders}" if len(self.outcomes) > 1 else "every order"
+        return f"<Exploration of {self.kernel}: {outcomes} in {orders}>"
+
+
+Schedule = Sequence[Step | tuple[int | Sequence[int], int] | int]
+
+
+def explore(
+    kernel: Callable,
+    grid: Dimensions,
+    block: Dimensions,
+    *args: Any,
+    orders: int | Sequence[Schedule] = 200,
+    seed: int = 0,
+    shared_bytes: int = 0,
+    gpu: str = "H100 SXM",
+) -> Exploration:
+    """Runs one launch in many orders of its warps, and tells how the results differ.
+
+    Warps take turns at every access of shared or global memory; the lanes of a warp stay in lockstep. What comes out
+    can happen on a GPU, though more can: a GPU may also show one thread's accesses to another in a different order.
+
+    Parameters
+    ----------
+    kernel, grid, block, *args, shared_bytes, gpu
+        As for `simulate`; at most 64 warps. The arguments stay as they are.
+    orders
+        How many orders to run at most. Or the orders themselves: each a sequence of steps of a schedule, of
+        (block, warp) pairs, or, in a grid of one block, of warps. What a sequence leaves over is run warp by warp.
+    seed
+        Of the random choices: with the same seed the same orders are run.
+
+    Returns
+    -------
+    Exploration
+        The outcomes, how many orders gave each, and an example of each.
+
+    Raises
+    ------
+    LaunchError
+        For a launch that `simulate` refuses, one too large to explore, or an order that no run can have.
+    KernelError
+        For code that the kernel language does not hold; it names the line.
+    """
+    trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
+    launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
+    search = _Search(launch_with, arguments, seed)
+    if isinstance(orders, (int, np.integer)):
+        if orders < 1:
+            raise LaunchError(f"orders is {orders}, so nothing would run; give a number of orders, such as 100")
+        complete = search.search(int(orders))
+    else:
+        complete = False
+        for schedule in orders:
+            search.follow(schedule)
+    outcomes = search.outcomes(trace.outputs)
+    difference = outcomes[1].difference if len(outcomes) > 1 else None
+    return Exploration(
+        kernel=trace.kernel,
+        source=trace.source,
+        filename=trace.filename,
+        first_line=trace.first_line,
+        grid=trace.grid,
+        block=trace.block,
+        arrays=trace.arrays,
+        inputs=tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments),
+        outcomes=outcomes,
+        orders=len(search.known),
+        complete=complete,
+        difference=difference,
+        findings=trace.errors,
+        explained_by=_explanation(difference, trace.errors),
+    )
+
+
+class _Search:
+    """The orders run so far and what they led to."""
+
+    def __init__(self, launch_with, arguments, seed):
+        self.launch_with, self.arguments = launch_with, arguments
+        self.random = Random(seed)
+        first = self._launch()
+        self.per_block = first.warps_per_block
+        self.warps = first.blocks * self.per_block
+        self.blocks = first.blocks
+        if self.warps > MAX_WARPS:
+            raise LaunchError(
+                f"this launch has {self.warps} warps, and orders of at most {MAX_WARPS} can be explored; use fewer "
+                "blocks or smaller ones"
+            )
+        self.grid = first.grid
+        self.known: dict[frozenset, None] = {}
+        self.found: dict[Any, dict] = {}
+        self.turns = 0
+
+    def _launch(self):
+        launch = self.launch_with(lambda block, warp: (block, warp))
+        launch.record((), None)
+        return launch
+
+    def search(self, most: int) -> bool:
+        """Runs plain orders, then others with their races reversed; tells whether that were all."""
+        plain, waiting, tried = self._plain(), [], set()
+        for _ in range(most):
+            order = next(plain, None) or self._reversal(waiting, tried)
+            if order is None or self.turns > MAX_ALL_TURNS:
+                break
+            try:
+                races = self.run(order)
+            except CannotRun:  # the second access of the race waits for the first
+                continue
+            if races:
+                waiting += [(races, pair) for pair in races.pairs]
+            if not waiting:
+                break
+        return not waiting
+
+    def _reversal(self, waiting, tried) -> Order | None:
+        """An order that begins with one of the races reversed, and goes on as chance has it."""
+        while waiting:
+            at = self.random.randrange(len(waiting))
+            waiting[at], waiting[-1] = waiting[-1], waiting[at]
+            races, pair = waiting.pop()
+            given, beginning = races.reversed(*pair)
+            if beginning not in tried:
+                tried.add(beginning)
+                ranks = self.random.sample(range(self.warps), self.warps)
+                return Order(ranks, given, self.random.choice(UNREST), self.random)
+        return None
+
+    def _plain(self):
+        """Warps in turn, backwards, then each of them first and each last."""
+        warps = list(range(self.warps))
+        yield Order(warps)
+        yield Order(warps[::-1])
+        for w in warps:
+            yield Order([w, *warps[:w], *warps[w + 1 :]])
+            yield Order([*warps[:w], *warps[w + 1 :], w])
+
+    def follow(self, schedule):
+        given = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.kind == "barrier")]
+        try:
+            self.run(Order(range(self.warps), given))
+        except CannotRun as wrong:
+            block, warp = self._place(wrong.warp)
+            block = block[0] if self.grid[1:] == (1, 1) else block
+            raise LaunchError(
+                f"turn {wrong.turn} of the order (counted from 0) goes to warp {warp} of block {block}, which cannot "
+                "run then: it waits, or has ended; leave that turn out, or let the others go first"
+            ) from None
+
+    def run(self, order):
+        """One run; returns its races if it is a new one."""
+        launch = self._launch()
+        turns, ended = run_in(order, launch)
+        self.turns += len(turns)
+        races = find_races(turns, self.warps, self.per_block)
+        if races.key in self.known:
+            return None
+        self.known[races.key] = None
+        outputs = tuple(
+            launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
+            for a, value in zip(launch.arguments, self.arguments, strict=True)
+        )
+        errors = tuple(f for f in launch.log.finished() if f.severity == "error")
+        key = _bytes(outputs) if ended else tuple(f.line for f in errors if f.kind == "deadlock")
+        changes = sum(a.warp != b.warp for a, b in pairwise(turns))
+        outcome = self.found.setdefault(key, {"orders": 0, "changes": changes + 1})
+        outcome["orders"] += 1
+        if changes < outcome["changes"]:
+            outcome |= {"changes": changes, "outputs": outputs, "errors": errors, "races": races, "launch": launch}
+        return races
+
+    def outcomes(self, usual) -> tuple[Outcome, ...]:
+        """The outcomes so far, the commonest first; of equals, that with the outputs `usual`."""
+        found = [self.found[key] for key in sorted(self.found, key=lambda k: k != _bytes(usual))]
+        found.sort(key=lambda o: -o["orders"])
+        return tuple(
+            Outcome(
+                o["outputs"],
+                o["orders"],
+                self._steps(o["races"], o["launch"]),
+                o["errors"],
+                self._difference(found[0]["races"], o["races"], o["launch"]),
+            )
+            for o in found
+        )
+
+    def _difference(self, first, second, launch) -> Difference | None:
+        parting = part(first, second)
+        if parting is None:
+            return None
+        turn, write = parting.turn, parting.write
+        site = launch.sites[turn.site]
+        element = turn.elements[turn.cells.index(parting.cell)]
+        return Difference(
+            array=site.array,
+            index=_position(launch, site, element),
+            line=turn.line,
+            other_line=write.line,
+            warp=self._place(turn.warp),
+            other_warp=self._place(write.warp),
+            steps=parting.positions,
+            values=parting.values,
+        )
+
+    def _steps(self, races, launch) -> tuple[Step, ...]:
+        kinds = [None if turn.site is None else launch.sites[turn.site].kind for turn in races.turns]
+        unordered = [[] for _ in kinds]
+        for i, j in races.pairs:
+            unordered[i].append(j)
+            unordered[j].append(i)
+        steps = []
+        for turn, kind, others in zip(races.turns, kinds, unordered):
+            block, warp = self._place(turn.warp)
+            if kind is None:
+                steps.append(Step(block, -1, turn.line, "barrier", stands=turn.stands))
+                continue
+            array = launch.sites[turn.site].array
+            others = tuple(sorted(others))
+            racing = tuple(k for k in others if (kind, kinds[k]) != ("atomic", "atomic"))
+            touched = tuple(turn.elements), tuple(turn.values)
+            steps.append(Step(block, warp, turn.line, kind, array, *touched, others, racing, turn.stands))
+        return tuple(steps)
+
+    def _place(self, number):
+        """The block of a warp, and its number there."""
+        block, warp = divmod(number, self.per_block)
+        x, y, _ = self.grid
+        return (block % x, block // x % y, block // (x * y)), warp
+
+    def _warp(self, step):
+        """The number in the launch of a warp of a schedule."""
+        block, warp = (step.block, step.warp) if isinstance(step, Step) else (0, step) if _whole(step) else step
+        x, y, z = (int(n) for n in (*np.atleast_1d(block), 0, 0)[:3])
+        number = x + self.grid[0] * (y + self.grid[1] * z)
+        if not (0 <= number < self.blocks and 0 <= warp < self.per_block):
+            raise LaunchError(
+                f"there is no warp {warp} in block {block}: the launch has {self.blocks} blocks of {self.per_block} "
+                "warps; an order names (block, warp) pairs, or warps of block 0"
+            )
+        return number * self.per_block + int(warp)
+
+
+def _bytes(outputs):
+    return tuple(o.tobytes() for o in outputs if isinstance(o, np.ndarray))
+
+
+def _whole(value):
+    return isinstance(value, (int, np.integer))
+
+
+def _position(launch, site, element) -> tuple[int, ...]:
+    """The index of an element of a site's array."""
+    shapes = {a.name: a.shape for a in launch.arguments if isinstance(a, Array)}
+    for number, a in enumerate(launch.program.allocations.values()):
+        if a.space == "shared":
+            shapes[a.name] = launch.shared_layout[number][0]
+    return tuple(int(i) for i in np.unravel_index(element, shapes[site.array]))
+
+
+def _explanation(difference, findings) -> Finding | None:
+    """The race behind a difference: that of its two lines, else one on its array."""
+    races = [f for f in findings if f.kind == "race" and difference and f.array == difference.array]
+    exact = [f for f in races if {f.line, f.other_line} == {difference.line, difference.other_line}]
+    return next(iter([*exact, *races]), None)

@@ -1,0 +1,278 @@
+"""The schedule view: warps take turns, step by step, and another order of the same turns ends in another result."""
+
+import numpy as np
+
+from labkit.simulator.schedules import Exploration, Step
+from labkit.views.base import View, pack, plain, table
+from labkit.views.schedule_still import still
+from labkit.views.tiling_steps import region
+from labkit.views.wording import block_name, join, named
+
+MOST_STEPS = 500
+MOST_OUTCOMES = 8
+MOST_ELEMENTS = 1024
+KINDS = ("load", "store", "atomic", "barrier")
+_NOW = {"load": "reads", "store": "writes", "atomic": "updates"}
+_THEN = {"load": "read", "store": "wrote", "atomic": "updated"}
+
+
+def schedule(exploration: Exploration, array: str | None = None) -> View:
+    """Step through one order of the warps' accesses; choose between the outcomes that orders led to.
+
+    Parameters
+    ----------
+    exploration
+        What `labkit.explore` returned.
+    array
+        Whose contents to show: one that the kernel writes. If not given, that over which the orders part.
+    """
+    if not isinstance(exploration, Exploration):
+        raise TypeError(f"schedule takes what `labkit.explore` returned, not {named(exploration)}.")
+    held = {info.name: info for info in exploration.arrays}
+    shown = held.get(_shown(exploration) if array is None else array)
+    if array is not None and shown is None:
+        raise ValueError(f"The kernel has no array {array!r}; it has {join(list(held))}.")
+    labels = _labels(exploration)
+    orders = [_order(exploration, number, labels, shown) for number in range(min(len(labels), MOST_OUTCOMES))]
+    common = {
+        "rows": [_row_name(exploration, block, warp) for block, warp in _places(exploration)],
+        "perBlock": exploration.warps_per_block,
+        "source": exploration.source.rstrip("\n").split("\n"),
+        "first": exploration.first_line,
+        "array": _panel(exploration, shown),
+        "outcomes": len(exploration.outcomes),
+        "orders": exploration.orders,
+        "complete": exploration.complete,
+        "explained": exploration.explained_by.message if exploration.explained_by else "",
+    }
+    data = {**orders[0], "chosen": 0, "kept": orders, "common": common}
+    return View("schedule", _title(exploration), data, still)
+
+
+def _title(exploration):
+    orders = "every order" if exploration.complete else f"{exploration.orders} orders"
+    if len(exploration.outcomes) == 1:
+        return f"Orders of `{exploration.kernel}`: one outcome in {orders}"
+    orders = f"all {exploration.orders} orders" if exploration.complete else orders
+    return f"Orders of `{exploration.kernel}`: {len(exploration.outcomes)} outcomes in {orders}"
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+def _shown(exploration) -> str | None:
+    """The array over which the orders part, else the first shared one, else the first that is written."""
+    if exploration.difference:
+        return exploration.difference.array
+    shared = [info.name for info in exploration.arrays if info.space == "shared"]
+    written = [step.array for step in exploration.outcomes[0].schedule if step.kind in ("store", "atomic")]
+    return next(iter([*shared, *written]), None)
+
+
+def _panel(exploration, info):
+    """The shown array before the launch; None for an element that nothing has written."""
+    if info is None:
+        return None
+    shape = info.shape or (1,)
+    size = min(int(np.prod(shape)), MOST_ELEMENTS)
+    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 32 else 16
+    filled = [None] * size
+    if info.space == "global":
+        names = [a.name for a in exploration.arrays if a.space == "global"]
+        arrays = [a for a in exploration.inputs if isinstance(a, np.ndarray)]
+        filled = [_show(v) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
+    return {
+        "name": info.name,
+        "shape": list(shape),
+        "columns": min(columns, size),
+        "shared": info.space == "shared",
+        "filled": filled,
+        "left_out": int(np.prod(shape)) - size,
+    }
+
+
+def _labels(exploration) -> list[str]:
+    """Each outcome in few words: what the elements that tell most of them apart came to."""
+    names = [a.name for a in exploration.arrays if a.space == "global"]
+    ends = [[o for o in outcome.outputs if isinstance(o, np.ndarray)] for outcome in exploration.outcomes]
+    ended = [end for end, outcome in zip(ends, exploration.outcomes) if not outcome.deadlock] or ends
+    chosen, known = [], [()] * len(ended)
+    while len(chosen) < 3 and len(set(known)) < len(ended):
+        best = None
+        for which in range(len(names)):
+            for element in np.flatnonzero(np.any([e[which] != ended[0][which] for e in ended], axis=0).ravel()):
+                told = [(*k, _show(end[which].flat[element].item())) for k, end in zip(known, ended)]
+                if best is None or len(set(told)) > len(set(best[1])):
+                    best = (which, int(element)), told
+        if best is None or len(set(best[1])) == len(set(known)):
+            break
+        chosen.append(best[0])
+        known = best[1]
+    if not chosen:
+        chosen = _first_written(exploration, names)
+    labels = []
+    for end, outcome in zip(ends, exploration.outcomes):
+        told = [f"`{_element(names[w], end[w].shape, e)}` = {_show(end[w].flat[e].item())}" for w, e in chosen]
+        labels.append("a launch that hangs" if outcome.deadlock else join(told) if told else "the same end")
+    return labels
+
+
+def _first_written(exploration, names):
+    for kind in ("store", "atomic"):
+        for step in reversed(exploration.outcomes[0].schedule):
+            if step.kind == kind and step.array in names and step.elements:
+                return [(names.index(step.array), step.elements[0])]
+    return []
+
+
+def _element(name, shape, flat):
+    return f"{name}[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]"
+
+
+def _row_name(exploration, block, warp):
+    alone = exploration.grid == (1, 1, 1)
+    return f"warp {warp}" if alone else f"block {_block(exploration, block)} warp {warp}"
+
+
+def _block(exploration, block):
+    return str(block[0]) if exploration.grid[1:] == (1, 1) else block_name(block)
+
+
+# --- one order -----------------------------------------------------------------------------------
+
+
+def _order(exploration: Exploration, number: int, labels: list[str], shown) -> dict:
+    """All about the example schedule of an outcome."""
+    outcome = exploration.outcomes[number]
+    steps = outcome.schedule[:MOST_STEPS]
+    words = _Words(exploration, number, labels)
+    says = [words.say(k) for k in range(len(steps))] or ["No warp touches memory that the kernel changes."]
+    if len(outcome.schedule) > len(steps):
+        says[-1] += f" The view ends here, {len(outcome.schedule) - len(steps):,} steps before the launch does."
+    row_of = {place: row for row, place in enumerate(_places(exploration))}
+    rows = [row_of[step.block, max(step.warp, 0)] for step in steps]
+    return {
+        "say": says,
+        "start": min(words.parting, len(says) - 1) if words.parting is not None else 0,
+        "label": plain(labels[number]),
+        "count": outcome.orders,
+        "row": pack(np.array(rows, int)),
+        "line": pack(np.array([step.line for step in steps], int)),
+        "kind": pack(np.array([KINDS.index(step.kind) for step in steps], int)),
+        "races": [bool(step.races) for step in steps],
+        "unordered": [[k for k in step.unordered if k < len(steps)] for step in steps],
+        "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), -1)),
+        "touched": [_touched(step, outcome.schedule, shown) for step in steps],
+        "table": table(
+            ["step", "warp", "line", "what"],
+            [[k, words.who(step), step.line, words.what(step)] for k, step in enumerate(steps, 1)],
+            by_step=True,
+        ),
+    }
+
+
+def _places(exploration):
+    """(block, warp) of every warp of the launch, as `Step.stands` has them."""
+    x, y, z = exploration.grid
+    blocks = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+    return [(block, warp) for block in blocks for warp in range(exploration.warps_per_block)]
+
+
+def _touched(step: Step, steps, info):
+    """What a step does to the shown array: its elements, those that race, and their new values unless it only reads."""
+    if info is None or step.array != info.name:
+        return None
+    kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
+    elements = [e for e, _ in kept]
+    racing = {e for k in step.races for e in steps[k].elements}
+    values = [] if step.kind == "load" else [_show(v) for _, v in kept]
+    return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
+
+
+class _Words:
+    """Says in sentences what happens in one schedule."""
+
+    def __init__(self, exploration, number, labels):
+        self.exploration, self.labels = exploration, labels
+        self.outcome, self.label = exploration.outcomes[number], labels[number]
+        self.steps = self.outcome.schedule
+        self.arrays = {info.name: info for info in exploration.arrays}
+        # Where this order parts from another: the first outcome's from the second, the others' from the first.
+        self.difference = self.outcome.difference if number else exploration.difference
+        self.mine = int(number > 0)
+        self.parting = self.difference.steps[self.mine] if self.difference else None
+
+    def who(self, step) -> str:
+        if step.kind == "barrier":
+            one = self.exploration.grid == (1, 1, 1)
+            return "all warps" if one else f"block {_block(self.exploration, step.block)}"
+        name = _row_name(self.exploration, step.block, step.warp)
+        return name.replace(" warp", ", warp")
+
+    def what(self, step) -> str:
+        if step.kind == "barrier":
+            return "barrier"
+        return f"{_NOW[step.kind]} {plain(self._elements(step))}"
+
+    def _elements(self, step) -> str:
+        if not step.elements:
+            return "nothing, with an index outside the array,"
+        info, elements = self.arrays[step.array], np.array(step.elements)
+        runs = np.split(elements, np.flatnonzero(np.diff(elements) != 1) + 1)
+        if len(info.shape) == 1 and len(runs) == 2:
+            return join([region(info, run) for run in runs])
+        return region(info, elements)
+
+    def say(self, k) -> str:
+        step, number = self.steps[k], f"Step {k + 1} of {len(self.steps)}"
+        if step.kind == "barrier":
+            whose = "" if self.exploration.grid == (1, 1, 1) else f" of {self.who(step)}"
+            say = f"{number}: the barrier in line {step.line} opens{whose}, since all warps have come."
+        else:
+            did = f"{_NOW[step.kind]} {self._elements(step)} at line {step.line}{self._value(step)}"
+            say = f"{number}: **{self.who(step)}** {did}."
+            say += "".join(f" {self._other(k, other)}" for other in self._nearest(k))
+        if k == self.parting:
+            say += f" {self._apart()}"
+        return f"{say} {self._end()}" if k == len(self.steps) - 1 else say
+
+    def _value(self, step) -> str:
+        """The value, where all elements have one."""
+        values = {_show(v) for v in step.values}
+        if len(values) != 1:
+            return ""
+        verb = "finds" if step.kind == "load" else "leaves"
+        return f" and {verb} {values.pop()}" + (" in each" if len(step.elements) > 1 else "")
+
+    def _nearest(self, k) -> list[int]:
+        """Of the accesses that no order holds to their side of this step, the last before and the first after it."""
+        others = self.steps[k].races or self.steps[k].unordered
+        return [*[n for n in others if n < k][-1:], *[n for n in others if n > k][:1]]
+
+    def _other(self, k, other) -> str:
+        step, race = self.steps[other], "**Race**: " if other in self.steps[k].races else "Either may be first: "
+        if other < k:
+            return f"{race}{self.who(step)} {_THEN[step.kind]} there in step {other + 1}; nothing made it come first."
+        return f"{race}{self.who(step)} {_NOW[step.kind]} there in step {other + 1}; nothing makes it come later."
+
+    def _apart(self) -> str:
+        difference = self.difference
+        name = f"{difference.array}[{', '.join(map(str, difference.index))}]"
+        here, there = difference.values[self.mine], difference.values[1 - self.mine]
+        end = self.labels[1 - self.mine]
+        return (
+            f"**Here the orders part**: `{name}` is {_show(here)} now, and {_show(there)} in the order that ends with "
+            f"{end}."
+        )
+
+    def _end(self) -> str:
+        if self.outcome.deadlock:
+            return f"**The launch hangs.** {self.outcome.deadlock.fact}"
+        if len(self.exploration.outcomes) == 1:
+            return f"**The end**: {self.label}, as in every order."
+        orders = self.exploration.orders
+        return f"**The end**: {self.label}, as in {self.outcome.orders} of {orders} orders."
+
+
+def _show(value) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,103 @@
+"""The schedule view as a picture that stands still, drawn from the same data."""
+
+from itertools import groupby
+
+import numpy as np
+
+from labkit.views.base import COLOURS, heading, unpack
+
+TONES = ("A", "C", "B", "ink")
+LETTERS = "rwa"
+WINDOW = 40
+
+
+def still(figure, data, step):
+    """The turns around one step, the source with where each warp stands, and the array after the step."""
+    common, lines, kinds, rows = data["common"], *(unpack(data[name]) for name in ("line", "kind", "row"))
+    tall = max(len(common["source"]), 12) * 0.17
+    count = len(common["rows"])
+    figure.set_size_inches(9.5, 1.1 + 0.24 * count + tall)
+    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    grid = figure.add_gridspec(2, 2, height_ratios=[0.24 * count + 0.2, tall])
+    _turns(figure.add_subplot(grid[0, :]), data, step, lines, kinds, rows)
+    stands = unpack(data["stands"])[step] if len(lines) else []
+    _source(figure.add_subplot(grid[1, 0]), common, lines[step] if len(lines) else 0, stands)
+    if common["array"]:
+        _array(figure.add_subplot(grid[1, 1]), data, step, kinds, rows)
+
+
+def _turns(axes, data, step, lines, kinds, rows):
+    names, per_block = data["common"]["rows"], data["common"]["perBlock"]
+    first = max(0, min(step - WINDOW // 2, len(lines) - WINDOW))
+    for k in range(first, min(first + WINDOW, len(lines))):
+        colour = COLOURS["hot" if data["races"][k] else TONES[kinds[k]]]
+        high = per_block if kinds[k] == 3 else 1
+        edge = {"edgecolor": COLOURS["fg"], "linewidth": 1.4} if k == step else {"edgecolor": "none"}
+        wide = 0.3 if kinds[k] == 3 else 0.9
+        axes.bar(k, high - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
+        if kinds[k] != 3:
+            text = f"{LETTERS[kinds[k]]}{lines[k]}"
+            axes.text(k, rows[k], text, size=5, ha="center", va="center", color="white" if k <= step else COLOURS["fg"])
+    axes.set(xlim=(first - 0.6, first + WINDOW - 0.4), ylim=(len(names) - 0.4, -0.6))
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.tick_params(length=0, labelbottom=False)
+    axes.spines[:].set_visible(False)
+
+
+def _source(axes, common, line, stands):
+    axes.set_axis_off()
+    axes.set(xlim=(0, 60), ylim=(len(common["source"]), -1))
+    for row, text in enumerate(common["source"]):
+        number = common["first"] + row
+        here = [k for k, at in enumerate(stands) if at == number]
+        colour = COLOURS["hot" if number == line else "fg"]
+        axes.text(0, row, f"{number:4d}  {text}", family="monospace", size=6.5, color=colour, va="center")
+        if here:
+            axes.text(60, row, f"< {named_rows(common, here)}", size=6.5, color=COLOURS["A"], va="center", ha="right")
+
+
+def _array(axes, data, step, kinds, rows):
+    from matplotlib.colors import to_rgb
+
+    array = data["common"]["array"]
+    held, now, racing = contents(data, step, kinds, rows)
+    columns = array["columns"]
+    cells = np.ones((max(-(-len(held) // columns), 6), columns, 3))
+    for element, value in enumerate(held):
+        tone = "cell" if value is None else "line"
+        if element in now:
+            tone = "hot" if element in racing else TONES[kinds[step]]
+        y, x = divmod(element, columns)
+        cells[y, x] = to_rgb(COLOURS[tone])
+        if value is not None:
+            ink = "white" if element in now else COLOURS["fg"]
+            axes.text(x, y, value, size=4.5 if len(value) < 4 else 3.2, ha="center", va="center", color=ink)
+    axes.imshow(cells, interpolation="nearest", aspect="auto")
+    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(cells) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1)
+    axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+    axes.spines[:].set_visible(False)
+    axes.set_title(f"{array['name']} after the step", size=8, loc="left", color=COLOURS["fg"], weight="bold")
+
+
+def contents(data, step, kinds, rows):
+    """What the shown array holds after a step, for the step's block; the elements touched now, and those that race."""
+    array, per_block = data["common"]["array"], data["common"]["perBlock"]
+    held, touched = list(array["filled"]), None
+    for k in range(min(step + 1, len(kinds))):
+        touched = data["touched"][k]
+        if touched and (not array["shared"] or rows[k] // per_block == rows[step] // per_block):
+            for element, value in zip(touched["elements"], touched["values"]):
+                held[element] = value
+    return held, *(set(touched[name] if touched else ()) for name in ("elements", "racing"))
+
+
+def named_rows(common, numbers) -> str:
+    """Rows in few words: "warps 0, 2–4"; with several blocks, how many there are."""
+    if len(numbers) == 1:
+        return common["rows"][numbers[0]]
+    if common["perBlock"] < len(common["rows"]):
+        return f"{len(numbers)} warps"
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return f"warps {', '.join(str(r[0]) if len(r) == 1 else f'{r[0]}–{r[-1]}' for r in runs)}"

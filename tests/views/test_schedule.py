@@ -1,0 +1,193 @@
+"""The schedule view tells what happened in an order of the warps, and where the orders part."""
+
+import re
+
+import numpy as np
+import pytest
+from numba import float32
+
+import labkit
+from labkit import cuda
+from labkit.views import schedule
+from labkit.views.base import unpack
+from labkit.views.schedule_still import contents, named_rows
+
+
+@cuda.jit
+def shifted(x, out):
+    hand = cuda.shared.array(64, float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    taken = hand[(me + 1) % 64]
+    hand[me] = taken
+    cuda.syncthreads()
+    out[me] = hand[me]
+
+
+@cuda.jit
+def counted(out, tickets):
+    if cuda.threadIdx.x == 0:
+        out[cuda.blockIdx.x] = cuda.atomic.add(tickets, 0, 1)
+
+
+@cuda.jit
+def crossed(locks):
+    mine = cuda.threadIdx.x // 32
+    if cuda.threadIdx.x % 32 == 0:
+        while cuda.atomic.cas(locks, mine, 0, 1) != 0:
+            pass
+        while cuda.atomic.cas(locks, 1 - mine, 0, 1) != 0:
+            pass
+        cuda.atomic.exch(locks, 1 - mine, 0)
+        cuda.atomic.exch(locks, mine, 0)
+
+
+@cuda.jit
+def quiet(x, out):
+    out[cuda.grid(1)] = x[cuda.grid(1)] + x[cuda.grid(1)]
+
+
+@pytest.fixture(scope="module")
+def explored():
+    x = np.arange(64, dtype=np.float32)
+    return labkit.explore(shifted, 1, 64, x, x * 0)
+
+
+@pytest.fixture(scope="module")
+def view(explored):
+    return schedule(explored)
+
+
+def order(view, ending):
+    return next(kept for kept in view.data["kept"] if kept["label"] == ending)
+
+
+RIGHT, LATE = "out[31] = 32 and out[63] = 0", "out[31] = 32 and out[63] = 1"
+
+
+def replayed(view, kept, step):
+    return contents({**view.data, **kept}, step, unpack(kept["kind"]), unpack(kept["row"]))
+
+
+def test_outcomes_are_named_by_the_elements_that_tell_them_apart(view):
+    assert view.data["kept"][0]["label"] == RIGHT, "of equals, that of a run in lockstep"
+    assert {kept["label"] for kept in view.data["kept"]} == {RIGHT, LATE, "out[31] = 33 and out[63] = 0"}
+    assert view.title == "Orders of `shifted`: 3 outcomes in all 3 orders"
+    assert [kept["count"] for kept in view.data["kept"]] == [1, 1, 1]
+
+
+def test_sentences_say_who_does_what_and_with_whom_it_races(view):
+    late = order(view, LATE)
+    lines = shifted.py_func.__code__.co_firstlineno + np.arange(20)
+    read, write = int(lines[6]), int(lines[7])
+    assert late["say"][0].startswith("Step 1 of 12: **warp 0** writes `hand[0:32]` at line")
+    assert any("the barrier in line" in say and "opens" in say for say in late["say"])
+    racing = next(say for say in late["say"] if "Here the orders part" in say)
+    assert f"**warp 1** reads `hand[0]` and `hand[33:64]` at line {read}" in racing
+    assert "**Race**: warp 0 wrote there in step 5; nothing made it come first." in racing
+    assert "`hand[0]` is 1 now, and 0 in the order that ends with `out[31]` = 32 and `out[63]` = 0." in racing
+    before = late["say"][4]
+    assert f"**warp 0** writes `hand[0:32]` at line {write}. **Race**: warp 1 reads there in step 6" in before
+    assert late["say"][-1].endswith("**The end**: `out[31]` = 32 and `out[63]` = 1, as in 1 of 3 orders.")
+
+
+def test_it_begins_where_the_orders_part(view):
+    late = order(view, LATE)
+    assert "Here the orders part" in late["say"][late["start"]]
+    assert "Here the orders part" in view.sentence
+
+
+def test_the_array_holds_what_was_written_so_far(view):
+    late = order(view, LATE)
+    held, now, _ = replayed(view, late, 0)
+    assert held[:32] == [str(n) for n in range(32)] and held[32:] == [None] * 32 and now == set(range(32))
+    held, now, racing = replayed(view, late, 5)
+    assert held[0] == "1" and racing == {0} and now == {0, *range(33, 64)}
+    held, now, _ = replayed(view, late, 11)
+    assert held[63] == "1" and not now
+
+
+def test_each_warp_stands_at_the_line_it_does_next(view):
+    late, first = order(view, LATE), view.data["common"]["first"]
+    stands = unpack(late["stands"])
+    source = view.data["common"]["source"]
+    at = [[source[line - first].strip() if line else "" for line in row] for row in stands]
+    assert at[0] == ["cuda.syncthreads()", "hand[me] = x[me]"]
+    assert at[5] == ["cuda.syncthreads()", "hand[me] = taken"]
+    assert at[-1] == ["", ""]
+
+
+def test_another_array_can_be_shown(explored):
+    data = schedule(explored, array="out").data
+    assert data["common"]["array"]["name"] == "out" and data["common"]["array"]["filled"] == ["0"] * 64
+    with pytest.raises(ValueError, match=r"no array 'hands'; it has x, out and hand"):
+        schedule(explored, array="hands")
+
+
+def test_the_race_that_explains_it_is_told(view, explored):
+    assert view.data["common"]["explained"] == explored.explained_by.message
+    assert "Put `cuda.syncthreads()` between line" in explored.explained_by.message
+
+
+def test_atomics_that_meet_are_no_race_and_blocks_are_named():
+    view = schedule(labkit.explore(counted, 3, 32, np.zeros(3, np.int32), np.zeros(1, np.int32)))
+    text = " ".join(view.data["say"])
+    assert "**block 0, warp 0** updates `tickets[0]`" in text and "Race" not in text
+    assert "Either may be first: block 1, warp 0" in text
+    assert not any(view.data["races"]) and view.data["common"]["explained"] == ""
+    assert view.data["common"]["rows"] == [f"block {b} warp 0" for b in range(3)]
+    assert len({kept["label"] for kept in view.data["kept"]}) == 6
+
+
+def test_a_launch_that_hangs_is_an_end_of_its_own():
+    view = schedule(labkit.explore(crossed, 1, 64, np.zeros(2, np.int32)))
+    assert [kept["label"] for kept in view.data["kept"]] == ["locks[1] = 0", "a launch that hangs"]
+    assert re.search(
+        r"\*\*The launch hangs\.\*\* Deadlock: thread \d+ of block 0 waits", view.data["kept"][1]["say"][-1]
+    )
+    assert "in the order that ends with a launch that hangs" in " ".join(view.data["say"])
+
+
+def test_one_outcome_is_said_to_be_that_of_every_order():
+    x = np.ones(64, np.float32)
+    view = schedule(labkit.explore(quiet, 1, 64, x, x * 0))
+    assert view.title == "Orders of `quiet`: one outcome in every order"
+    assert len(view.data["kept"]) == 1
+    assert view.data["say"][-1].endswith("**The end**: `out[32]` = 2, as in every order.")
+    assert view.data["start"] == 0
+
+
+@cuda.jit
+def long(out):
+    for _ in range(400):
+        out[0] += 1
+
+
+def test_long_schedules_are_cut_and_that_is_said():
+    view = schedule(labkit.explore(long, 1, 32, np.zeros(1)))
+    assert len(view.data["say"]) == 500
+    assert view.data["say"][-1].endswith("The view ends here, 300 steps before the launch does.")
+
+
+def test_rows_are_named_in_few_words():
+    common = {"rows": [f"warp {n}" for n in range(8)], "perBlock": 8}
+    assert [named_rows(common, rows) for rows in ([3], [0, 1, 2], [0, 2, 3, 7])] == [
+        "warp 3",
+        "warps 0–2",
+        "warps 0, 2–3, 7",
+    ]
+    assert named_rows({**common, "perBlock": 4}, [0, 4]) == "2 warps"
+
+
+def test_what_is_no_exploration_is_refused():
+    with pytest.raises(TypeError, match=r"what `labkit.explore` returned, not a list"):
+        schedule([])
+
+
+def test_still_pictures(view, tmp_path):
+    sizes = set()
+    for step in (0, 5):
+        view.save_png(tmp_path / f"{step}.png", step=step, dpi=80)
+        sizes.add((tmp_path / f"{step}.png").stat().st_size)
+    assert len(sizes) == 2 and min(sizes) > 15_000
