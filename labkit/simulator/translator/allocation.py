@@ -47,7 +47,7 @@ class Allocations(Variables):
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
             name = f"{name} (line {node.lineno})"
         self.program.allocations[key] = Allocation(
-            name, space, 0 if dynamic else shape, numba_types.dtype_of(kind), node.lineno
+            name, space, 0 if dynamic else shape, numba_types.stored_dtype(kind), node.lineno
         )
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
