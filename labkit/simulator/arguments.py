@@ -67,8 +67,8 @@ def typed_arguments(names, args, signatures=()):
                 raise LaunchError(f"the argument `{name}` = {value} does not fit into 64 bits")
             kinds.append(types.int64)
             value = np.int64(value)
-        elif isinstance(value, (float, np.integer, np.floating)):
-            value = value if isinstance(value, np.generic) else np.float64(value)
+        elif isinstance(value, (float, complex, np.number)):
+            value = value if isinstance(value, np.generic) else np.asarray(value)[()]
             kinds.append(_element_type(name, value))
         elif isinstance(value, (list, tuple)):
             raise LaunchError(
@@ -91,10 +91,10 @@ def _element_type(name, value):
         kind = None
     if isinstance(kind, types.Record) and isinstance(value, np.ndarray):
         return kind
-    if kind is None or not isinstance(kind, (types.Integer, types.Float, types.Boolean)) or kind == types.float16:
+    if not isinstance(kind, types.Number | types.Boolean):
         raise LaunchError(
-            f"the argument `{name}` has dtype {value.dtype}, which the simulator does not hold; use float32, float64, "
-            "an integer type or bool"
+            f"the argument `{name}` has dtype {value.dtype}, which a kernel does not take; use float32 or another "
+            "float, complex or integer type, or bool"
         )
     if isinstance(value, np.ndarray) and value.ndim == 0:
         raise LaunchError(

@@ -179,6 +179,26 @@ class Log:
             threads=(who,),
         )
 
+    def zero_division(self, w, mask, sign, line, column, is_complex):
+        key = ("zero-division", line, column)
+        if self.known(key, w.count(mask)):
+            return
+        who = self.lane(w, int(np.argmax(mask)))
+        what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
+        self.add(
+            key,
+            w.count(mask),
+            kind="zero-division",
+            severity="error",
+            message=(
+                f"Line {line}: {self.name(who)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
+                "division with an `if`."
+            ),
+            line=line,
+            column=column,
+            threads=(who,),
+        )
+
     def race(self, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites

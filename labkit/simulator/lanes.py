@@ -6,6 +6,8 @@ type numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean
 
 import numpy as np
 
+from labkit.simulator.functions.rounding import to_integer
+
 # --- masks -------------------------------------------------------------------------------------
 
 
@@ -78,10 +80,21 @@ def choose(mask, first, second, dtype):
 
 
 def cast(value, dtype):
-    """The value converted as C does; a float outside an integer's range is undefined on a GPU too."""
+    """The value converted as a GPU does: a float that leaves an integer's range gives the end of the range."""
     if value.dtype == dtype:
         return value
+    if value.dtype.kind == "f" and dtype.kind in "iu":
+        # numba rounds a float16 to the nearest integer, and cuts off the fraction of the others
+        return to_integer(np.rint(value) if value.dtype.itemsize == 2 else np.trunc(value), dtype)
     return value.astype(dtype)
+
+
+def called(function, dtypes, *values):
+    """What a function of scalars gives, in the dtype, or the tuple of dtypes, that its typing says."""
+    result = function(*values)
+    if isinstance(dtypes, tuple):
+        return tuple(np.asarray(r).astype(d, copy=False)[()] for r, d in zip(result, dtypes))
+    return np.asarray(result).astype(dtypes, copy=False)[()]
 
 
 def truth(value):
@@ -120,9 +133,3 @@ def minimum(a, b):
 def maximum(a, b):
     """Python's `max(a, b)`: the first unless the second is greater."""
     return np.where(b > a, b, a) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b)
-
-
-def integer_power(base, exponent):
-    """`base ** exponent` of integers; numba rounds what a negative exponent gives toward zero."""
-    power = base ** np.abs(exponent)
-    return np.where(exponent < 0, np.where(np.abs(power) == 1, power, 0), power).astype(power.dtype)[()]

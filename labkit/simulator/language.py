@@ -4,18 +4,23 @@ Nothing else resolves, so a kernel's source is data: no attribute of a Python ob
 """
 
 import math
-import operator
-from dataclasses import dataclass
 
-import numpy as np
 from numba import types
 
-from labkit.simulator.lanes import maximum, minimum
+from labkit.simulator import numba_types
+from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
+from labkit.simulator.functions.refused import REFUSED
 
 MODULES = {
     "labkit.cuda": "cuda",
     "labkit.ptx": "ptx",
     "numba.cuda": "cuda",
+    "numba.cuda.bf16": "cuda.bf16",
+    "numba.cuda._internal.cuda_bf16": "cuda.bf16",
+    "numba.cuda.fp16": "cuda.fp16",
+    "numba.cuda._internal.cuda_fp16": "cuda.fp16",
+    "numba.cuda.libdevice": "cuda.libdevice",
+    "cmath": "cmath",
     "math": "math",
     "numpy": "np",
     "numba": "numba",
@@ -26,92 +31,30 @@ MODULES = {
 }
 
 SCALARS = {
-    name: getattr(types, name)
-    for name in "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 intp uintp".split()
+    name: numba_types.named(name)
+    for name in """int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64
+    complex128 intp uintp""".split()
 }
 SCALARS["bool_"] = SCALARS["boolean"] = types.boolean
 
-
-@dataclass(frozen=True)
-class Function:
-    """A function of scalars: `typed_as` is what numba types the call as, `run` what lanes do."""
-
-    name: str
-    typed_as: object
-    run: object
-
-
-def _erf(x):
-    return np.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
-
-
-def _floor_to_int(function):
-    return lambda x: function(x).astype(np.int64)
-
-
-_MATH = {
-    "sqrt": np.sqrt,
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "atan2": np.arctan2,
-    "hypot": np.hypot,
-    "fabs": np.abs,
-    "fmod": np.fmod,
-    "pow": np.power,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-    "copysign": np.copysign,
-    "floor": _floor_to_int(np.floor),
-    "ceil": _floor_to_int(np.ceil),
-    "trunc": _floor_to_int(np.trunc),
-    "erf": _erf,
-}
-FUNCTIONS = {f"math.{name}": Function(name, getattr(math, name), run) for name, run in _MATH.items()}
-FUNCTIONS |= {
-    f"np.{name}": Function(name, getattr(np, name), getattr(np, name))
-    for name in "sqrt exp log log2 log10 sin cos tan sinh cosh tanh abs floor ceil isnan isinf minimum maximum".split()
-}
-FUNCTIONS |= {
-    "min": Function("min", min, minimum),
-    "max": Function("max", max, maximum),
-    "abs": Function("abs", abs, np.abs),
-    "round": Function("round", round, lambda x: np.rint(x).astype(np.int64)),
-    "pow": Function("pow", operator.pow, np.power),
+FUNCTIONS = {
+    **mathematics.FUNCTIONS,
+    **complexes.FUNCTIONS,
+    **builtin.FUNCTIONS,
+    **bits.FUNCTIONS,
+    **libdevice.FUNCTIONS,
+    **half.FUNCTIONS,
+    **ufuncs.FUNCTIONS,
 }
 
-CASTS = {f"{module}.{name}": kind for module in ("np", "numba") for name, kind in SCALARS.items()}
-CASTS |= {"float": types.float64, "int": types.int64, "bool": types.boolean}
-
-BUILTINS = {
-    "range",
-    "enumerate",
-    "zip",
-    "tuple",
-    "len",
-    "print",
-    "min",
-    "max",
-    "abs",
-    "round",
-    "pow",
-    "float",
-    "int",
-    "bool",
+CASTS = {f"{module}.{name}": kind for module in ("np", "numba", "cuda.types") for name, kind in SCALARS.items()}
+CASTS |= {
+    "bool": types.boolean,
+    "cuda.bf16.bfloat16": numba_types.bfloat16,
+    "numba.__nv_bfloat16": numba_types.bfloat16,
 }
+
+BUILTINS = set("range enumerate zip tuple len print min max abs round pow float int bool complex divmod".split())
 
 # Vector types, by numba's names and by CUDA's: the type of an element, and how many.
 _CUDA_NAMES = {
@@ -139,6 +82,10 @@ CONSTANTS = {
     "math.e": math.e,
     "math.inf": math.inf,
     "math.nan": math.nan,
+    "math.tau": math.tau,
+    "cmath.pi": math.pi,
+    "cmath.e": math.e,
+    "cmath.tau": math.tau,
     "np.pi": math.pi,
     "np.e": math.e,
     "np.inf": math.inf,
@@ -186,6 +133,12 @@ INTRINSICS = {
     "cuda.match_all_sync": "match_all",
     "cuda.activemask": "activemask",
     "cuda.lanemask_lt": "lanemask_lt",
+    "cuda.selp": "select_value",
+    "min": "extreme",
+    "max": "extreme",
+    "pow": "power",
+    **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},
+    **{f"cuda.st{hint}": "hinted_store" for hint in "cg cs wb wt".split()},
 }
 CALLS = {
     *INTRINSICS,
@@ -196,11 +149,7 @@ KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
 # Of numba's language, not run here yet.
-NOT_YET = {
-    f"cuda.{name}"
-    for name in """selp popc brev clz ffs fma cbrt cg.this_grid ldca ldcg ldcs ldlu ldcv stcg stcs
-    stwb stwt""".split()
-} | {"cuda.libdevice", "cuda.fp16"}
+NOT_YET = {"cuda.cg.this_grid"}
 HOST = {
     f"cuda.{name}"
     for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
@@ -218,6 +167,8 @@ def why_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
     if path in NOT_YET or any(path.startswith(f"{name}.") for name in NOT_YET):
         return f"`{written}` exists in numba, but not in this simulator yet; write it another way, or run it on a GPU"
+    if path in REFUSED:
+        return f"numba-cuda has no code for `{written}` in a kernel; write `{REFUSED[path]}`"
     if path in HOST:
         return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"
     if path.startswith(("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")):

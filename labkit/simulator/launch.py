@@ -131,6 +131,13 @@ class Launch:
         if missing is not False:
             self.log.unassigned(w, missing, name, line)
 
+    def check_divisor(self, w, mask, divisor, sign, line, column):
+        """Some lanes may divide by an integer or complex zero."""
+        if not np.all(divisor):
+            missing = w.active(mask) & (divisor == 0)
+            if missing.any():
+                self.log.zero_division(w, missing, sign, line, column, divisor.dtype.kind == "c")
+
     def print(self, w, mask, *values):
         for lane in np.flatnonzero(w.active(mask))[: MAX_PRINTED_LINES - len(self.printed)]:
             shown = [v[lane] if isinstance(v, np.ndarray) else v for v in values]

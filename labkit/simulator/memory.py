@@ -174,7 +174,7 @@ def write(w, site, array, mask, flat, value):
 
 def _same(before, value):
     same = before == value
-    if value.dtype.kind == "f":
+    if value.dtype.kind in "fc":
         same |= np.isnan(before) & np.isnan(value)
     return same
 
@@ -190,8 +190,9 @@ def count_accesses(w, site, array, flat, lanes, is_load, elements=1):
         count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, w.warps, totals)
         return
     to_l2 = launch.l2.rows(w.lanes)
+    in_l1 = is_load and site not in launch.program.past_l1
     rows = count_global(
-        flat, array.address, array.itemsize, lanes, w.warps, w.warp_clock, is_load, launch.l1, totals, to_l2
+        flat, array.address, array.itemsize, lanes, w.warps, w.warp_clock, in_l1, launch.l1, totals, to_l2
     )
     if rows:
         launch.l2.send(to_l2[:rows], site, not is_load)

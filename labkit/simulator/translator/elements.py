@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
+from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.values import MISSING, Array, Record, Tuple, Value, describe, element_of
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Site
@@ -95,9 +96,10 @@ class Elements(Variables):
     def load(self, node, array, index) -> Value:
         number = self.site(node, array, "load")
         self.pause(node, number, array)
-        return self.temp(
-            f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})", array.type.dtype
-        )
+        code = f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})"
+        if array.type.dtype == bfloat16:
+            code = f"from_bits({code})"
+        return self.temp(code, array.type.dtype)
 
     def one_of(self, node, array, what):
         """Refuses a whole array where one number is needed; `node` is the expression that gave it."""
@@ -129,8 +131,12 @@ class Elements(Variables):
         if not isinstance(value.type, types.Type) or value.type is types.none:
             self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
         self.check_writable(node, array)
+        if isinstance(value.type, types.Complex) and not isinstance(array.type.dtype, types.Complex):
+            self.fail(node, f"an element of type {array.type.dtype} cannot hold a complex number; store its `.real`")
         number = self.site(node, array, "store")
         code = self.converted(value, array.type.dtype)
+        if array.type.dtype == bfloat16:
+            code = f"to_bits({code})"
         self.pause(node, number, array)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
 

@@ -4,6 +4,8 @@ import ast
 from contextlib import contextmanager
 from typing import Any
 
+from numba import types
+
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.homes import Homes
@@ -102,7 +104,7 @@ class Emitter:
         self.masks[region] = outer
 
     def count_flops(self, kind, amount):
-        key = (self.mask, dtype_of(kind).name)
+        key = (self.mask, (kind.underlying_float if isinstance(kind, types.Complex) else kind).name)
         self.flops[key] = self.flops.get(key, 0) + amount
 
     def flush_flops(self):

@@ -30,13 +30,6 @@ class Expressions(Variables):
             self.fail(node, f"`{self.written(node)}` is {describe(value.type)}, but {what} needs a number")
         return value
 
-    def converted(self, value, kind) -> str:
-        if value.type == kind:
-            return value.code
-        if value.static is not MISSING:
-            return self.constant(numba_types.as_type(value.static, kind))
-        return f"cast({value.code}, {self.dtype(kind)})"
-
     def known(self, value, node) -> Value:
         """A Python value frozen into the kernel: a literal, a global, a closure variable."""
         if isinstance(value, (bool, np.bool_)):
@@ -48,7 +41,9 @@ class Expressions(Variables):
             return Value(self.constant(numba_types.as_type(value, kind)), kind, value)
         if isinstance(value, float) and not isinstance(value, np.floating):
             return Value(self.constant(np.float64(value)), types.float64, value)
-        if isinstance(value, (np.integer, np.floating)):
+        if isinstance(value, complex) and not isinstance(value, np.complexfloating):
+            return Value(self.constant(np.complex128(value)), types.complex128, value)
+        if isinstance(value, np.number):
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
         if isinstance(value, tuple):
             items = [self.known(v, node) for v in value]
@@ -62,8 +57,6 @@ class Expressions(Variables):
             return self.constant_array(node, value)
         if isinstance(value, DeviceArray):
             return self.captured_array(node, value)
-        if isinstance(value, complex):
-            self.fail(node, "complex numbers are not supported; keep real and imaginary parts apart")
         return None
 
     def of_Constant(self, node):

@@ -4,6 +4,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import atomics, collectives, lanes, memory, records, slices
+from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured
@@ -13,25 +14,38 @@ from labkit.simulator.translator.intrinsics import Intrinsics
 from labkit.simulator.translator.iteration import Iterations
 from labkit.simulator.translator.names import Names
 from labkit.simulator.translator.operators import Operators
+from labkit.simulator.translator.scalars import Scalars
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
 
 # What the lines of a translated function call, and where it is.
 _HELPERS = {
     lanes: (
-        "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
-        "integer_power"
+        "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum called"
     ),
     memory: "load store fill_elements copy_elements",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
     slices: "Slice view select_array",
     records: "field",
+    arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
+    half: "to_bfloat16 from_bits to_bits",
 }
 
 
 class FunctionTranslator(
-    Statements, Branches, Iterations, Expressions, Names, Operators, Elements, Structures, Captured, Calls, Intrinsics
+    Statements,
+    Branches,
+    Iterations,
+    Expressions,
+    Names,
+    Operators,
+    Scalars,
+    Elements,
+    Structures,
+    Captured,
+    Calls,
+    Intrinsics,
 ):
     """Translates one function, for one tuple of argument types."""
 

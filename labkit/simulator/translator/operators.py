@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
+from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.control_flow import has
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.values import MISSING, Array, Value, describe
@@ -34,6 +35,18 @@ COMPARE = {
     "GtE": (operator.ge, ">="),
     "Eq": (operator.eq, "=="),
     "NotEq": (operator.ne, "!="),
+}
+# Floating-point operations of the hardware in one of the source; a complex product is four products and two sums.
+REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
+COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6}
+COMPLEX = {types.complex64, types.complex128}
+# Where NumPy's operator has other rules than numba's.
+FUNCTIONS = {
+    ("Integer", "FloorDiv"): "floor_quotient",
+    ("Integer", "Pow"): "integer_power",
+    ("Float", "FloorDiv"): "float_quotient",
+    ("Float", "Mod"): "float_remainder",
+    ("Complex", "Pow"): "complex_power",
 }
 
 
@@ -76,22 +89,34 @@ class Operators(Variables):
             )
             self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}{cure}")
         result, (a, b) = resolved
-        if op == "Pow" and isinstance(a, types.Float):
-            b = a
         if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
             a = b = result
-        if left.static is not MISSING and right.static is not MISSING and op != "Pow":
+        if left.static is not MISSING and right.static is not MISSING and op != "Pow" and result != bfloat16:
             with np.errstate(all="ignore"):
                 folded = function(numba_types.as_type(left.static, a), numba_types.as_type(right.static, b))
             return Value(self.constant(folded), result, folded)
-        if isinstance(result, types.Float):
-            if op in ("Add", "Sub", "Mult", "Div") or op == "Pow" and right.static == 2:
-                self.count_flops(result, 1)
-            self.note_float64(node, left, right, result, sign)
+        flops = COMPLEX_FLOPS if isinstance(result, types.Complex) else REAL_FLOPS
+        if not isinstance(result, types.Integer) and (op in flops or op == "Pow" and right.static == 2):
+            self.count_flops(result, flops.get(op, 1))
+        self.note_float64(node, left, right, result, sign)
+        power_of_integer = op == "Pow" and isinstance(b, types.Integer)
         a, b = self.converted(left, a), self.converted(right, b)
-        if op == "Pow" and isinstance(result, types.Integer):
-            return Value(f"integer_power({a}, {b})", result)
-        return Value(f"({a} {sign} {b})", result)
+        if self.may_be_zero(op, right, result):
+            b = self.temp(b, result).code
+            self.emit(f"w.chunk.launch.check_divisor(w, {self.mask}, {b}, {sign!r}, {node.lineno}, {node.col_offset})")
+        if result == bfloat16:
+            return Value(f"to_bfloat16({a} {sign} {b})", result)
+        family = "Integer" if isinstance(result, types.Integer) else "Complex" if result in COMPLEX else "Float"
+        if power_of_integer and family == "Float":
+            return Value(f"repeated_power({a}, {b})", result)
+        function = FUNCTIONS.get((family, op))
+        return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
+
+    def may_be_zero(self, op, right, result) -> bool:
+        """Does the operation divide by something that may be zero, without a float's infinity for an answer?"""
+        if isinstance(result, types.Complex):
+            return op == "Div"
+        return op in ("FloorDiv", "Mod") and isinstance(result, types.Integer) and right.static in (MISSING, 0)
 
     def note_float64(self, node, left, right, result, sign):
         """float32 meets something wider: the whole expression becomes float64, at a fraction of the speed."""
@@ -156,10 +181,13 @@ class Operators(Variables):
             # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
             if fixed and len(node.ops) == 1 and not has([node], ast.Call, ast.Attribute):
                 return self.known(bool(function(left.static, right.static)), node)
-            if isinstance(left.type, types.Float) != isinstance(right.type, types.Float):
-                _, (a, b) = numba_types.resolve(function, (left.type, right.type))
-            else:
-                a, b = left.type, right.type
+            resolved = numba_types.resolve(function, (left.type, right.type))
+            if resolved is None or isinstance(resolved[1][0], types.Complex) and sign not in ("==", "!="):
+                given = f"{describe(left.type)} and {describe(right.type)}"
+                self.fail(node, f"`{sign}` cannot compare {given}; compare real numbers, such as `abs(...)`")
+            a, b = left.type, right.type
+            if not isinstance(a, types.Integer | types.Boolean) or not isinstance(b, types.Integer | types.Boolean):
+                a, b = resolved[1]
             parts.append(f"({self.converted(left, a)} {sign} {self.converted(right, b)})")
             left = right
         return Value(f"({' & '.join(parts)})", types.boolean)

@@ -50,6 +50,7 @@ class Program:
     constants: dict[str, Array] = field(default_factory=dict)
     captured: dict[str, DeviceArray] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
+    past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
     spins: bool = False
     prints: bool = False

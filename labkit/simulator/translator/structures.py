@@ -24,6 +24,9 @@ class Structures(Variables):
             return Value(f"{base.code}[{number}]", base.type.items[number])
         if isinstance(base.type, Record):
             return self.of_element(node)
+        part = self.number_part(base, node.attr)
+        if part is not None:
+            return part
         if node.attr in ("astype", "item"):
             self.fail(
                 node,

@@ -1,0 +1,74 @@
+"""Division, remainders and powers as numba-cuda computes them, where NumPy has other rules."""
+
+import numpy as np
+
+from labkit.simulator.functions import rounding
+
+
+def floor_quotient(a, b):
+    """`a // b` of integers: 0 where b is 0, and where the least number is divided by -1 (it has no quotient)."""
+    quotient = a // b
+    if a.dtype.kind == "u" or not np.any(b == -1):
+        return quotient
+    return np.where((b == -1) & (a == np.iinfo(a.dtype).min), a.dtype.type(0), quotient)[()]
+
+
+def float_divmod(x, y):
+    """`divmod(x, y)` of floats: the remainder takes the sign of y.
+
+    The GPU's remainder comes from the rounded quotient, |x| - floor(|x| / |y|) |y| with one rounding, so that it
+    differs from the exact one where that quotient rounds up to a whole number.
+    """
+    one = x.dtype.type(1)
+    rest = rounding.fma(-np.floor(np.abs(x) / np.abs(y)), np.abs(y), np.abs(x))
+    rest = np.where(x < 0, -rest, rest).astype(x.dtype)
+    quotient = (x - rest) / y
+    wrong = (rest != 0) & ((y < 0) != (rest < 0))
+    quotient = np.where(wrong, quotient - one, quotient)
+    exact = np.where(y < 0, -0.0, 0.0).astype(x.dtype)
+    modulo = np.where(wrong, rest + y, np.where(rest == 0, exact, rest))
+    whole = np.floor(quotient)
+    whole = np.where(quotient - whole > 0.5, whole + one, whole)
+    whole = np.where(quotient == 0, np.copysign(quotient * quotient, x) / y, whole)
+    zero = y == 0
+    return np.where(zero, x / y, whole)[()], np.where(zero, np.nan, modulo).astype(x.dtype)[()]
+
+
+def float_quotient(x, y):
+    return float_divmod(x, y)[0]
+
+
+def float_remainder(x, y):
+    return float_divmod(x, y)[1]
+
+
+def integer_power(base, exponent):
+    """`base ** exponent` of integers: with a negative exponent 0 except for bases 1, -1 and 0 (the least number)."""
+    power = base ** np.abs(exponent)
+    least = np.iinfo(power.dtype).min if power.dtype.kind == "i" else 0
+    inverse = np.where(np.abs(base) == 1, power, np.where(base == 0, power.dtype.type(least), 0))
+    return np.where(exponent < 0, inverse, power).astype(power.dtype)[()]
+
+
+def repeated_power(base, exponent):
+    """`base ** exponent` of a float and an integer: by squaring, as numba does up to exponents of 65536."""
+    if np.any(np.abs(exponent.astype(np.float64)) > 0x10000):
+        return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)[()]
+    result, square, left = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
+    while np.any(left):
+        result = np.where(left & 1, result * square, result)
+        square = square * square
+        left = left >> 1
+    return np.where(exponent < 0, 1 / result, result).astype(base.dtype)[()]
+
+
+def complex_power(a, b):
+    """`a ** b` of complex numbers, by way of polar coordinates."""
+    real = a.real.dtype
+    size = np.hypot(a.real, a.imag)
+    angle = np.arctan2(a.imag, a.real)
+    length = np.power(size, b.real) / np.where(b.imag != 0, np.exp(angle * b.imag), 1)
+    phase = angle * b.real + np.where(b.imag != 0, b.imag * np.log(size), 0)
+    value = (length * np.cos(phase)).astype(real) + 1j * (length * np.sin(phase)).astype(real)
+    value = np.where((a.real == 0) & (b.real == 0), 0, value)
+    return np.where(b == 0, 1, value).astype(a.dtype)[()]

@@ -1,0 +1,40 @@
+"""Python's own functions of a number or two: `abs`, `round`, `int`, `float`, `divmod`."""
+
+import numpy as np
+
+from labkit.simulator.functions import rounding
+from labkit.simulator.functions.arithmetic import float_divmod, floor_quotient
+from labkit.simulator.functions.table import Function
+
+
+def rounded(x, digits=None):
+    """`round(x)`, a whole number, halves to even, or `round(x, digits)`, by scaling in float64 and back."""
+    if digits is None:
+        return rounding.to_integer(np.rint(x.astype(np.float64)), np.int64)
+    wide = x.astype(np.float64)
+    high = np.power(10.0, np.maximum(np.abs(digits) - 22, 0).astype(np.float64))
+    low = np.power(10.0, np.minimum(np.abs(digits), 22).astype(np.float64))
+    up = digits >= 0
+    scaled = np.where(up, wide * low * high, wide / low / high)
+    whole = rounding.to_integer(np.rint(scaled), np.int64).astype(np.float64)
+    result = np.where(up, whole / high / low, whole * low * high)
+    return np.where(np.isfinite(x) & np.isfinite(scaled), result, x)
+
+
+def truncated(x):
+    return x if x.dtype.kind in "iub" else rounding.to_integer(np.trunc(x), np.int64)
+
+
+def quotient_and_remainder(a, b):
+    if a.dtype.kind in "iu":
+        return floor_quotient(a, b), np.where(b == -1, a.dtype.type(0), a % b)
+    return float_divmod(a, b)
+
+
+FUNCTIONS = {
+    "abs": Function("abs", np.abs, typed_as=abs),
+    "round": Function("round", rounded, typed_as=round),
+    "int": Function("int", truncated, typed_as=int),
+    "float": Function("float", lambda x: x, typed_as=float),
+    "divmod": Function("divmod", quotient_and_remainder, typed_as=divmod),
+}

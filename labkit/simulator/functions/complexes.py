@@ -1,0 +1,45 @@
+"""Complex numbers: `complex(...)` and Python's `cmath`."""
+
+import cmath
+
+import numpy as np
+
+from labkit.simulator.functions.table import Function
+
+
+def joined(real, imaginary=None):
+    """A complex number from its parts, of which either may be complex itself."""
+    if imaginary is None:
+        return real.astype(np.complex128)
+    return real.astype(np.complex128) + 1j * imaginary.astype(np.complex128)
+
+
+def _in_complex128(function):
+    return lambda *values: function(*(v.astype(np.complex128) for v in values))
+
+
+def _logarithm(z, base):
+    return np.log(z) / np.log(base)
+
+
+_CMATH = {
+    "acos": np.arccos,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cos": np.cos,
+    "exp": np.exp,
+    "isfinite": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "sin": np.sin,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "log": lambda z, base=None: np.log(z) if base is None else _logarithm(z, base),
+}
+FUNCTIONS = {
+    f"cmath.{name}": Function(f"cmath.{name}", _in_complex128(run), typed_as=getattr(cmath, name))
+    for name, run in _CMATH.items()
+}
+FUNCTIONS["complex"] = Function("complex", joined, typed_as=complex)

@@ -1,0 +1,143 @@
+"""Python's `math`, and `cuda.fma` and `cuda.cbrt`, as numba-cuda types them.
+
+Values are computed in float64 and rounded to the type of the result, which is within CUDA's bounds (ulp.py)
+for float32 and float16.
+"""
+
+import math
+
+import numpy as np
+
+from labkit.simulator.functions import rounding
+from labkit.simulator.functions.special import erf, erfc, gamma, lgamma
+from labkit.simulator.functions.table import Function, cases
+
+
+def in_float64(function):
+    """`function` computed in float64, whatever it is given."""
+    return lambda *values: function(*(v.astype(np.float64) for v in values))
+
+
+REAL = cases("float64(int64)", "float64(uint64)", "float32(float32)", "float64(float64)")
+REAL_OR_HALF = (*REAL, *cases("float16(float16)"))
+REALS = cases(
+    "float64(int64, int64)", "float64(uint64, uint64)", "float32(float32, float32)", "float64(float64, float64)"
+)
+FLOATS = cases("float32(float32, float32)", "float64(float64, float64)")
+
+# name: (typing, what lanes do)
+ONE_ARGUMENT = {
+    **{
+        name: (REAL, in_float64(run))
+        for name, run in {
+            "acos": np.arccos,
+            "acosh": np.arccosh,
+            "asin": np.arcsin,
+            "asinh": np.arcsinh,
+            "atan": np.arctan,
+            "atanh": np.arctanh,
+            "cosh": np.cosh,
+            "erf": erf,
+            "erfc": erfc,
+            "expm1": np.expm1,
+            "gamma": gamma,
+            "lgamma": lgamma,
+            "log1p": np.log1p,
+            "sinh": np.sinh,
+            "tan": np.tan,
+            "tanh": np.tanh,
+        }.items()
+    },
+    **{
+        name: (REAL_OR_HALF, in_float64(run))
+        for name, run in {
+            "cos": np.cos,
+            "exp": np.exp,
+            "exp2": np.exp2,
+            "log": np.log,
+            "log10": np.log10,
+            "log2": np.log2,
+            "sin": np.sin,
+        }.items()
+    },
+    "sqrt": (REAL_OR_HALF, np.sqrt),
+    "ceil": (REAL_OR_HALF, np.ceil),
+    "floor": (REAL_OR_HALF, np.floor),
+    "trunc": (REAL_OR_HALF, np.trunc),
+    "fabs": (REAL_OR_HALF, np.fabs),
+    # numba multiplies by a constant of the argument's own type
+    "degrees": (REAL, lambda x: x * _like(x, 180 / math.pi)),
+    "radians": (REAL, lambda x: x * _like(x, math.pi / 180)),
+}
+
+
+def _like(x, constant):
+    return x.dtype.type(constant) if x.dtype.kind == "f" else constant
+
+
+def _power(x, y):
+    return np.power(x.astype(np.float64), y.astype(np.float64))
+
+
+FUNCTIONS = {
+    f"math.{name}": Function(f"math.{name}", run, cases=typing) for name, (typing, run) in ONE_ARGUMENT.items()
+}
+_OTHERS = [
+    *(
+        Function(f"math.is{what}", run, typed_as=getattr(math, f"is{what}"))
+        for what, run in {"nan": np.isnan, "inf": np.isinf, "finite": np.isfinite}.items()
+    ),
+    Function("math.atan2", in_float64(np.arctan2), cases=REALS),
+    Function("math.hypot", in_float64(np.hypot), cases=REALS),
+    Function("math.copysign", np.copysign, cases=FLOATS),
+    Function("math.fmod", np.fmod, cases=FLOATS),
+    Function("math.nextafter", np.nextafter, cases=FLOATS),
+    Function("math.remainder", lambda x, y: remainder_and_quotient(x, y)[0], cases=FLOATS),
+    Function(
+        "math.pow",
+        _power,
+        cases=cases(
+            "float32(float32, float32)",
+            "float64(float64, float64)",
+            "float32(float32, int32)",
+            "float64(float64, int32)",
+        ),
+    ),
+    Function("math.frexp", np.frexp, cases=cases("float32, int32(float32)", "float64, int32(float64)")),
+    Function("math.ldexp", np.ldexp, cases=cases("float32(float32, int32)", "float64(float64, int32)")),
+    Function("math.modf", lambda x: np.modf(x), cases=cases("float64, float64(float64)", "float32, float32(float32)")),
+    Function(
+        "cuda.fma",
+        rounding.fma,
+        cases=cases("float32(float32, float32, float32)", "float64(float64, float64, float64)"),
+        flops=2,
+    ),
+    Function("cuda.cbrt", in_float64(np.cbrt), cases=cases("float32(float32)", "float64(float64)")),
+]
+FUNCTIONS |= {function.name: function for function in _OTHERS}
+
+
+def remainder_and_quotient(x, y):
+    """IEEE remainder, x - n y with n = x / y rounded to nearest even, and the low three bits of n with its sign."""
+    return (_remainder(x, y).astype(x.dtype), _quotient_bits(x, y))
+
+
+_remainder = np.frompyfunc(lambda x, y: _one_remainder(float(x), float(y))[0], 2, 1)
+_quotient = np.frompyfunc(lambda x, y: _one_remainder(float(x), float(y))[1], 2, 1)
+
+
+def _quotient_bits(x, y):
+    return np.asarray(_quotient(x, y)).astype(np.int32)
+
+
+def _one_remainder(x, y):
+    try:
+        rest = math.remainder(x, y)
+    except ValueError:
+        return math.nan, 0
+    if math.isinf(y) or math.isnan(rest):
+        return rest, 0
+    # x and y are exact ratios of integers, so n is exact too
+    (a, b), (c, d), (e, f) = x.as_integer_ratio(), y.as_integer_ratio(), rest.as_integer_ratio()
+    whole = abs((a * f - e * b) * d // (b * f * c))
+    return rest, (whole % 8) * (-1 if (x < 0) != (y < 0) else 1)

@@ -1,0 +1,104 @@
+"""How far CUDA's functions may stray from the true value.
+
+From the tables of the CUDA C++ Programming Guide, appendix "Mathematical Functions": the largest difference, in
+units in the last place (ulp), between the correctly rounded result and the one that the GPU gives.
+"""
+
+import numpy as np
+
+# libdevice's name without the `f` of float32: (float32, float64), in ulp
+ULP = {
+    "acos": (2, 2),
+    "acosh": (4, 3),
+    "asin": (2, 2),
+    "asinh": (3, 3),
+    "atan": (2, 2),
+    "atan2": (3, 2),
+    "atanh": (3, 2),
+    "cbrt": (1, 1),
+    "cos": (2, 2),
+    "cosh": (2, 1),
+    "cospi": (1, 2),
+    "erf": (2, 2),
+    "erfc": (4, 5),
+    "erfcinv": (4, 6),
+    "erfcx": (4, 4),
+    "erfinv": (2, 5),
+    "exp": (2, 1),
+    "exp10": (2, 1),
+    "exp2": (2, 1),
+    "expm1": (1, 1),
+    "hypot": (3, 2),
+    "j0": (9, 7),
+    "j1": (9, 7),
+    "lgamma": (6, 4),
+    "log": (1, 1),
+    "log10": (2, 1),
+    "log1p": (1, 1),
+    "log2": (1, 1),
+    "normcdf": (5, 5),
+    "normcdfinv": (5, 8),
+    "pow": (4, 2),
+    "rcbrt": (1, 1),
+    "rsqrt": (2, 1),
+    "sin": (2, 2),
+    "sinh": (3, 2),
+    "sinpi": (1, 2),
+    "tan": (4, 2),
+    "tanh": (2, 1),
+    "tgamma": (5, 10),
+    "y0": (9, 7),
+    "y1": (9, 7),
+}
+# Bessel functions of |x| >= 8, and of any other order: an absolute error
+BESSEL_FROM = 8.0
+BESSEL = {"float32": 2.2e-6, "float64": 5e-12}
+# The fast variants: an absolute error where the argument is in this range, elsewhere an error in ulp (None: no bound).
+FAST = {
+    "fast_cosf": ((-np.pi, np.pi), 2**-21.19, None),
+    "fast_log10f": ((0.5, 2), 2**-24, 3),
+    "fast_log2f": ((0.5, 2), 2**-22, 2),
+    "fast_logf": ((0.5, 2), 2**-21.41, 3),
+    "fast_sinf": ((-np.pi, np.pi), 2**-21.41, None),
+}
+# Fast variants whose bound grows with |x|, as 2 + floor(slope |x|) ulp.
+FAST_EXPONENTIALS = {"fast_expf": 1.173, "fast_exp10f": 2.97}
+
+
+def allowed_error(name, exact, dtype, x):
+    """The largest error that CUDA's documents allow.
+
+    Parameters
+    ----------
+    name
+        libdevice's name, with the `f` of float32 or without, such as `sin`, `sinf` or `fast_sinf`.
+    exact
+        The true value, as an array of float64 or wider.
+    dtype
+        float32 or float64.
+    x
+        The first argument.
+
+    Returns
+    -------
+    array
+        The allowed distance from `exact`: the bound, and half a unit for the rounding of the exact value; infinity
+        where there is no bound.
+
+    Raises
+    ------
+    KeyError
+        For a function without a published bound; those are exact.
+    """
+    dtype = np.dtype(dtype)
+    unit = np.abs(np.spacing(np.abs(exact).astype(dtype))).astype(np.float64)
+    if name in FAST:
+        (low, high), near, far = FAST[name]
+        return np.where((x >= low) & (x <= high), near + unit / 2, np.inf if far is None else (far + 0.5) * unit)
+    if name in FAST_EXPONENTIALS:
+        return (2.5 + np.floor(np.abs(FAST_EXPONENTIALS[name] * x))) * unit
+    base = name if name in ULP else name.removesuffix("f")
+    bound = (ULP[base][dtype == np.float64] + 0.5) * unit
+    if base in ("j0", "j1", "y0", "y1"):
+        return np.where(np.abs(x) < BESSEL_FROM, bound, BESSEL[dtype.name])
+    return bound

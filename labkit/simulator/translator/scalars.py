@@ -1,0 +1,140 @@
+"""Calls of functions of numbers: casts, `math`, `cuda.libdevice` and the like; loads and stores with a cache hint."""
+
+import ast
+
+from numba import types
+
+from labkit.simulator import numba_types
+from labkit.simulator.functions.bits import SELECTED
+from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.translator.values import MISSING, Tuple, Value, describe
+from labkit.simulator.translator.variables import Variables
+
+PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that leave L1 out (PTX ISA, "Cache Operators")
+COMPARED_BY_GPU = {types.float32, types.float64}
+
+
+class Scalars(Variables):
+    """Functions of numbers, typed by the tables in `labkit.simulator.functions`."""
+
+    def converted(self, value, kind) -> str:
+        """The code of a value, converted to a type."""
+        if value.type == kind:
+            return value.code
+        if kind == bfloat16:
+            return f"to_bfloat16({value.code})"
+        if value.static is not MISSING:
+            return self.constant(numba_types.as_type(value.static, kind))
+        return f"cast({value.code}, {self.dtype(kind)})"
+
+    def cast(self, node, kind):
+        (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
+        if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex | types.Boolean):
+            self.fail(
+                node,
+                f"`{self.written(node.args[0])}` is complex and does not fit into {describe(kind)}; take its `.real`, "
+                "its `.imag` or its `abs`",
+            )
+        if value.static is not MISSING and kind != bfloat16:
+            static = numba_types.as_type(value.static, kind)
+            return Value(self.constant(static), kind, static)
+        if kind == types.boolean:
+            return Value(f"truth({value.code})", kind)
+        return Value(self.converted(value, kind), kind)
+
+    def function_call(self, node, function):
+        values = [self.scalar(a, f"`{self.written(node.func)}`") for a in node.args]
+        resolved = function.resolve(tuple(v.type for v in values))
+        if resolved is None:
+            given = ", ".join(describe(v.type) for v in values) or "nothing"
+            self.fail(node, f"`{self.written(node.func)}` does not take {given}")
+        result, kinds = resolved
+        items = tuple(result.types) if isinstance(result, types.BaseTuple) else (result,)
+        dtypes = [self.dtype(kind) for kind in items]
+        if function.flops:
+            self.count_flops(items[0], function.flops)
+        given = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
+        if isinstance(result, types.BaseTuple):
+            return self.temp(f"called({self.constant(function.run)}, ({', '.join(dtypes)},){given})", Tuple(items))
+        return Value(f"called({self.constant(function.run)}, {dtypes[0]}{given})", result)
+
+    def extreme(self, node):
+        """`min` and `max`: of two floats the GPU's own, which leaves NaN out; else by comparing as Python does."""
+        path = self.dotted(node.func)
+        if len(node.args) < 2:
+            self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
+        values = [self.scalar(a, f"`{path}`") for a in node.args]
+        kind = numba_types.unify(*(v.type for v in values))
+        if kind is None or isinstance(kind, types.Complex):
+            given = " and ".join(describe(v.type) for v in values)
+            self.fail(node, f"`{path}` cannot compare {given}; convert them to one real type first")
+        function = f"{path}imum"
+        if len(values) == 2 and COMPARED_BY_GPU.issuperset(v.type for v in values):
+            function = f"np.f{path}"
+        code = self.converted(values[0], kind)
+        for value in values[1:]:
+            code = f"{function}({code}, {self.converted(value, kind)})"
+        return Value(code, kind)
+
+    def power(self, node):
+        if len(node.args) != 2:
+            self.fail(node, "`pow` takes two numbers, a base and an exponent")
+        return self.expression(ast.copy_location(ast.BinOp(node.args[0], ast.Pow(), node.args[1]), node))
+
+    def select_value(self, node):
+        """`cuda.selp(test, a, b)`: a where the test holds, else b; both sides are computed."""
+        test, first, second = self.arguments(node, 3, "`cuda.selp`")
+        if test.type != types.boolean:
+            self.fail(node, f"`cuda.selp` takes a comparison first, not {describe(test.type)}")
+        if first.type != second.type or first.type.name not in SELECTED:
+            self.fail(
+                node,
+                f"`cuda.selp` chooses between two numbers of one type of at least 16 bits, not {describe(first.type)} "
+                f"and {describe(second.type)}; convert them first",
+            )
+        return self.temp(f"choose({test.code}, {first.code}, {second.code}, {self.dtype(first.type)})", first.type)
+
+    # --- parts of numbers ---
+
+    def number_part(self, base, name) -> Value | None:
+        """`z.real` and `z.imag`; None for other names and for what is no number."""
+        if name not in ("real", "imag") or not isinstance(base.type, types.Number):
+            return None
+        if isinstance(base.type, types.Complex):
+            return Value(f"{base.code}.{name}", base.type.underlying_float)
+        return base if name == "real" else Value(f"{self.dtype(base.type)}.type(0)", base.type)
+
+    def conjugate(self, node):
+        base = self.expression(node.func.value)
+        if not isinstance(base.type, types.Number) or node.args:
+            self.fail(node, f"`{self.written(node.func)}` does not work on {describe(base.type)}")
+        return Value(f"np.conjugate({base.code})", base.type) if isinstance(base.type, types.Complex) else base
+
+    # --- cache hints ---
+
+    def hinted_element(self, node, count):
+        written = f"`{self.written(node.func)}`"
+        if len(node.args) != count:
+            self.fail(node, f"{written} takes an array, an index{' and a value' * (count == 3)}")
+        subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
+        array, index = self.element(ast.fix_missing_locations(subscript))
+        if array.type.space != "global":
+            self.fail(node, f"{written} works on global memory alone, and this is a {array.type.space} array")
+        if not isinstance(array.type.dtype, types.Integer | types.Float):
+            self.fail(node, f"{written} works on arrays of integers and floats, not of {describe(array.type.dtype)}")
+        return subscript, array, index
+
+    def hinted_load(self, node):
+        subscript, array, index = self.hinted_element(node, 2)
+        value = self.load(subscript, array, index)
+        if self.dotted(node.func) in PAST_L1:
+            place = (node.lineno, node.col_offset, "load")
+            sites = self.program.sites.items()
+            self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == place}
+        return value
+
+    def hinted_store(self, node):
+        subscript, array, index = self.hinted_element(node, 3)
+        value = self.scalar(node.args[2], f"`{self.written(node.func)}`")
+        self.store(subscript, array, index, value, node.args[2])
+        return Value("None", types.none)
