@@ -119,15 +119,8 @@ FUNCTIONS |= {function.name: function for function in _OTHERS}
 
 def remainder_and_quotient(x, y):
     """IEEE remainder, x - n y with n = x / y rounded to nearest even, and the low three bits of n with its sign."""
-    return (_remainder(x, y).astype(x.dtype), _quotient_bits(x, y))
-
-
-_remainder = np.frompyfunc(lambda x, y: _one_remainder(float(x), float(y))[0], 2, 1)
-_quotient = np.frompyfunc(lambda x, y: _one_remainder(float(x), float(y))[1], 2, 1)
-
-
-def _quotient_bits(x, y):
-    return np.asarray(_quotient(x, y)).astype(np.int32)
+    rest, quotient = _remainders(x, y)
+    return np.asarray(rest).astype(x.dtype), np.asarray(quotient).astype(np.int32)
 
 
 def _one_remainder(x, y):
@@ -141,3 +134,6 @@ def _one_remainder(x, y):
     (a, b), (c, d), (e, f) = x.as_integer_ratio(), y.as_integer_ratio(), rest.as_integer_ratio()
     whole = abs((a * f - e * b) * d // (b * f * c))
     return rest, (whole % 8) * (-1 if (x < 0) != (y < 0) else 1)
+
+
+_remainders = np.frompyfunc(lambda x, y: _one_remainder(float(x), float(y)), 2, 2)
