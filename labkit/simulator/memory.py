@@ -114,8 +114,9 @@ def load(w, site, array, mask, *index):
     if mask is False:
         return array.dtype.type(0)
     count_accesses(w, site, array, flat, w.active(mask), True)
+    values = read(w, site, array, mask, flat)
     w.chunk.sample(w, site, array, mask, flat)
-    return read(w, site, array, mask, flat)
+    return values
 
 
 def read(w, site, array, mask, flat):
@@ -146,8 +147,8 @@ def store(w, site, array, mask, value, *index):
     if mask is False:
         return
     count_accesses(w, site, array, flat, w.active(mask), False)
-    w.chunk.sample(w, site, array, mask, flat)
     write(w, site, array, mask, flat, w.fill(value))
+    w.chunk.sample(w, site, array, mask, flat)
 
 
 def write(w, site, array, mask, flat, value):

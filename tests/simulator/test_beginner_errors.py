@@ -189,7 +189,7 @@ def factorial(n):
         "\n@cuda.jit\ndef kernel(x, y, scale=2): #<\n    y[0] = scale\n", "positional", "name each one",
     ),
     "two kinds of value under one name": (
-        body(ONE, "if i > 3: #<\n    v = x\nelse:\n    v = x[i]\ny[i] = v"), "`v` is an array", "make them the same",
+        body(ONE, "if i > 3:\n    v = x\nelse:\n    v = x[i]\ny[i] = v #<"), "`v` is an array", "make them the same",
     ),
 }  # fmt: skip
 
