@@ -8,6 +8,7 @@ import inspect
 import warnings
 from dataclasses import dataclass
 from functools import update_wrapper
+from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -234,10 +235,12 @@ def __getattr__(name):
     if not on_gpu():
         if name in host.__all__:
             return getattr(host, name)
+        if name == "random":
+            return import_module("labkit.simulator.random")
         if name in _LANGUAGE:
             return _KernelName(name)
     try:
-        return getattr(_theirs(), name)
+        return import_module("numba.cuda.random") if name == "random" else getattr(_theirs(), name)
     except AttributeError:
         raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
 

@@ -46,6 +46,8 @@ def _as_declared(names, args, signature):
 def _one(name, value, kind):
     if isinstance(kind, types.Array):
         given = _array_type(value)
+        if given is not None and given.ndim == kind.ndim and _same_bits(given.dtype, kind.dtype):
+            return value.view(numba_types.dtype_of(kind.dtype))
         if given is None or (given.dtype, given.ndim) != (kind.dtype, kind.ndim):
             raise LaunchError(
                 f"the kernel's signature has {kind} for `{name}`, but {given or type(value).__name__} was given; "
@@ -54,10 +56,15 @@ def _one(name, value, kind):
         return value
     if isinstance(kind, (types.Number, types.Boolean)):
         try:
-            return numba_types.dtype_of(kind).type(value)
+            return numba_types.as_type(value, kind)
         except (TypeError, ValueError, OverflowError):
             raise LaunchError(f"the kernel's signature has {kind} for `{name}`, and {value!r} does not fit") from None
     return value
+
+
+def _same_bits(given, kind):
+    """Are both integers of one size? A GPU takes the one for the other."""
+    return isinstance(given, types.Integer) and isinstance(kind, types.Integer) and given.bitwidth == kind.bitwidth
 
 
 def _array_type(value):
