@@ -25,6 +25,8 @@ MODULES = {
     "numpy": "np",
     "numba": "numba",
     "numba.types": "numba",
+    "numba.misc.special": "numba",
+    "numba.cuda.misc.special": "numba",
     "numba.core.types": "numba",
     "numba.cuda.types": "numba",
     "numba.cuda.stubs": "cuda",

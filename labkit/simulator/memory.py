@@ -230,25 +230,19 @@ def _uniform(array, index):
     return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
 
 
-def fill_elements(w, site, view, mask, value):
-    """`view[:] = value`, an element after the other."""
-    for index, own in _elements(w, view, mask):
-        store(w, site, view, own, value, *index)
-
-
-def copy_elements(w, site, load_site, view, mask, source):
-    """`view[:] = source`, an element after the other; the two have the same form."""
-    for index, own in _elements(w, view, mask):
-        store(w, site, view, own, load(w, load_site, source, own, *index), *index)
-
-
-def _elements(w, view, mask):
-    """(index, the lanes whose view has it) for each element, in C order."""
-    for number, left in lane_range(mask, np.int64(0), view.size_value, np.int64(1)):
+def elements(w, array, mask):
+    """(index, the lanes of `mask` whose array has it) for each element, in C order."""
+    for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         own = mask if left is None else both(mask, left)
-        index, rest = [], number
-        for n in reversed(view.shape_values):
-            index.append(rest % n)
-            rest = rest // n
         if own is not False:
-            yield index[::-1], own
+            yield unravelled(array, number), own
+
+
+def unravelled(array, number):
+    """The index of an array's `number`-th element, in C order."""
+    index = []
+    for n in reversed(array.shape_values):
+        n = np.maximum(n, 1)  # the lanes whose array is empty take no part
+        index.append(number % n)
+        number = number // n
+    return index[::-1]

@@ -4,7 +4,7 @@ import ast
 
 from labkit.simulator.translator.control_flow import has, is_spin, jumps, moving, never_ends, waits
 from labkit.simulator.translator.homes import region_of
-from labkit.simulator.translator.values import MISSING, Value
+from labkit.simulator.translator.values import MISSING, Tuple, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -118,6 +118,9 @@ class Branches(Variables):
             self.emit(f"{outer} = union(minus({outer}, {entered}), {mask})")
 
     def do_For(self, node):
+        if isinstance(node.iter, ast.Call) and self.dotted(node.iter.func) == "numba.literal_unroll":
+            self.unrolled(node)
+            return
         over = self.iteration(node.iter)
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
@@ -131,6 +134,15 @@ class Branches(Variables):
                 self.emit_watch(node.lineno)
 
         self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
+
+    def unrolled(self, node):
+        """`for x in literal_unroll(t)`: the body once for each value of a tuple, whose types may differ."""
+        values = self.expression(node.iter.args[0])
+        if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
+            self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
+        for i, kind in enumerate(values.type.items):
+            self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)
+            self.statements(node.body)
 
     def do_While(self, node):
         self.program.spins |= is_spin(node)

@@ -22,10 +22,11 @@ class Emitter:
     `unsure` are the variables that some read may find without a value.
     """
 
-    def __init__(self, program, function, argument_types, is_kernel):
+    def __init__(self, program, function, argument_types, is_kernel, at=None):
+        """`at`: the (line, column) that stands for all of a function whose own lines are in another file."""
         self.program = program
         self.function = function
-        self.source = read_source(function)
+        self.source = read_source(function, at)
         self.argument_types = argument_types
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)

@@ -21,8 +21,11 @@ class Source:
     tree: ast.FunctionDef
 
 
-def read_source(function: FunctionType) -> Source:
-    """The source of a Python function; raises KernelError where there is none to read."""
+def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> Source:
+    """The source of a Python function, all of it said to stand `at` a line and column where these are given.
+
+    Raises KernelError where there is none to read.
+    """
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     try:
@@ -41,6 +44,9 @@ def read_source(function: FunctionType) -> Source:
     if not isinstance(tree, ast.FunctionDef):
         raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
     ast.increment_lineno(tree, first - 1)
+    for node in ast.walk(tree) if at else ():
+        if hasattr(node, "lineno"):
+            node.lineno, node.col_offset = at
     return Source(text, function.__code__.co_filename, first, tree)
 
 
