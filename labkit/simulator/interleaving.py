@@ -146,7 +146,7 @@ class Interleaved(Chunk):
         while True:
             s.step()
             if s.done:
-                self._release_blocks()
+                self._release()
             if s.done or s.barrier:
                 return
             if isinstance(s.at, Access):

@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit.simulator.arrays import place
 from labkit.simulator.caches import make_l1, resident_blocks
+from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.findings import Log
@@ -18,7 +19,6 @@ from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
 LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
-MAX_CLOCKED_WARPS = 1024
 MAX_PRINTED_LINES = 10_000
 
 
@@ -41,6 +41,7 @@ class Launch:
         self.log = Log(self)
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
+        self._check_residence()
         self._place_arguments(function, arguments)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
@@ -48,10 +49,7 @@ class Launch:
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.sites, self.totals)
-        warps = self.blocks * self.warps_per_block
-        clocked = program.keeps_clocks and warps <= MAX_CLOCKED_WARPS
-        self.clocks = np.zeros((warps, warps) if clocked else (0, 0), np.int32)
-        self.cell_clocks: dict[tuple, np.ndarray] = {}
+        self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []
 
@@ -91,10 +89,20 @@ class Launch:
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
         ]
 
+    def _check_residence(self):
+        """A grid that waits for itself must be on the GPU all at once."""
+        most = self.gpu.sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        if self.program.cooperative and self.blocks > most:
+            raise LaunchError(
+                "this kernel waits for its whole grid, so that all of its blocks must be on the GPU at once, and one "
+                f"{self.gpu.name} has room for {most} blocks of {self.threads} threads, not {self.blocks}; launch "
+                "fewer blocks, and let each loop over more elements"
+            )
+
     def run(self):
         """Runs wave after wave of resident blocks, each wave in chunks of whole SMs."""
         try:
-            if self.program.spins or self.program.keeps_clocks:
+            if self.program.spins or self.program.cooperative:
                 Chunk(self, list(range(self.blocks))).run()
                 self.l2.flush()
                 return
@@ -115,16 +123,6 @@ class Launch:
     def memory(self) -> list[bytes]:
         """What the arguments' memory holds."""
         return [region.data.tobytes() for region in self.regions.values()]
-
-    def share_clocks(self, blocks):
-        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
-        if not self.clocks.size:
-            return
-        for block in blocks:
-            first = block * self.warps_per_block
-            warps = np.arange(first, first + self.warps_per_block)
-            self.clocks[warps, warps] += 1
-            self.clocks[warps] = self.clocks[warps].max(axis=0)
 
     def check_assigned(self, w, missing, name, line):
         """The lanes of `missing` read a variable to which they assigned nothing."""

@@ -124,9 +124,8 @@ def read(w, site, array, mask, flat):
     launch = w.chunk.launch
     if array.shadow is not None:
         found, unwritten, first = races.watch_loads(
-            flat, w.active(mask), w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
-            site, array.shadow, launch.noted_race,
-        )  # fmt: skip
+            flat, w.active(mask), races.order_of(w), site, array.shadow, launch.noted_race
+        )
         if found:
             launch.log.race(site, array, found)
         if unwritten:
@@ -163,9 +162,8 @@ def write(w, site, array, mask, flat, value):
     if array.shadow is not None:
         launch.instruction += 2
         found = races.watch_stores(
-            flat, w.active(mask), unchanged, _same(array.data.take(flat), value), w.warps, w.chunk.epochs,
-            w.warp_epochs, launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow,
-            launch.noted_race,
+            flat, w.active(mask), unchanged, _same(array.data.take(flat), value), races.order_of(w),
+            launch.instruction, site, array.shadow, launch.noted_race,
         )  # fmt: skip
         if found:
             launch.log.race(site, array, found)

@@ -38,6 +38,7 @@ class WarpSet:
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
         self.everyone = np.ones(start, np.bool_)
         self.warp_epochs = np.zeros(len(rows), np.int64)
+        self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
         self._instances = {}

@@ -54,6 +54,7 @@ class Program:
     past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
     spins: bool = False
+    cooperative: bool = False
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
     keeps_clocks: bool = False
