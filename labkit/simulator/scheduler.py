@@ -188,7 +188,7 @@ class Chunk:
     def _meet(self, w, mask, line):
         """The set holds whole blocks, so all who can come are here."""
         if mask is None:
-            self._pass(np.arange(len(self.blocks)), line)
+            self._pass(w.slots, line)
             return
         active = w.active(mask)
         live = w.everyone if w.exited is False else ~w.active(w.exited)

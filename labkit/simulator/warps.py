@@ -43,6 +43,7 @@ class WarpSet:
         self.exited = False
         self._instances = {}
         self._local = {}
+        self.slots = np.unique(self.warps[:, SLOT])
         self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
         self.threadIdx = _coordinates(self.thread, launch.block)
         self.blockIdx = _coordinates(self.block, launch.grid)
