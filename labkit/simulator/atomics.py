@@ -100,7 +100,7 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         return array.dtype.type(0)
     lanes = w.active(mask)
     value = w.fill(value)
-    count_accesses(w, site, array, flat, lanes, False)
+    count_accesses(w, site, array, flat, mask, False)
     old = np.zeros(w.lanes, array.dtype)
     before = array.data.take(flat)
     if array.dtype.kind == "f":
@@ -113,9 +113,10 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
     if launch.clocks.size:
         _exchange_clocks(w, array, flat, lanes)
     if array.shadow is not None:
+        cells, places = array.shadow.cells(flat)
         found, unwritten, first = races.watch_atomics(
-            flat, lanes, operation != CAS, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
-            launch.warps_per_block, site, array.shadow, launch.noted_race,
+            places, lanes, operation != CAS, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
+            launch.warps_per_block, site, cells, launch.noted_race,
         )  # fmt: skip
         if found:
             launch.log.race(site, array, found)

@@ -49,12 +49,11 @@ FIELDS = 26
 RACE_FIELDS = 6
 
 
-def new_shadow(elements: int, filled: bool) -> np.ndarray:
-    """The shadow of an array that nobody (or, when `filled`, the host alone) has written."""
-    shadow = np.full((elements, FIELDS), -1, np.int32)
+def clear(cells: np.ndarray, filled: bool) -> None:
+    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
+    cells[:] = -1
     if filled:
-        shadow[:, W_THREAD] = HOST
-    return shadow
+        cells[:, W_THREAD] = HOST
 
 
 @njit(cache=True)

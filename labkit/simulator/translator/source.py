@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
 
@@ -21,8 +22,17 @@ class Source:
     tree: ast.FunctionDef
 
 
+_sources: WeakKeyDictionary = WeakKeyDictionary()
+
+
 def read_source(function: FunctionType) -> Source:
-    """The source of a Python function; raises KernelError where there is none to read."""
+    """The source of a Python function, as it was first read; raises KernelError where there is none to read."""
+    if function not in _sources:
+        _sources[function] = _read(function)
+    return _sources[function]
+
+
+def _read(function):
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     try:
