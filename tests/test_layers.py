@@ -10,7 +10,7 @@ import labkit
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "trace gpus places environment",
+    "trace gpus places environment occupancy",
     "simulator",
     "cuda compiler rebinding ptx cuda_cpp timing roofline device results",
     "loops",
