@@ -18,6 +18,15 @@ class UnknownDevice(KeyError):
 
 
 @dataclass(frozen=True)
+class Latencies:
+    """Cycles from a load to the next one that needs its value, by where that is found."""
+
+    l1: float
+    l2: float
+    dram: float
+
+
+@dataclass(frozen=True)
 class Gpu:
     """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
 
@@ -25,6 +34,7 @@ class Gpu:
     kernel gets when it opts in (without that, 48 KB). The system takes `shared_bytes_reserved` more for
     each block, and all of it in whole units; what an SM sets apart for shared memory is one of the choices,
     and the rest is its L1. Registers go to a warp in units, out of one of the SM's parts.
+    `latencies` are those measured on a GPU of its compute capability, None where none is known.
     `l2_bytes_per_clock` is what L2 can deliver to all SMs: NVIDIA publishes it for V100 and A100, and Hopper
     is taken to keep it; for the rest it is the port of 64 bytes an SM, which no kernel can pass.
     """
@@ -47,6 +57,7 @@ class Gpu:
     shared_bytes_reserved: int
     shared_bytes_unit: int
     shared_bytes_choices: tuple[int, ...]
+    latencies: Latencies | None
     threads_per_block: int = 1024
     registers_per_sm: int = 65536
     registers_unit: int = 256
@@ -100,6 +111,9 @@ _SHARED_CHOICES = {
     (10, 0): (0, 8, 16, 32, 64, 100, 132, 164, 196, 228),
 }
 
+# As `labkit bench latency` measured it on an H100 SXM (results/nvidia-h100-80gb-hbm3/latency.json).
+_LATENCIES = {(9, 0): Latencies(l1=40, l2=279, dram=688)}
+
 
 def _gpu(name, capability, *, source, **figures):
     before_ampere = capability < (8, 0)
@@ -108,6 +122,7 @@ def _gpu(name, capability, *, source, **figures):
         "shared_bytes_reserved": 0 if before_ampere else KIB,
         "shared_bytes_unit": 256 if before_ampere else 128,
         "shared_bytes_choices": tuple(kib * KIB for kib in _SHARED_CHOICES[capability]),
+        "latencies": _LATENCIES.get(capability),
     }
     return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **derived | figures)
 
