@@ -110,7 +110,7 @@ class Launch:
         """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
         if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
             raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
-        if self.program.spins or self.program.keeps_clocks:
+        if self.program.needs_all_blocks:
             raise LaunchError(
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"
@@ -135,7 +135,7 @@ class Launch:
             if self.plan:
                 self._run_sample()
                 return
-            if self.program.spins or self.program.keeps_clocks:
+            if self.program.needs_all_blocks:
                 self._run_chunk(list(range(self.blocks)))
                 self.l2.flush()
                 return
@@ -169,7 +169,7 @@ class Launch:
             blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
             self.flops = defaultdict(lambda: np.zeros(len(blocks), np.int64))  # noqa: B023
-            barriers = self._run_chunk(blocks).epochs
+            barriers = self._run_chunk(blocks).epochs  # a block's epoch steps at each barrier
             for slot, block in enumerate(blocks):
                 flops = {dtype: int(amounts[slot]) for dtype, amounts in self.flops.items()}
                 self.sampled_counts.append(BlockCounts(block, self.counts[:, slot], flops, int(barriers[slot])))

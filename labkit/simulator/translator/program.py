@@ -61,3 +61,8 @@ class Program:
     compiled: dict[tuple, tuple] = field(default_factory=dict)
     kernel: Any = None
     text: str = ""
+
+    @property
+    def needs_all_blocks(self) -> bool:
+        """Whether blocks may wait for one another, or act on what others did, so that all must run together."""
+        return self.spins or self.keeps_clocks
