@@ -99,7 +99,7 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         return array.dtype.type(0)
     lanes = w.active(mask)
     value = w.fill(value)
-    count_accesses(w, site, array, flat, lanes, False)
+    count_accesses(w, site, array, flat, mask, False)
     old = np.zeros(w.lanes, array.dtype)
     before = array.data.take(flat)
     if array.dtype.kind == "f":
@@ -111,8 +111,9 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         launch.version += 1
     launch.clocks.exchange(w, array, flat, lanes)
     if array.shadow is not None:
+        cells, places = array.shadow.cells(flat)
         found, unwritten, first = races.watch_atomics(
-            flat, lanes, operation != CAS, races.order_of(w), site, array.shadow, launch.noted_race
+            places, lanes, operation != CAS, races.order_of(w), site, cells, launch.noted_race
         )
         if found:
             launch.log.race(site, array, found)

@@ -203,7 +203,8 @@ class Log:
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
         site = sites[site_number]
-        element, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
+        cell, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
+        element = array.shadow.element(cell)
         other = sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block

@@ -69,12 +69,11 @@ Order = namedtuple(
 )
 
 
-def new_shadow(elements: int, filled: bool) -> np.ndarray:
-    """The shadow of an array that nobody (or, when `filled`, the host alone) has written."""
-    shadow = np.full((elements, FIELDS), -1, np.int32)
+def clear(cells: np.ndarray, filled: bool) -> None:
+    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
+    cells[:] = -1
     if filled:
-        shadow[:, W_THREAD] = HOST
-    return shadow
+        cells[:, W_THREAD] = HOST
 
 
 def order_of(w) -> Order:
@@ -85,6 +84,12 @@ def order_of(w) -> Order:
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, launch.warps_per_block, clocks.levels,
         clocks.nodes, clocks.times, clocks.clocks,
     )  # fmt: skip
+
+
+def kept(order: Order) -> Order:
+    """The order as it is now, for later."""
+    now = {name: getattr(order, name).copy() for name in ("epochs", "warp_epochs", "lane_epochs")}
+    return order._replace(**now)
 
 
 @njit(cache=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.simulator.arrays import Array, strides_of
 from labkit.simulator.errors import KernelError
-from labkit.simulator.races import new_shadow
+from labkit.simulator.shadow import SharedShadow
 from labkit.simulator.warps import SLOT, START, WarpSet
 
 # What a thread does; from WAITING on, it waits at a barrier of its block or of the grid.
@@ -57,7 +57,7 @@ class Chunk:
         data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
         array = self._array(allocation, data, shape, first_byte)
         array.alignment = allocation.alignment
-        array.shadow = new_shadow(data.size, filled=False)
+        array.shadow = SharedShadow(data.size, self.launch, self.epochs)
         return array
 
     def local(self, number, lanes):
@@ -308,11 +308,8 @@ class Chunk:
 
     def sample(self, w, site, array, mask, flat):
         """Keeps the raw accesses of the recorded blocks."""
-        for slot, block in self.sampled:
-            first, last = np.searchsorted(w.slot, (slot, slot + 1))
-            lanes = slice(first, last)
-            if mask is not None:
-                lanes = first + np.flatnonzero(mask[lanes])
+        for slot, block, first, last in w.sampled:
+            lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
                 place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)

@@ -110,7 +110,7 @@ class Emitter:
 
     def flush_flops(self):
         for (mask, dtype), amount in self.flops.items():
-            self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.count({mask})")
+            self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.tally({mask})")
         self.flops.clear()
 
     def pause(self, node, site, array, commutes=""):

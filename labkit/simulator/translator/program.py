@@ -63,3 +63,8 @@ class Program:
     compiled: dict[tuple, tuple] = field(default_factory=dict)
     kernel: Any = None
     text: str = ""
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether blocks may wait for one another, so that all must run together."""
+        return self.spins or self.cooperative
