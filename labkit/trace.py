@@ -124,13 +124,17 @@ class Finding:
 
     <<<<<<< HEAD
         kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
-    =======
-        kind is one of: race, barrier, deadlock, bounds, misaligned, uninitialised, unwritten (errors);
-    >>>>>>> d826cac (PTX's vector loads and stores, in kernels and in the simulator)
-        uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
+            uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
         `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
         told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
         the second line of a race, `count` how often.
+=======
+    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
+    uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail, changed-global (advice).
+    `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
+    told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
+    the second line of a race, `count` how often.
+>>>>>>> 6eeb511 (Planted bugs, each beside the right kernel; a nearly empty last wave is advised on)
     """
 
     kind: str

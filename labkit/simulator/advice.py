@@ -3,8 +3,12 @@
 import math
 
 from labkit.simulator.arrays import Array
+from labkit.simulator.caches import resident_blocks
 from labkit.simulator.translator.source import captured
 from labkit.trace import Finding, SiteCounters
+
+# Beyond so many full waves a last one that is nearly empty costs less than a tenth of the time.
+MOST_WAVES_WITH_A_TAIL = 9
 
 
 def unwritten(launch) -> list[Finding]:
@@ -104,6 +108,24 @@ def idle_lanes(launch):
             f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves "
             f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all.",
             launch.source.first_line,
+        )
+
+
+def tail(launch):
+    """A last wave of blocks that leaves most multiprocessors idle, in a launch of few waves."""
+    on_one_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
+    wave = launch.gpu.sms * on_one_sm
+    full, last = divmod(launch.blocks, wave)
+    if 1 <= full <= MOST_WAVES_WITH_A_TAIL and 0 < last < launch.gpu.sms / 2:
+        yield Finding(
+            "tail",
+            "advice",
+            f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
+            f"({launch.gpu.sms} multiprocessors with {on_one_sm} each) and a last one of {last}, during which at least "
+            f"{launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
+            f"{(full + 1) * wave} blocks. Launch {wave} blocks that loop over the rest, or make the blocks smaller.",
+            launch.source.first_line,
+            count=last,
         )
 
 

@@ -27,7 +27,8 @@ def trace(launch, given) -> Trace:
     found = [*launch.log.finished(), *launch.program.advice.values()]
     if not any(f.kind == "deadlock" for f in found):
         found += advice.unwritten(launch)
-    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.changed_globals(launch)]
+    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.tail(launch)]
+    found += advice.changed_globals(launch)
     found.sort(key=lambda f: (f.severity != "error", f.line, f.column))
     return Trace(
         kernel=launch.function.__name__,
