@@ -19,10 +19,10 @@ GRID, BLOCK = 4, 32
 def wrong(x, partial, total):
     b = cuda.blockIdx.x
     if cuda.threadIdx.x == 0:
-        partial[b] = x[b]  # <- here
+        partial[b] = x[b]  # <- and here
         if b == 0:
             for k in range(cuda.gridDim.x):
-                total[0] += partial[k]  # <- and here
+                total[0] += partial[k]  # <- here
 
 
 @cuda.jit
