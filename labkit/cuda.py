@@ -129,7 +129,11 @@ class _Launch:
 
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
         arrays = [host.unwrap(value) for value in values]
-        trace = simulate(self.kernel, self.grid, self.block, *arrays, shared_bytes=self.shared_bytes)
+        trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
+        stored = {counted.site.array for counted in trace.sites if counted.site.kind != "load"}
+        for name, value in zip(inspect.signature(self.kernel.py_func).parameters, values):
+            if name in stored and isinstance(value, host.DeviceArray):
+                value.fill_blank()
         for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
             if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
                 np.copyto(array, output)

@@ -140,6 +140,7 @@ def reports_in(output: str) -> list[str]:
 
 LAUNCH = """
 import sys
+import numpy as np
 from numba import cuda as numba_cuda
 from labkit import cuda
 from labkit.bench import sanitizer
@@ -148,7 +149,7 @@ bugs = sanitizer.planted()
 for name, kernel in (argument.split(".") for argument in sys.argv[1:]):
     bug = bugs[name]
     watched = cuda.jit(getattr(bug, kernel).py_func, lineinfo=True)
-    arguments = [numba_cuda.to_device(argument) for argument in bug.arguments()]
+    arguments = [numba_cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in bug.arguments()]
     watched[sanitizer.launch_of(bug, kernel)](*arguments)
     numba_cuda.synchronize()
 """

@@ -99,6 +99,12 @@ class Region:
         """Remembers from now on who touched each element."""
         self.shadow = races.new_shadow(self.data.size, filled=True)
 
+    def mark_blank(self, value, blank):
+        """Remembers which elements of an argument nothing has written."""
+        places = np.arange(self.data.size)[self.first(value) :]
+        strides = tuple(s // value.itemsize * places.itemsize for s in value.strides)
+        self.shadow[as_strided(places, value.shape, strides)[blank], races.W_THREAD] = races.NOBODY
+
 
 def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:
     """Copies arguments into simulated memory, each to a region of its own unless they overlap."""

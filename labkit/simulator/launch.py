@@ -25,7 +25,7 @@ MAX_PRINTED_LINES = 10_000
 class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
-    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, labels, undefined=0):
+    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, blank, labels, undefined=0):
         """`undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
         self.program = program
         self.function = function
@@ -41,7 +41,7 @@ class Launch:
         self.log = Log(self)
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
-        self._place_arguments(function, arguments)
+        self._place_arguments(function, arguments, blank)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
         self.printed: list[str] = []
@@ -78,14 +78,19 @@ class Launch:
             )
         return total, layout
 
-    def _place_arguments(self, function, arguments):
-        """Copies the arguments into simulated memory; arrays that overlap keep overlapping."""
+    def _place_arguments(self, function, arguments, blank):
+        """Copies the arguments into simulated memory; arrays that overlap keep overlapping.
+
+        `blank` marks, by name, the elements of device arrays that nothing has written.
+        """
         names = function.__code__.co_varnames
         given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
         self.regions = place(captured | given)
-        for name in given.keys() & self.program.stored:
+        for name in given.keys() & (self.program.stored | blank.keys()):
             self.regions[name].watch()
+        for name, marks in blank.items():
+            self.regions[name].mark_blank(given[name], marks)
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)

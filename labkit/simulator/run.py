@@ -14,6 +14,7 @@ from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import article, check_limits, dimensions, typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.host import blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared
@@ -104,8 +105,9 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     check_limits(grid, block, shared_bytes, device)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
+    blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
     program = _program(function, kinds, **translation)
-    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments)
+    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank)
     return launch_with, arguments
 
 
