@@ -5,6 +5,7 @@ import math
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.translator.source import captured
+from labkit.simulator.translator.trusted import in_words, same
 from labkit.trace import Finding, SiteCounters
 
 # Beyond so many full waves a last one that is nearly empty costs less than a tenth of the time.
@@ -133,12 +134,12 @@ def changed_globals(launch):
     """Globals that have another value than the one the kernel was compiled with."""
     for (function, name), value in launch.program.frozen.items():
         now = captured(function).get(name, value)
-        if now is not value and now != value:
+        if not same(now, value):
             line = launch.source.first_line
             yield Finding(
                 "changed-global",
                 "advice",
-                f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps that: run "
-                f"the kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
+                f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and numba "
+                f"keeps that: run the kernel's cell again, or use `labkit.specialise(kernel, {name}={in_words(now)})`.",
                 line,
             )

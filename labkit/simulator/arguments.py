@@ -9,6 +9,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import unwrap
 from labkit.simulator.signatures import converted
+from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array
 
 
@@ -64,7 +65,7 @@ def typed_arguments(names, args, signatures=()):
             value = np.bool_(value)
         elif isinstance(value, int):
             if not -(2**63) <= value < 2**63:
-                raise LaunchError(f"the argument `{name}` = {value} does not fit into 64 bits")
+                raise LaunchError(f"the argument `{name}`, {in_words(value)}, does not fit into 64 bits")
             kinds.append(types.int64)
             value = np.int64(value)
         elif isinstance(value, (float, complex, np.number)):

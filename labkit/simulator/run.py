@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from labkit.simulator.host import blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared
-from labkit.simulator.translator.source import argument_names, read_source
+from labkit.simulator.translator.source import argument_names, read_source, unwrap
 from labkit.trace import Trace
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
@@ -93,8 +94,8 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
 
     `translation` goes to `translate`.
     """
-    function = getattr(kernel, "py_func", kernel)
-    if not callable(function) or not hasattr(function, "__code__"):
+    function = unwrap(kernel) or kernel
+    if type(function) is not FunctionType:
         raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
     try:
         device = named_gpu(gpu)
