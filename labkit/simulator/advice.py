@@ -139,7 +139,8 @@ def changed_globals(launch):
             yield Finding(
                 "changed-global",
                 "advice",
-                f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and numba "
-                f"keeps that: run the kernel's cell again, or use `labkit.specialise(kernel, {name}={in_words(now)})`.",
+                f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and "
+                f"numba keeps that: run the kernel's cell again, or use "
+                f"`labkit.specialise(kernel, {name}={in_words(now)})`.",
                 line,
             )

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator import races
+from labkit.simulator.errors import KernelError
+from labkit.simulator.limits import MAX_CLOCK_BYTES
 from labkit.simulator.memory import count_accesses, flatten, of_each
 from labkit.simulator.slices import Either
 from labkit.trace import WARP_LANES
@@ -112,6 +114,12 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         launch.version += 1
     if launch.clocks.size:
         _exchange_clocks(w, array, flat, lanes)
+        if len(launch.cell_clocks) * launch.clocks.shape[0] * launch.clocks.itemsize > MAX_CLOCK_BYTES:
+            raise KernelError(
+                "the results of these atomics order more elements than the simulator can keep apart; simulate fewer "
+                "blocks or a smaller problem",
+                launch.sites[site].line,
+            )
     if array.shadow is not None:
         found, unwritten, first = races.watch_atomics(
             flat, lanes, operation != CAS, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
@@ -131,6 +139,7 @@ def _exchange_clocks(w, array, flat, lanes):
     for start, stop, block, thread, *_ in w.warps:
         warp = block * launch.warps_per_block + thread // WARP_LANES
         touched = np.unique(flat[start:stop][lanes[start:stop]])
+        w.chunk.work += touched.size // 4
         for element in touched:
             key = (id(array.data), int(element))
             known = launch.cell_clocks.get(key)

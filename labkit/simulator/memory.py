@@ -245,6 +245,7 @@ def copy_elements(w, site, load_site, view, mask, source):
 def _elements(w, view, mask):
     """(index, the lanes whose view has it) for each element, in C order."""
     for number, left in lane_range(mask, np.int64(0), view.size_value, np.int64(1)):
+        w.tick(w.chunk.launch.sites[site].line, 2)
         own = mask if left is None else both(mask, left)
         index, rest = [], number
         for n in reversed(view.shape_values):

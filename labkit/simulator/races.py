@@ -44,6 +44,7 @@ HOST = -2  # it came filled from outside the kernel
     A_SITE,
 ) = range(26)
 FIELDS = 26
+SHADOW_BYTES = 4 * FIELDS  # of an element
 
 # A race: element, block, thread; the other's block, thread, site.
 RACE_FIELDS = 6

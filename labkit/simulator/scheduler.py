@@ -6,20 +6,21 @@ own. A set that waits yields; a set that can go on is run; when none can, that i
 some threads never reach.
 """
 
+import math
+
 import numpy as np
 
+from labkit.simulator import limits
 from labkit.simulator.arrays import Array, strides_of
 from labkit.simulator.errors import KernelError
 from labkit.simulator.races import new_shadow
 from labkit.simulator.warps import SLOT, START, WarpSet
+from labkit.trace import WARP_LANES
 
 RUNNING, WAITING, RETURNED, ENDED = range(4)
 
 # Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
 IDLE_ROUNDS = 200
-
-# Trips of all loops of a chunk, each counted once for the lanes that run together; a learner waits seconds.
-MAX_TRIPS = 300_000
 
 
 class Fork(Exception):
@@ -39,7 +40,7 @@ class Chunk:
     def __init__(self, launch, blocks):
         self.launch = launch
         self.blocks = blocks
-        self.trips = 0
+        self.trips = self.work = 0
         self.epochs = np.zeros(len(blocks), np.int64)
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
@@ -52,7 +53,7 @@ class Chunk:
         if allocation.space != "shared":
             return None
         shape, first_byte = self.launch.shared_layout[number]
-        data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
+        data = np.zeros(math.prod(shape) * len(self.blocks), allocation.dtype)
         array = self._array(allocation, data, shape, first_byte)
         array.alignment = allocation.alignment
         array.shadow = new_shadow(data.size, filled=False)
@@ -72,13 +73,14 @@ class Chunk:
 
     # --- running ---
 
-    def tick(self, line):
-        """Counts one trip of a loop; a kernel that never ends stops here."""
+    def tick(self, line, work):
+        """Counts one trip of a loop, or a call of a device function; a kernel that never ends stops here."""
         self.trips += 1
-        if self.trips > MAX_TRIPS:
+        self.work += work
+        if self.work > limits.MAX_CHUNK_WORK or self.launch.work + self.work > limits.MAX_WORK:
             raise KernelError(
-                f"this loop was stopped after {MAX_TRIPS:,} trips; make sure that it ends in every thread, or simulate "
-                "a smaller problem",
+                f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
+                "every thread, or simulate a smaller problem",
                 line,
             )
 
@@ -94,10 +96,11 @@ class Chunk:
         if not launch.program.blocking:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
-            return
-        for s in self.sets:
-            s.start()
-        self._schedule()
+        else:
+            for s in self.sets:
+                s.start()
+            self._schedule()
+        self.sets = []  # they refer to this chunk: its memory would wait for the garbage collector
 
     def _schedule(self):
         idle = 0
@@ -272,6 +275,8 @@ class Chunk:
 
     def sample(self, w, site, array, mask, flat):
         """Keeps the raw accesses of the recorded blocks."""
+        if self.launch.sampled_lanes > limits.MAX_SAMPLED_LANES:
+            return
         for slot, block in self.sampled:
             first, last = np.searchsorted(w.slot, (slot, slot + 1))
             lanes = slice(first, last)
@@ -281,6 +286,7 @@ class Chunk:
             if threads.size:
                 place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
                 self.launch.sampled.append((block, site, threads, array.c_order(place)))
+                self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
 
     def _sample_barrier(self, line, slots):
         for slot, block in self.sampled:

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 MEMORY_BYTES = 4 << 30  # of address space beyond what the imports take
-TIMEOUT_S = 15
+TIMEOUT_S = 60
 
 _context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
@@ -31,53 +31,78 @@ def _trip(name):
     return method
 
 
-for _name in """__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __len__ __index__ __int__ __float__ __complex__
+for (
+    _name
+) in """__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __len__ __index__ __int__ __float__ __complex__
     __add__ __radd__ __mul__ __rmul__ __neg__ __getitem__ __setitem__ __iter__ __contains__ __call__ __array__
     __array_ufunc__ __repr__ __str__ __format__ __getattr__ __round__ __enter__ __exit__""".split():
     setattr(Tripwire, _name, _trip(_name))
 
 
-def outcome(text: str, launch: dict, names: dict | None = None) -> dict:
-    """What becomes of the kernel named `kernel` in a cell: "error" (its type's name, or None), "line", "message",
-    "touched" (what was asked of a Tripwire), and "printed" (lines).
+class Worker:
+    """A process that runs one kernel after another; one that dies or does not answer is replaced by the next."""
 
-    A process that dies or does not end is an error too: "Died" or "Hung".
-    """
-    ours, theirs = _context.Pipe(duplex=False)
-    child = _context.Process(target=_run, args=(text, launch, names or {}, theirs))
-    child.start()
-    theirs.close()
-    try:
-        if not ours.poll(TIMEOUT_S):
-            return {"error": "Hung", "line": None, "message": f"no end within {TIMEOUT_S} s"}
-        return ours.recv()
-    except EOFError:
-        return {"error": "Died", "line": None, "message": "the process ended without an answer"}
-    finally:
-        child.kill()
-        child.join()
+    def __init__(self):
+        self._child = None
+
+    def outcome(self, text: str, **launch) -> dict:
+        """What becomes of the kernel named `kernel` in a cell.
+
+        Returns
+        -------
+        dict
+            error: the type's name, None for a run, "Died" or "Hung"; line and message of the error; touched: what was
+            asked of a Tripwire.
+        """
+        if self._child is None:
+            self._pipe, theirs = _context.Pipe()
+            self._child = _context.Process(target=_serve, args=(theirs,), daemon=True)
+            self._child.start()
+            theirs.close()
+        try:
+            self._pipe.send((text, launch))
+            if self._pipe.poll(TIMEOUT_S):
+                return self._pipe.recv()
+            failed = "Hung"
+        except (EOFError, ConnectionError):
+            failed = "Died"
+        self.end()
+        return {"error": failed, "line": None, "message": "", "touched": []}
+
+    def end(self):
+        if self._child is not None:
+            self._child.kill()
+            self._child.join()
+            self._child = None
 
 
-def _run(text, launch, names, pipe):
+def _serve(pipe):
+    from labkit.simulator import limits
+
+    limits.MAX_CHUNK_WORK, limits.MAX_WORK = 20_000, 100_000  # to be quick
+    _limit_memory()
+    while True:
+        text, launch = pipe.recv()
+        pipe.send(_run(text, **launch))
+
+
+def _run(text, grid=1, block=64, **options):
     from cells import run_cell
 
     import labkit
     from labkit.simulator.errors import SimulatorError
 
-    _limit_memory()
-    result = {"error": None, "line": None, "message": "", "touched": [], "printed": 0}
-    scope = run_cell(text.replace("#<", "").replace("#*", ""), evil=Tripwire(), **names)
-    arguments = launch.pop("arguments", None) or (np.arange(64, dtype=np.float32), np.zeros(64, np.float32))
+    result = {"error": None, "line": None, "message": "", "touched": []}
+    scope = run_cell(text.replace("#<", ""), evil=Tripwire())
+    arguments = scope.get("arguments") or (np.arange(64, dtype=np.float32), np.zeros(64, np.float32))
     Tripwire.touched.clear()
     try:
-        trace = labkit.simulate(scope["kernel"], launch.pop("grid", 1), launch.pop("block", 64), *arguments, **launch)
-        result["printed"] = len(trace.printed)
+        labkit.simulate(scope["kernel"], grid, block, *arguments, **options)
     except SimulatorError as error:
         result |= {"error": type(error).__name__, "line": getattr(error, "line", None), "message": str(error)}
     except BaseException as error:
         result |= {"error": f"not the simulator's own: {type(error).__name__}", "message": str(error)[:500]}
-    result["touched"] = list(Tripwire.touched)
-    pipe.send(result)
+    return result | {"touched": list(Tripwire.touched)}
 
 
 def _limit_memory():

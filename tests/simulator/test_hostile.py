@@ -7,9 +7,8 @@ Every kernel runs in a process of its own, with a limit on its memory and its ti
 import re
 from textwrap import dedent, indent
 
-import numpy as np
 import pytest
-from isolated import outcome
+from isolated import Worker
 
 N = 64
 
@@ -38,7 +37,9 @@ REACHING = {
     "a class's parents": body("y[i] = ().__class__.__bases__[0].__subclasses__() #<"),
     "a class of a number": body("y[i] = (1).__class__ #<"),
     "a class of an array": body("y[i] = x.__class__.__mro__ #<"),
-    "globals of a function": body("y[i] = helper.__globals__['x'] #<", "@cuda.jit(device=True)\ndef helper(): return 1"),
+    "globals of a function": body(
+        "y[i] = helper.__globals__['x'] #<", "@cuda.jit(device=True)\ndef helper(): return 1"
+    ),
     "code of a function": body("y[i] = helper.py_func.__code__ #<", "@cuda.jit(device=True)\ndef helper(): return 1"),
     "a kernel's own attributes": body("y[i] = kernel.py_func #<"),
     "builtins of a module": body("y[i] = math.__builtins__ #<"),
@@ -182,7 +183,7 @@ EVIL = {
         """,
     ),
     "an array with its own methods": body(
-        "y[i] = N[0] #<",
+        "y[i] = N[0]",
         """
         class Loud(np.ndarray):
             def __getattribute__(self, name): return evil.attribute
@@ -211,13 +212,16 @@ NAMES = """w m0 m1 t1 l1 b1 r1 c1 K0 K1 v_x a_x np load store atomic split both 
 
 SHADOWING = {
     **{
-        f"a variable named {name}": body(f"{name} = x[i]\nif {name} > 3:\n    {name} = {name} * float32(2)\ny[i] = {name}")
+        f"a variable named {name}": body(
+            f"{name} = x[i]\nif {name} > 3:\n    {name} = {name} * float32(2)\ny[i] = {name}"
+        )
         for name in NAMES
     },
     **{
         f"a device function named {name}": body(
             f"y[i] = {name}(x[i]) if x[i] > 0 else x[i]\nx[i] = x[0]",
-            f"@cuda.jit(device=True)\ndef {name}(v):\n    s = cuda.local.array(2, float32)\n    s[0] = v\n    return s[0]",
+            f"@cuda.jit(device=True)\ndef {name}(v):\n    s = cuda.local.array(2, float32)\n    s[0] = v\n"
+            "    return s[0]",
         )
         for name in "load store split select cast w np K0 m0 launch".split()
     },
@@ -252,7 +256,9 @@ GREEDY = {
     "a shape beyond 64 bits": body("s = cuda.shared.array(N, float32) #<", "N = 1 << 200"),
     "a negative shape": body("s = cuda.shared.array(N, float32) #<", "N = -5"),
     "a great local array": body("s = cuda.local.array(1000000000000, float32) #<\ns[0] = 1"),
-    "a local array whose size overflows": body("s = cuda.local.array(N, float32) #<\ns[0, 0] = 1", "N = (2**32, 2**32)"),
+    "a local array whose size overflows": body(
+        "s = cuda.local.array(N, float32) #<\ns[0, 0] = 1", "N = (2**32, 2**32)"
+    ),
     "many local arrays": body(
         "\n".join(f"s{k} = cuda.local.array(100_000, float32)\ns{k}[i] = i" for k in range(40)) + "\ny[i] = s0[i]"
     ),
@@ -318,16 +324,12 @@ GREEDY = {
     "deep signs": body(f"y[i] = {'-' * 190}i"),
     "deep choices": body("y[i] = " + "".join(f"{k} if i == {k} else " for k in range(80)) + "0"),
     "deep subscripts": body("y[i] = " + "y[int32(" * 60 + "i" + ")]" * 60),
-    "deep branches": body(
-        "".join(f"{'    ' * d}if x[i] > {d}:\n" for d in range(60)) + "    " * 60 + "y[i] = 1\n"
-    ),
+    "deep branches": body("".join(f"{'    ' * d}if x[i] > {d}:\n" for d in range(60)) + "    " * 60 + "y[i] = 1\n"),
     "many returns": body("".join(f"if i == {k}:\n    return\n" for k in range(120)) + "y[i] = 1"),
     "a long chain of elif": body(
         "if i == 0:\n    y[i] = 0\n" + "".join(f"elif i == {k}:\n    y[i] = {k}\n" for k in range(1, 90))
     ),
-    "deep loops": body(
-        "".join(f"{'    ' * d}for k{d} in range(1):\n" for d in range(19)) + "    " * 19 + "y[i] = 1"
-    ),
+    "deep loops": body("".join(f"{'    ' * d}for k{d} in range(1):\n" for d in range(19)) + "    " * 19 + "y[i] = 1"),
     "deep loops whose types do not settle": body(
         "a = b = c = d = 0\n"
         + "".join(f"{'    ' * d}for k{d} in range(1):\n" for d in range(16))
@@ -335,12 +337,16 @@ GREEDY = {
         + "a, b, c, d = b * 1.0, a, d + a, c\ny[i] = a"
     ),
     "an enormous source": body("\n".join(f"v{k} = x[i] + {k}" for k in range(20_000)) + "\ny[i] = v19999"),
+    "a long source": body("\n".join(f"v{k} = x[i] + {k}" for k in range(2000)) + "\ny[i] = v1999"),
+    "a long source of one variable": body("k = i\n" + "k = k + i * k\n" * 3000 + "y[i] = k"),
     "a great tuple": body("y[i] = N[5]", "N = tuple(range(200_000))"),
     "a deep tuple": body("y[i] = N[0]", "N = 1\nfor _ in range(5000):\n    N = (N,)"),
     "a tuple that doubles": body("t = (1, 2)\n" + "t = (t, t)\n" * 40 + "y[i] = t[0][0]"),
     "a long text printed": body("for k in range(1000):\n    print(N, k)", "N = 'x' * 1_000_000"),
     "a flood of prints": body("for k in range(100_000):\n    print(k)"),
 }
+
+LARGE = "arguments = np.zeros(1 << 22, np.float32), np.zeros(64, np.float32)"
 
 # Launches that want too much, or kernels that are none.
 LAUNCHES = {
@@ -365,12 +371,12 @@ LAUNCHES = {
         {"block": 1024},
     ),
     "scattered accesses without end": (
-        body("k = i\nwhile True: #<\n    k = (k * 1103515245 + 12345) % 4194304\n    x[k] = k"),
-        {"grid": 64, "block": 1024, "arguments": (np.zeros(1 << 22, np.float32), np.zeros(64, np.float32))},
+        body("k = i\nwhile True: #<\n    k = (k * 1103515245 + 12345) % 4194304\n    x[k] = k", LARGE),
+        {"grid": 64, "block": 1024},
     ),
     "atomics on many elements": (
-        body("for k in range(2000):\n    y[i % 64] = cuda.atomic.add(x, (i * 2000 + k) % x.size, 1)"),
-        {"grid": 32, "block": 1024, "arguments": (np.zeros(1 << 22, np.float32), np.zeros(64, np.float32))},
+        body("for k in range(2000):\n    y[i % 64] = cuda.atomic.add(x, (i * 2000 + k) % x.size, 1)", LARGE),
+        {"grid": 32, "block": 1024},
     ),
     "a lambda": ("kernel = lambda x, y: None #<", {}),
     "a lambda under a decorator": ("kernel = cuda.jit(lambda x, y: None) #<", {}),
@@ -395,15 +401,15 @@ LAUNCHES = {
         {},
     ),
     "no text at all": ("scope = {}\nexec('def kernel(x, y):\\n    y[0] = 1', scope)\nkernel = scope['kernel']", {}),
-    "text as an argument": (body("y[i] = x[i]"), {"arguments": ("abc", "def")}),
-    "an array of objects": (body("y[i] = x[i]"), {"arguments": (np.array([None] * 64), np.zeros(64))}),
-    "an array of dates": (body("y[i] = 1"), {"arguments": (np.zeros(64, "M8[s]"), np.zeros(64))}),
-    "an array of text": (body("y[i] = 1"), {"arguments": (np.zeros(64, "U8"), np.zeros(64))}),
-    "a huge number": (body("y[i] = x"), {"arguments": (1 << 100_000, np.zeros(64))}),
-    "an array without elements": (body("y[i] = x[i]"), {"arguments": (np.zeros(0, np.float32), np.zeros(64))}),
+    "text as an argument": (body("y[i] = x[i]", "arguments = 'abc', 'def'"), {}),
+    "an array of objects": (body("y[i] = x[i]", "arguments = np.array([None] * 64), np.zeros(64)"), {}),
+    "an array of dates": (body("y[i] = 1", "arguments = np.zeros(64, 'M8[s]'), np.zeros(64)"), {}),
+    "an array of text": (body("y[i] = 1", "arguments = np.zeros(64, 'U8'), np.zeros(64)"), {}),
+    "a huge number": (body("y[i] = x", "arguments = 1 << 100_000, np.zeros(64)"), {}),
+    "an array without elements": (body("y[i] = x[i]", "arguments = np.zeros(0, np.float32), np.zeros(64)"), {}),
     "an array that repeats one element": (
-        body("x[i] = i"),
-        {"arguments": (np.broadcast_to(np.zeros(1, np.float32), (1 << 40,)), np.zeros(64, np.float32))},
+        body("x[i] = i", "arguments = np.broadcast_to(np.zeros(1, np.float32), (1 << 40,)), np.zeros(64, np.float32)"),
+        {},
     ),
 }
 
@@ -420,10 +426,17 @@ def marked_lines(text):
     return {number for number, line in enumerate(dedent(text).strip("\n").split("\n"), 1) if "#<" in line}
 
 
+@pytest.fixture(scope="module")
+def worker():
+    worker = Worker()
+    yield worker
+    worker.end()
+
+
 @pytest.mark.parametrize("name", ALL)
-def test_a_hostile_kernel_is_refused_or_stopped(name):
+def test_a_hostile_kernel_is_refused_or_stopped(name, worker):
     text, launch = ALL[name]
-    result = outcome(text, dict(launch))
+    result = worker.outcome(text, **launch)
     assert result["error"] in (None, "KernelError", "LaunchError"), result
     assert result["touched"] == [], "nothing was asked of an object of the host"
     lines = marked_lines(text)

@@ -52,6 +52,7 @@ class Program:
     stored: set[str] = field(default_factory=set)
     past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
+    waiting: dict[FunctionType, bool] = field(default_factory=dict)
     spins: bool = False
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
@@ -61,3 +62,5 @@ class Program:
     compiled: dict[tuple, tuple] = field(default_factory=dict)
     kernel: Any = None
     text: str = ""
+    visits: int = 0
+    characters: int = 0

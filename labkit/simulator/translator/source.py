@@ -12,6 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from labkit.simulator.errors import KernelError
+from labkit.simulator.limits import MAX_CHARACTERS
 from labkit.simulator.translator.trusted import Device, trusted
 
 
@@ -36,6 +37,8 @@ def read_source(function: FunctionType) -> Source:
             raise OSError
         lines, first = inspect.getsourcelines(code)
         text = textwrap.dedent("".join(lines))
+        if len(text) > MAX_CHARACTERS:
+            raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
     except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
@@ -46,9 +49,7 @@ def read_source(function: FunctionType) -> Source:
     except (SyntaxError, ValueError):
         raise _changed(code) from None
     except (RecursionError, MemoryError):
-        raise KernelError(
-            "this function is nested too deeply; split it into several", code.co_firstlineno
-        ) from None
+        raise KernelError("this function is nested too deeply; split it into several", code.co_firstlineno) from None
     if isinstance(tree, ast.AsyncFunctionDef):
         raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
     if not isinstance(tree, ast.FunctionDef) or not _describes(text, tree, code):

@@ -28,6 +28,7 @@ class Statements(Variables):
                 return
 
     def statement(self, node):
+        self.visit()
         handler = getattr(self, f"do_{type(node).__name__}", None)
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))

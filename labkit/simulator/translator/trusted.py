@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from labkit.simulator.host import DeviceArray
+
 _ancestors = type.__dict__["__mro__"].__get__
 _name = type.__dict__["__name__"].__get__
 _AS_THEY_ARE = (
     bool, int, float, complex, str, bytes, NoneType, EllipsisType, np.ndarray, np.ufunc, ModuleType, FunctionType,
-    BuiltinFunctionType, type, EnumType, *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
+    BuiltinFunctionType, type, EnumType, DeviceArray,
+    *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
 )  # fmt: skip
-_PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the value, whatever class is derived from these
+_PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the value, whatever derives from these
 
 
 @dataclass(frozen=True)
@@ -71,4 +74,4 @@ def in_words(value) -> str:
     """A trusted value for a sentence; a number of very many digits by their count."""
     if type(value) is int and abs(value) >= 1 << 256:
         return f"a number of about {round(value.bit_length() * math.log10(2)):,} digits"
-    return str(value)
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else str(value)
