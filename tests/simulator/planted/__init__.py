@@ -9,6 +9,7 @@ SANITIZER   the tool of NVIDIA's compute-sanitizer that should see it, or None w
 GRID, BLOCK the launch, of `wrong(*arguments())` and of `right(*arguments())`
 
 In `wrong`, `# <- here` marks the line that the finding must point at, and `# <- and here` the other line of a race.
-A file may also have HANGS = True (on a GPU `wrong` never ends) and `between_launches()`, after which `wrong` runs
-for a second time.
+A file may also have ALSO, another kind of error that comes with the first; HANGS = True, where on a GPU `wrong`
+never ends; RIGHT_GRID and RIGHT_BLOCK, where the launch is what was wrong; and `between_launches()`, after which
+`wrong` runs for a second time.
 """
