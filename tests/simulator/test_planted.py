@@ -40,7 +40,7 @@ def test_the_wrong_kernel_is_told_what_where_and_who(bug):
     assert {found.line} == here
     assert found.other_line is None or {found.other_line} == there
     assert set(found.threads) == {thread_id(*who) for who in bug.WHO}
-    assert {f.kind for f in trace.errors} <= {bug.FINDING, getattr(bug, "ALSO", None)}, "nothing else is wrong with the kernel"
+    assert {f.kind for f in trace.errors} <= {bug.FINDING, getattr(bug, "ALSO", None)}, "nothing else is wrong with it"
     assert {f.line for f in trace.errors} <= here | there
 
 
