@@ -144,7 +144,7 @@ class Log:
         if self.known(key, count):
             return
         who = self.lane(w, int(lane))
-        place = array.position(int(flat) % array.elements)
+        place = array.position(array.c_order(int(flat)) if array.space == "global" else int(flat) % array.elements)
         self.add(
             key,
             count,

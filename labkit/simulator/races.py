@@ -54,6 +54,7 @@ HOST = -2  # it came filled from outside the kernel
     W_INSTRUCTION,
 ) = range(29)
 FIELDS = 29
+SHADOW_BYTES = 4 * FIELDS  # of an element
 PARTY = 3  # fields
 UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
 

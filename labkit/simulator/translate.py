@@ -36,6 +36,6 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     that warps can take turns there (`interleaving`). Raises KernelError for what the kernel language does not hold.
     """
     program = Program(read_source(function).filename, watch=watch, pauses=pauses)
-    program.blocking = pauses or blocks(function)
+    program.blocking = pauses or blocks(function, program.waiting)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
     return program

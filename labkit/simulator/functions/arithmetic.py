@@ -44,7 +44,7 @@ def float_remainder(x, y):
 
 def integer_power(base, exponent):
     """`base ** exponent` of integers: with a negative exponent 0 except for bases 1, -1 and 0 (the least number)."""
-    power = base ** np.abs(exponent)
+    power = base ** np.where(exponent < 0, exponent & 1, exponent)  # of 1 and -1 the parity decides
     least = np.iinfo(power.dtype).min if power.dtype.kind == "i" else 0
     inverse = np.where(np.abs(base) == 1, power, np.where(base == 0, power.dtype.type(least), 0))
     return np.where(exponent < 0, inverse, power).astype(power.dtype)[()]

@@ -7,21 +7,24 @@ from labkit.simulator.translator.source import captured, read_source, unwrap
 WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
 
 
-def blocks(function, seen=frozenset()) -> bool:
-    """Does the function, or a device function that it calls, wait for other warps?"""
-    tree = read_source(function).tree
-    spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
-    return spins or waits([tree], captured(function), seen | {function})
+def blocks(function, known: dict) -> bool:
+    """Does the function, or a device function that it calls, wait for other warps? `known` keeps the answers."""
+    if function not in known:
+        known[function] = False  # until it is known; a function that calls itself is refused
+        tree = read_source(function).tree
+        spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
+        known[function] = spins or waits([tree], captured(function), known)
+    return known[function]
 
 
-def waits(nodes, names, seen=frozenset()) -> bool:
+def waits(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
     for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr in WAITING_CALLS:
             return True
         if isinstance(call.func, ast.Name):
             callee = unwrap(names.get(call.func.id))
-            if callee is not None and callee not in seen and blocks(callee, seen):
+            if callee is not None and blocks(callee, known):
                 return True
     return False
 

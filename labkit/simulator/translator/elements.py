@@ -103,11 +103,14 @@ class Elements(Variables):
         return self.temp(code, array.type.dtype)
 
     @contextmanager
-    def each_element(self, array):
+    def each_element(self, node, array):
         """Writes a loop over the elements of an array; gives the index of one."""
         index, mask = self.name("i"), self.name("m")
         self.flush_flops()
-        with self.block(f"for {index}, {mask} in elements(w, {array.code}, {self.mask}):"), self.narrowed(mask):
+        with (
+            self.block(f"for {index}, {mask} in elements(w, {node.lineno}, {array.code}, {self.mask}):"),
+            self.narrowed(mask),
+        ):
             yield [Value(f"*{index}", types.int64)]
 
     def one_of(self, node, array, what):

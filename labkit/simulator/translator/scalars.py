@@ -59,7 +59,7 @@ class Scalars(Variables):
         for part, value in zip(node.args, inputs):
             if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
                 self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
-        with self.each_element(out) as index:
+        with self.each_element(node, out) as index:
             given = [
                 self.load(part, value, index) if isinstance(value.type, Array) else value
                 for part, value in zip(node.args, inputs)
