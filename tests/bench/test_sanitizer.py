@@ -58,7 +58,7 @@ def test_the_simulator_misses_nothing_that_the_sanitizer_found(machine):
     rows = results.load("sanitizer", machine).rows
     assert {row["bug"] for row in rows} <= bugs.keys()
     for row in rows:
-        now = sanitizer.simulated(bugs[row["bug"]], row["bug"], row["kernel"])
+        now = sanitizer.simulated(row["bug"], row["kernel"])
         found = [row[tool] for tool in sanitizer.TOOLS if row[tool] not in ("", sanitizer.NOT_RUN, sanitizer.NO_END)]
         assert not any(verdict.startswith("failed") for verdict in found), row
         if found:
