@@ -336,12 +336,25 @@ def test_a_producer_and_a_consumer_agree_in_every_order(box):
     assert found.orders == 2, "the consumer looks too early, or it does not"
 
 
-def test_a_warp_that_waits_goes_on_as_soon_as_it_may(box):
-    order = [0, 1, 0, 0, 1, 1, 1]  # clears the flag | looks | fills the box, raises the flag | looks, takes, stores
-    (outcome,) = labkit.explore(handshake, 1, 64, *box, orders=[order]).outcomes
-    assert [step.warp for step in outcome.schedule if step.kind != "barrier"] == order
-    with pytest.raises(LaunchError, match="turn 2 of the order .* goes to warp 1 of block 0, which cannot run then"):
-        labkit.explore(handshake, 1, 64, *box, orders=[[0, 1, 1]])
+@cuda.jit
+def relay(out, flag):
+    """Warp 1 waits for warp 0, which has more to do afterwards."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        cuda.atomic.exch(flag, 0, 1)
+        out[0] = 1
+    if t == WARP:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        out[0] = 2
+
+
+def test_a_warp_that_waits_goes_on_as_soon_as_it_may():
+    order = [1, 0, 1, 1, 0]  # looks | raises the flag | looks again, writes | writes
+    (outcome,) = labkit.explore(relay, 1, 64, zeros(1), zeros(1), orders=[order]).outcomes
+    assert [step.warp for step in outcome.schedule] == order and outcome.outputs[0][0] == 1
+    with pytest.raises(LaunchError, match="turn 1 of the order .* goes to warp 1 of block 0, which cannot run then"):
+        labkit.explore(relay, 1, 64, zeros(1), zeros(1), orders=[[1, 1]])
 
 
 def test_a_flag_raised_too_early_lets_the_consumer_read_an_empty_box(box):
