@@ -20,7 +20,7 @@ MAX_TURNS = 5000
 
 @dataclass
 class Turn:
-    """What a warp (its number in the launch) did in a turn; or a barrier that a block passed, whose site is None.
+    """What a warp (its number in the launch) did in a turn; or a barrier, passed by `members` from that warp on.
 
     cells: the elements that it touched, as numbers that tell all memory of the launch apart; elements: the same in C
     order of their array. found, values: what they held before and afterwards. changed: did any of them change?
@@ -30,6 +30,7 @@ class Turn:
     warp: int
     line: int
     site: int | None = None
+    members: range | None = None
     commutes: str = ""
     reads: bool = False
     cells: list[int] = field(default_factory=list)
@@ -131,7 +132,7 @@ class Interleaved(Chunk):
         s = self.sets[number]
         site = _sites(s.at)[0]
         reads = self.launch.sites[site].kind != "store" and not s.at.commutes
-        turn = self.turn = Turn(number, s.line, site, s.at.commutes, reads)
+        turn = self.turn = Turn(number, s.line, site, commutes=s.at.commutes, reads=reads)
         self.turns.append(turn)
         self._advance(number)
         self.worked[number] |= turn.changed
@@ -201,7 +202,9 @@ class Interleaved(Chunk):
     def _sample_barrier(self, line, slots):
         if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
             self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
-        self.turns += [Turn(int(slot) * self.launch.warps_per_block, line) for slot in slots]
+        per_block = self.launch.warps_per_block
+        members = range(int(slots[0]) * per_block, int(slots[-1] + 1) * per_block)  # one block, or all
+        self.turns.append(Turn(members[0], line, members=members))
 
 
 def _sites(access) -> list[int]:

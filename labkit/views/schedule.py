@@ -158,7 +158,8 @@ def _order(exploration: Exploration, number: int, labels: list[str], shown) -> d
         "count": outcome.orders,
         "row": pack(np.array(rows, int)),
         "line": pack(np.array([step.line for step in steps], int)),
-        "kind": pack(np.array([KINDS.index(step.kind) for step in steps], int)),
+        "kind": pack(np.array([KINDS.index(step.kind.removeprefix("grid ")) for step in steps], int)),
+        "high": pack(np.array([_rows_high(exploration, step) for step in steps], int)),
         "races": [bool(step.races) for step in steps],
         "unordered": [[k for k in step.unordered if k < len(steps)] for step in steps],
         "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), -1)),
@@ -176,6 +177,11 @@ def _places(exploration):
     x, y, z = exploration.grid
     blocks = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
     return [(block, warp) for block in blocks for warp in range(exploration.warps_per_block)]
+
+
+def _rows_high(exploration, step) -> int:
+    """How many warps the step is about."""
+    return {"barrier": exploration.warps_per_block, "grid barrier": len(_places(exploration))}.get(step.kind, 1)
 
 
 def _touched(step: Step, steps, info):
@@ -203,15 +209,15 @@ class _Words:
         self.parting = self.difference.steps[self.mine] if self.difference else None
 
     def who(self, step) -> str:
-        if step.kind == "barrier":
-            one = self.exploration.grid == (1, 1, 1)
-            return "all warps" if one else f"block {_block(self.exploration, step.block)}"
+        if step.warp < 0:
+            all_of = self.exploration.grid == (1, 1, 1) or step.kind == "grid barrier"
+            return "all warps" if all_of else f"block {_block(self.exploration, step.block)}"
         name = _row_name(self.exploration, step.block, step.warp)
         return name.replace(" warp", ", warp")
 
     def what(self, step) -> str:
-        if step.kind == "barrier":
-            return "barrier"
+        if step.warp < 0:
+            return step.kind
         return f"{_NOW[step.kind]} {plain(self._elements(step))}"
 
     def _elements(self, step) -> str:
@@ -225,9 +231,9 @@ class _Words:
 
     def say(self, k) -> str:
         step, number = self.steps[k], f"Step {k + 1} of {len(self.steps)}"
-        if step.kind == "barrier":
-            whose = "" if self.exploration.grid == (1, 1, 1) else f" of {self.who(step)}"
-            say = f"{number}: the barrier in line {step.line} opens{whose}, since all warps have come."
+        if step.warp < 0:
+            whose = "all warps" if self.who(step) == "all warps" else f"all warps of {self.who(step)}"
+            say = f"{number}: the {step.kind} in line {step.line} opens, since {whose} have come."
         else:
             did = f"{_NOW[step.kind]} {self._elements(step)} at line {step.line}{self._value(step)}"
             say = f"{number}: **{self.who(step)}** {did}."

@@ -374,6 +374,24 @@ def test_a_lock_lets_blocks_take_turns_in_every_order():
     assert found.orders >= 6
 
 
+@cuda.jit
+def through_the_grid(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+    cuda.cg.this_grid().sync()
+    x[i] = y[(i + 64) % y.size]
+
+
+def test_the_barrier_of_the_grid_orders_all_blocks():
+    x = np.arange(128, dtype=np.float32)
+    found = labkit.explore(through_the_grid, 2, 64, x, x * 0)
+    assert found.complete and found.orders == 1
+    np.testing.assert_array_equal(found.outcomes[0].outputs[0], np.roll(x, 64))
+    schedule = found.outcomes[0].schedule
+    assert [step.kind for step in schedule if step.warp < 0] == ["grid barrier"]
+    assert not any(step.unordered for step in schedule)
+
+
 # --- waiting for ever ----------------------------------------------------------------------------
 
 

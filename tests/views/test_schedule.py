@@ -82,7 +82,7 @@ def test_sentences_say_who_does_what_and_with_whom_it_races(view):
     lines = shifted.py_func.__code__.co_firstlineno + np.arange(20)
     read, write = int(lines[6]), int(lines[7])
     assert late["say"][0].startswith("Step 1 of 12: **warp 0** writes `hand[0:32]` at line")
-    assert any("the barrier in line" in say and "opens" in say for say in late["say"])
+    assert late["say"][2] == f"Step 3 of 12: the barrier in line {lines[5]} opens, since all warps have come."
     racing = next(say for say in late["say"] if "Here the orders part" in say)
     assert f"**warp 1** reads `hand[0]` and `hand[33:64]` at line {read}" in racing
     assert "**Race**: warp 0 wrote there in step 5; nothing made it come first." in racing
@@ -119,6 +119,7 @@ def kept_apart(out):
 def test_the_shared_array_is_that_of_the_block_at_work():
     order = [(0, 0), (1, 0), (0, 0), (1, 0)]  # both write, then both read
     view = schedule(labkit.explore(kept_apart, 2, 32, np.zeros(64, np.float32), orders=[order]))
+    assert any(f"since all warps of block {block} have come" in say for block in (0, 1) for say in view.data["say"])
     reads = np.flatnonzero(unpack(view.data["kind"]) == 0)
     assert [set(replayed(view, view.data, step)[0]) for step in reads] == [{"0"}, {"1"}]
 
