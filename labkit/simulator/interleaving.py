@@ -105,30 +105,31 @@ class Interleaved(Chunk):
     def _schedule(self):
         for number in range(len(self.sets)):
             self._advance(number)
-        idle, mark = 0, 0
+        idle, mark = 0, 0  # rounds in which all who are left look again in vain, and the turns before them
         while not all(s.done for s in self.sets):
             self._pass_barriers()
             ready = [n for n, s in enumerate(self.sets) if not (s.done or s.barrier or n in self.asleep)]
             if ready:
-                self._take_turn(self.order.pick(ready))
-                s = self.sets[self.turn.warp]
-                if self.turn.changed or s.done or s.barrier:
+                if not idle and len(self.turns) >= MAX_TURNS:
+                    raise LaunchError(
+                        f"this launch was stopped after {MAX_TURNS:,} accesses in one order; explore fewer threads or "
+                        "a smaller problem, and make sure that every loop ends"
+                    )
+                if self._take_turn(self.order.pick(ready)):
                     idle = 0
             elif self.asleep and idle < IDLE_ROUNDS:
-                idle, mark = idle + 1, mark if idle else len(self.turns)
+                mark = mark if idle else len(self.turns)
+                idle += 1
                 for number in sorted(self.asleep):
                     self._wake(number)
             else:
                 if idle:
                     del self.turns[mark:]
                 self._stuck([s for s in self.sets if not s.done])
+                idle = 0
 
-    def _take_turn(self, number):
-        if len(self.turns) == MAX_TURNS:
-            raise LaunchError(
-                f"this launch was stopped after {MAX_TURNS:,} accesses in one order; explore fewer threads or a "
-                "smaller problem, and make sure that every loop ends"
-            )
+    def _take_turn(self, number) -> bool:
+        """Runs a warp through one access; tells whether that got the launch on."""
         s = self.sets[number]
         site = _sites(s.at)[0]
         reads = self.launch.sites[site].kind != "store" and not s.at.commutes
@@ -140,6 +141,7 @@ class Interleaved(Chunk):
             for other in [n for n, cells in self.asleep.items() if n != number and not cells.isdisjoint(turn.cells)]:
                 self._wake(other)
         self._pass_barriers()
+        return turn.changed or s.done or s.barrier or self.turns[-1] is not turn
 
     def _advance(self, number):
         """Runs a warp to its next access, or to where it waits or ends."""
@@ -216,7 +218,10 @@ def _same(values, before):
 
 
 def run_in(order: Order, launch) -> tuple[list[Turn], bool]:
-    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs)."""
+    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs).
+
+    Turns in which the warps of a launch that hangs look again in vain are left out.
+    """
     chunk = Interleaved(launch, order)
     try:
         with np.errstate(all="ignore"):

@@ -278,7 +278,7 @@ class _Search:
         """One run; returns its races if it is a new one."""
         launch = self._launch()
         turns, ended = run_in(order, launch)
-        self.turns += len(turns)
+        self.turns += order.turns
         races = find_races(turns, self.warps)
         if races.key in self.known:
             return None
@@ -287,6 +287,7 @@ class _Search:
             launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
             for a, value in zip(launch.arguments, self.arguments, strict=True)
         )
+        launch.log.drop_undefined()  # `simulate` tells whether anything depends on those
         errors = tuple(f for f in launch.log.finished() if f.severity == "error")
         key = _bytes(outputs) if ended else tuple(f.line for f in errors if f.kind == "deadlock")
         changes = sum(a.warp != b.warp for a, b in pairwise(turns))

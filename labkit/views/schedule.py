@@ -11,6 +11,7 @@ from labkit.views.wording import block_name, join, named
 MOST_STEPS = 500
 MOST_OUTCOMES = 8
 MOST_ELEMENTS = 1024
+CELL_DIGITS = 4  # what fits into an element of the picture; sentences have more
 KINDS = ("load", "store", "atomic", "barrier")
 _NOW = {"load": "reads", "store": "writes", "atomic": "updates"}
 _THEN = {"load": "read", "store": "wrote", "atomic": "updated"}
@@ -75,12 +76,12 @@ def _panel(exploration, info):
         return None
     shape = info.shape or (1,)
     size = min(int(np.prod(shape)), MOST_ELEMENTS)
-    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 32 else 16
+    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 40 else 16
     filled = [None] * size
     if info.space == "global":
         names = [a.name for a in exploration.arrays if a.space == "global"]
         arrays = [a for a in exploration.inputs if isinstance(a, np.ndarray)]
-        filled = [_show(v) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
+        filled = [_show(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
     return {
         "name": info.name,
         "shape": list(shape),
@@ -162,7 +163,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], shown) -> d
         "high": pack(np.array([_rows_high(exploration, step) for step in steps], int)),
         "races": [bool(step.races) for step in steps],
         "unordered": [[k for k in step.unordered if k < len(steps)] for step in steps],
-        "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), -1)),
+        "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), len(row_of))),
         "touched": [_touched(step, outcome.schedule, shown) for step in steps],
         "table": table(
             ["step", "warp", "line", "what"],
@@ -191,7 +192,7 @@ def _touched(step: Step, steps, info):
     kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
     elements = [e for e, _ in kept]
     racing = {e for k in step.races for e in steps[k].elements}
-    values = [] if step.kind == "load" else [_show(v) for _, v in kept]
+    values = [] if step.kind == "load" else [_show(v, CELL_DIGITS) for _, v in kept]
     return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
 
 
@@ -280,5 +281,5 @@ class _Words:
         return f"**The end**: {self.label}, as in {self.outcome.orders} of {orders} orders."
 
 
-def _show(value) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+def _show(value, digits=7) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

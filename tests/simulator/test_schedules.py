@@ -424,6 +424,20 @@ def test_a_deadlock_of_some_orders_is_an_outcome():
 
 
 @cuda.jit
+def nobody_comes(out, flag):
+    if cuda.threadIdx.x % WARP == 0:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        out[0] = 1
+
+
+def test_many_warps_that_wait_in_vain_hang_and_say_so():
+    found = labkit.explore(nobody_comes, 2, 1024, zeros(1), zeros(1), orders=1)
+    assert found.outcomes[0].deadlock.line == line_of(nobody_comes, "while ")
+    assert len(found.outcomes[0].schedule) == 64, "each looks once; that it looks again and again is left out"
+
+
+@cuda.jit
 def one_half_waits(x, y):
     t = cuda.threadIdx.x
     if t < WARP:
@@ -514,6 +528,22 @@ def test_an_error_that_only_some_orders_show_stands_with_their_outcome():
     found = labkit.explore(reads_what_another_wrote, 1, 64, np.ones(4), zeros(1, float))
     kinds = {outcome.outputs[1][0]: {f.kind for f in outcome.errors} for outcome in found.outcomes}
     assert kinds == {1.0: {"race"}, 0.0: {"race", "bounds"}}
+
+
+@cuda.jit
+def deaf(x, out):
+    """Lanes of the upper half get nothing defined, and nothing depends on it."""
+    t = cuda.threadIdx.x
+    if t < 16:
+        value = cuda.shfl_down_sync(0xFFFF, x[t], 8)
+        if t < 8:
+            out[t] = x[t] + value
+
+
+def test_an_undefined_value_that_nothing_depends_on_is_no_error_of_an_order():
+    found = labkit.explore(deaf, 1, 32, np.arange(32), zeros(8, np.int64))
+    assert found.outcomes[0].errors == found.findings == ()
+    np.testing.assert_array_equal(found.outcomes[0].outputs[1], 2 * np.arange(8) + 8)
 
 
 @cuda.jit(device=True)

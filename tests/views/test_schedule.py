@@ -192,6 +192,30 @@ def test_one_outcome_is_said_to_be_that_of_every_order():
 
 
 @cuda.jit
+def idle(out):
+    if out.size > 100:
+        out[0] = 1
+
+
+def test_a_launch_without_accesses_says_so(tmp_path):
+    view = schedule(labkit.explore(idle, 1, 32, np.zeros(3)))
+    assert view.sentence == "No warp touches memory that the kernel changes."
+    view.save_png(tmp_path / "idle.png", dpi=40)
+
+
+@cuda.jit
+def thirds(out):
+    out[0, cuda.threadIdx.x] = cuda.threadIdx.x / 3
+
+
+def test_elements_show_few_digits_and_sentences_more():
+    view = schedule(labkit.explore(thirds, 1, 2, np.zeros((2, 33))))
+    held, _, _ = replayed(view, view.data, 0)
+    assert held[:3] == ["0", "0.3333", "0"] and view.data["common"]["array"]["columns"] == 33
+    assert "writes `out[0, 0:2]`" in view.sentence and "`out[0, 0]` = 0" in view.sentence
+
+
+@cuda.jit
 def long(out):
     for _ in range(400):
         out[0] += 1
