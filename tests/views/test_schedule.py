@@ -205,14 +205,14 @@ def test_a_launch_without_accesses_says_so(tmp_path):
 
 @cuda.jit
 def thirds(out):
-    out[0, cuda.threadIdx.x] = cuda.threadIdx.x / 3
+    out[0, cuda.threadIdx.x] = 1 / 3
 
 
 def test_elements_show_few_digits_and_sentences_more():
     view = schedule(labkit.explore(thirds, 1, 2, np.zeros((2, 33))))
     held, _, _ = replayed(view, view.data, 0)
-    assert held[:3] == ["0", "0.3333", "0"] and view.data["common"]["array"]["columns"] == 33
-    assert "writes `out[0, 0:2]`" in view.sentence and "`out[0, 0]` = 0" in view.sentence
+    assert held[:3] == ["0.3333", "0.3333", "0"] and view.data["common"]["array"]["columns"] == 33
+    assert "writes out[0, 0:2] at line" in view.sentence and "and leaves 0.3333333 in each" in view.sentence
 
 
 @cuda.jit
