@@ -96,8 +96,9 @@ class Exploration:
     `simulate`).
 
     `orders` counts those that differ in more than accesses that do not touch; `complete` says that there are no
-    others (with these arguments, warps in lockstep, and accesses seen by all at once). `difference` is where the first two outcomes part, `findings` the errors that
-    `simulate` tells, and `explained_by` the race among them that is behind the difference.
+    others (with these arguments, warps in lockstep, and accesses seen by all at once). `difference` is where the
+    first two outcomes part, `findings` the errors that `simulate` tells, and `explained_by` the race among them that
+    is behind the difference.
     """
 
     kernel: str
