@@ -6,7 +6,7 @@ type numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean
 
 import numpy as np
 
-from labkit.simulator.functions.rounding import to_integer
+from labkit.simulator.functions.rounding import cast_to_integer
 
 # --- masks -------------------------------------------------------------------------------------
 
@@ -84,8 +84,7 @@ def cast(value, dtype):
     if value.dtype == dtype:
         return value
     if value.dtype.kind == "f" and dtype.kind in "iu":
-        # numba rounds a float16 to the nearest integer, and cuts off the fraction of the others
-        return to_integer(np.rint(value) if value.dtype.itemsize == 2 else np.trunc(value), dtype)
+        return cast_to_integer(value, dtype)
     return value.astype(dtype)
 
 

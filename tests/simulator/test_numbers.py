@@ -45,10 +45,14 @@ def test_operators_are_typed_as_on_a_gpu(operation):
             assert (ours and plain(*ours)) == typed(operation, (theirs(a), theirs(b))), (a, b)
 
 
+NOT_FOR = {("complex64", "int(v)"), ("complex64", "float(v)"), ("complex64", "round(v)")}
+NOT_FOR |= {("float16", "bool(v)"), ("float16", "not v")}
+
+
 @pytest.mark.parametrize("text", ["-v", "+v", "abs(v)", "int(v)", "float(v)", "bool(v)", "round(v)", "not v"])
 def test_signs_and_conversions_are_typed_as_on_a_gpu(text):
     for name in ("int8", "uint32", "int64", "float16", "float32", "complex64"):
-        if name == "complex64" and text in ("int(v)", "float(v)", "round(v)"):
+        if (name, text) in NOT_FOR:
             continue
         source = f"v = x[0]\n    s = {text}\n    out[0] = s != 0"
         kernel = kernel_in(f"@cuda.jit\ndef kernel(x, out):\n    {source}")
@@ -108,6 +112,12 @@ def test_float16_rounds_after_every_operation_and_widens_with_others():
 def test_float16_becomes_the_nearest_integer():
     found, _ = run("out[i] = int32(x[i])", np.array([2.5, -3.7, 3.5, 0.2], np.float16), np.zeros(4, np.int32))
     assert found.tolist() == [2, -4, 4, 0]
+
+
+@pytest.mark.parametrize("text", ["bool(v)", "not v", "1 if v else 2", "v and v"])
+def test_a_float16_has_no_truth_value(text):
+    with pytest.raises(KernelError, match="write `!= 0`"):
+        run(f"v = x[i]\nout[i] = {text}", np.ones(1, np.float16), np.zeros(1))
 
 
 def test_bfloat16_is_held_in_arrays_and_rounded():
