@@ -139,6 +139,12 @@ def bfloat(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
+def test_all_elements_of_a_bfloat16_array_are_set_at_once():
+    body = "t = cuda.local.array(2, cuda.bf16.bfloat16)\nt[:] = x[i]\nout[i] = t[0] + t[1]"
+    found, _ = run(body, np.array([1.5, 0.1], np.float32), np.zeros(2))
+    assert found.tolist() == [3.0, float(bfloat(2 * bfloat(0.1)))]
+
+
 def test_bfloat16_goes_with_numbers_as_numba_says():
     body = "a = cuda.bf16.bfloat16(x[i])\nout[i] = a + x[i]\nout[i] += a + int8(1)\nout[i] += abs(a) * 0.5"
     found, _ = run(body, np.array([1.01], np.float32), np.zeros(1))
@@ -195,6 +201,11 @@ def test_an_integer_divided_by_zero_is_zero_and_a_finding(sign, dtype):
     (finding,) = trace.errors
     assert (finding.kind, finding.line, finding.count) == ("zero-division", 4, 1)
     assert "thread 1" in finding.message and f"`{sign}`" in finding.message
+
+
+def test_a_zero_that_is_written_out_is_a_finding_too():
+    found, trace = run("out[i] = 7 // 0", np.ones(1, np.int64))
+    assert found[0] == 0 and [f.kind for f in trace.errors] == ["zero-division"]
 
 
 def test_lanes_that_do_not_divide_are_not_told():

@@ -30,6 +30,13 @@ class Scalars(Variables):
             code = f"np.clip({code}, {kind.minval}, {kind.maxval})"
         return f"cast({code}, {self.dtype(kind)})"
 
+    def stored(self, node, value, kind) -> str:
+        """The code of a value as an array of this type holds it."""
+        if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
+            self.fail(node, f"an element of type {kind} cannot hold a complex number; store its `.real`")
+        code = self.converted(value, kind)
+        return f"to_bits({code})" if kind == bfloat16 else code
+
     def cast(self, node, kind):
         (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex | types.Boolean):
