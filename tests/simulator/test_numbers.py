@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from cells import kernel_in, run_cell
-from inference import plain, typed, variable_types
 from numba import njit, types
+from numba_oracle import plain, signature_in_numba, variable_types
 
 import labkit
 from labkit.simulator import numba_types
@@ -42,7 +42,7 @@ def test_operators_are_typed_as_on_a_gpu(operation):
     for a in SCALARS.values():
         for b in SCALARS.values():
             ours = numba_types.resolve(operation, (a, b))
-            assert (ours and plain(*ours)) == typed(operation, (theirs(a), theirs(b))), (a, b)
+            assert (ours and plain(*ours)) == signature_in_numba(operation, (theirs(a), theirs(b))), (a, b)
 
 
 NOT_FOR = {("complex64", "int(v)"), ("complex64", "float(v)"), ("complex64", "round(v)")}
