@@ -86,8 +86,8 @@ def translated(monkeypatch):
     found = {}
     translate = run.translate.translate
 
-    def kept(function, kinds, watch):
-        program = translate(function, kinds, watch)
+    def kept(function, kinds, **options):
+        program = translate(function, kinds, **options)
         found[function.__code__] = function, kinds, program
         return program
 
