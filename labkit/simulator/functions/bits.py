@@ -1,6 +1,7 @@
 """Bits of integers: `cuda.popc brev clz ffs selp`, and the integer functions of libdevice."""
 
 import numpy as np
+from numba import types
 
 from labkit.simulator.functions.table import Function, cases
 
@@ -54,7 +55,12 @@ FUNCTIONS = {
         Function("cuda.popc", count_ones, cases=_same(*INTEGERS)),
         Function("cuda.clz", leading_zeros, cases=_same(*INTEGERS)),
         Function("cuda.brev", reverse, cases=_same("uint32", "uint64")),
-        Function("cuda.ffs", find_first, cases=cases(*(f"uint32({kind})" for kind in INTEGERS))),
+        Function(
+            "cuda.ffs",
+            find_first,
+            cases=cases(*(f"uint32({kind})" for kind in INTEGERS)),
+            lacks_code=lambda kinds: isinstance(kinds[0], types.Boolean | types.Integer) and kinds[0].bitwidth < 32,
+        ),
     )
 }
 

@@ -53,6 +53,8 @@ ULP = {
 # Bessel functions of |x| >= 8, and of any other order: an absolute error
 BESSEL_FROM = 8.0
 BESSEL = {"float32": 2.2e-6, "float64": 5e-12}
+# lgamma has zeros here, and no bound.
+LGAMMA_ZEROS = (-11.0001, -2.2637)
 # The fast variants: an absolute error where the argument is in this range, elsewhere an error in ulp (None: no bound).
 FAST = {
     "fast_cosf": ((-np.pi, np.pi), 2**-21.19, None),
@@ -99,6 +101,8 @@ def allowed_error(name, exact, dtype, x):
         return (2.5 + np.floor(np.abs(FAST_EXPONENTIALS[name] * x))) * unit
     base = name if name in ULP else name.removesuffix("f")
     bound = (ULP[base][dtype == np.float64] + 0.5) * unit
+    if base == "lgamma":
+        return np.where((x > LGAMMA_ZEROS[0]) & (x < LGAMMA_ZEROS[1]), np.inf, bound)
     if base in ("j0", "j1", "y0", "y1"):
         return np.where(np.abs(x) < BESSEL_FROM, bound, BESSEL[dtype.name])
     return bound
