@@ -189,6 +189,24 @@ def test_complex_numbers_have_no_order():
             run(f"out[i] = {text}", np.ones(1, complex), np.zeros(1))
 
 
+@pytest.mark.parametrize("other", ["0.5", "uint64(7)", "float32(0.5)"])
+def test_a_large_integer_keeps_its_digits_beside_lanes_that_hold_another_type(other):
+    body = f"""a = x[i]
+if i < 2:
+    a = {other}
+    if i < 1:
+        a = y[i]
+        out[i] = a
+    else:
+        out[i] = a * 2
+else:
+    a = a + 1
+    out[i] = a"""
+    x = np.array([0, 0, 2**53, -(2**60) - 7, 2**62 + 1])
+    found, _ = run(body, x, np.full(5, 2**53 + 1), np.zeros(5, np.int64))
+    assert found.tolist() == [2**53 + 1, 14 if "7" in other else 1, 2**53 + 1, -(2**60) - 6, 2**62 + 2]
+
+
 # --- division, shifts, powers ---
 
 
