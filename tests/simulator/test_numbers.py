@@ -294,3 +294,37 @@ def test_min_and_max_of_two_floats_leave_nan_out():
 def test_divmod_gives_a_tuple():
     found, _ = run("q, r = divmod(x[i], y[i])\nout[i] = q * 100 + r", np.array([-7]), np.array([3]), np.zeros(1))
     assert found[0] == -3 * 100 + 2
+
+
+WHOLE = [name for name in NAMES if "int" in name]
+PYTHON = {"//": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0}
+
+
+@pytest.mark.parametrize(
+    "operation", ["Add", "Sub", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "LShift", "Pow"]
+)
+def test_integers_of_every_width_wrap_around_as_numbas_do(operation):
+    function, sign = BINARY[operation]
+    pairs = [(a, b) for a in WHOLE for b in WHOLE]
+    pairs = [(a, b, numba_types.resolve(function, (SCALARS[a], SCALARS[b]))[0]) for a, b in pairs]
+    pairs = [pair for pair in pairs if isinstance(pair[2], types.Integer)]
+    lines = [f"out[{i}, i] = x_{a}[i] {sign} y_{b}[i]" for i, (a, b, _) in enumerate(pairs)]
+    inputs = ", ".join(f"{side}_{name}" for side in "xy" for name in WHOLE)
+    body = "\n    ".join(["i = cuda.grid(1)", *lines])
+    kernel = kernel_in(f"@cuda.jit\ndef kernel({inputs}, out):\n    {body}")
+    rng = np.random.default_rng(6)
+    small = {"LShift": 8, "Pow": 4}.get(operation)
+    x, y = ({name: whole_numbers(rng, name, limit) for name in WHOLE} for limit in (None, small))
+    found = labkit.simulate(kernel, 1, 16, *x.values(), *y.values(), np.zeros((len(pairs), 16), np.uint64)).outputs[-1]
+    for (a, b, kind), row in zip(pairs, found):
+        for one, other, result in zip(x[a].tolist(), y[b].tolist(), row.tolist()):
+            expected = PYTHON.get(sign, function)(one, other)
+            wrapped = np.array([expected % 2**kind.bitwidth], np.uint64).astype(f"u{kind.bitwidth // 8}")
+            expected = wrapped.view(str(kind)).astype(np.uint64)[0]
+            assert result == expected, (a, b, one, other)
+
+
+def whole_numbers(rng, name, limit):
+    limits = np.iinfo(name)
+    low, high = (limits.min, limits.max) if limit is None else (0, limit)
+    return rng.integers(low, high, 16, name, endpoint=limit is None)
