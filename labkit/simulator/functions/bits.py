@@ -6,6 +6,7 @@ from numba import types
 from labkit.simulator.functions.table import Function, cases
 
 INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+NARROW = {types.boolean, types.int8, types.int16, types.uint8, types.uint16}
 SELECTED = "float64 float32 int16 uint16 int32 uint32 int64 uint64".split()
 
 
@@ -59,7 +60,7 @@ FUNCTIONS = {
             "cuda.ffs",
             find_first,
             cases=cases(*(f"uint32({kind})" for kind in INTEGERS)),
-            lacks_code=lambda kinds: isinstance(kinds[0], types.Boolean | types.Integer) and kinds[0].bitwidth < 32,
+            lacks_code=NARROW.issuperset,
         ),
     )
 }

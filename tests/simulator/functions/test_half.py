@@ -21,7 +21,8 @@ def call(name, *values):
     given = []
     for value, kind in zip(values, case.args):
         number = np.asarray(value).astype(numba_types.dtype_of(kind))[()]
-        given.append(half.to_bfloat16(number) if kind == numba_types.bfloat16 else number)
+        with np.errstate(all="ignore"):
+            given.append(half.to_bfloat16(number) if kind == numba_types.bfloat16 else number)
     with np.errstate(all="ignore"):
         return called(function.run, numba_types.dtype_of(case.return_type), *given).item()
 
