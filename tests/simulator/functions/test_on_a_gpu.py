@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cells import kernel_in
 from family_kernels import FAMILIES, kernel_of
 
 import labkit
@@ -99,3 +100,33 @@ def compare(functions, numbers):
             lane = int(np.argmin(same))
             wrong.append((function.name, number, ours[lane], theirs[lane], int((~same).sum())))
     assert not wrong
+
+
+OPERATIONS = [
+    "a % b",
+    "a // b",
+    "divmod(a, b)[1]",
+    "a ** k",
+    "round(a, 2)",
+    "round(a)",
+    "int32(a * 1e9)",
+    "uint8(a * 99)",
+]
+OPERATIONS += ["k // j", "k % j", "k ** j", "k << j", "k >> j", "min(a, b)", "int64(a) // j", "(k + a) * b"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_gpu_divides_rounds_and_converts_alike(dtype):
+    casts = {name: getattr(types, name) for name in ("int32", "int64", "uint8")}
+    lines = [f"out[{row}, i] = {text}" for row, text in enumerate(OPERATIONS)]
+    body = "\n    ".join(["i = cuda.grid(1)", "a, b, k, j = x[i], y[i], n[i], m[i]", *lines])
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(x, y, n, m, out):\n    {body}", **casts)
+    rng = np.random.default_rng(11)
+    x, y = rng.uniform(-99, 99, (2, THREADS)).astype(dtype)
+    n, m = rng.integers(-9, 10, (2, THREADS))
+    x[:4], y[:8], m[:9] = (1.0, -1.0, np.nan, np.inf), 0.1, 0
+    found = np.zeros((len(OPERATIONS), THREADS))
+    kernel[1, THREADS](x, y, n, m, found)
+    simulated = labkit.simulate(kernel, 1, THREADS, x, y, n, m, np.zeros_like(found)).outputs[-1]
+    for text, ours, theirs in zip(OPERATIONS, simulated, found):
+        np.testing.assert_array_equal(ours, theirs, err_msg=text)
