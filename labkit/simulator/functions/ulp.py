@@ -5,6 +5,8 @@ units in the last place (ulp), between the correctly rounded result and the one 
 """
 
 import numpy as np
+from jaxtyping import Float, Shaped
+from numpy.typing import DTypeLike
 
 # libdevice's name without the `f` of float32: (float32, float64), in ulp
 ULP = {
@@ -67,7 +69,9 @@ FAST = {
 FAST_EXPONENTIALS = {"fast_expf": 1.173, "fast_exp10f": 2.97}
 
 
-def allowed_error(name, exact, dtype, x):
+def allowed_error(
+    name: str, exact: Float[np.ndarray, "*lanes"], dtype: DTypeLike, x: Shaped[np.ndarray, "*lanes"]
+) -> Float[np.ndarray, "*lanes"]:
     """The largest error that CUDA's documents allow.
 
     Parameters
