@@ -30,7 +30,7 @@ _LANGUAGE = {
     *"""grid gridsize laneid warpsize syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
     shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync
     match_all_sync activemask lanemask_lt threadfence threadfence_block threadfence_system nanosleep selp popc
-    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16""".split(),
+    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16 bf16""".split(),
 }
 
 

@@ -143,12 +143,8 @@ class Elements(Variables):
         if not isinstance(value.type, types.Type) or value.type is types.none:
             self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
         self.check_writable(node, array)
-        if isinstance(value.type, types.Complex) and not isinstance(array.type.dtype, types.Complex):
-            self.fail(node, f"an element of type {array.type.dtype} cannot hold a complex number; store its `.real`")
         number = self.site(node, array, "store")
-        code = self.converted(value, array.type.dtype)
-        if array.type.dtype == bfloat16:
-            code = f"to_bits({code})"
+        code = self.stored(node, value, array.type.dtype)
         self.pause(node, number, array)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
 

@@ -92,6 +92,8 @@ class Expressions(Variables):
         value = self.scalar(node, "a condition")
         if value.type == types.boolean:
             return value
+        if value.type == types.float16:
+            self.no_truth(node)
         if value.static is not MISSING:
             return self.known(bool(value.static), node)
         return Value(f"truth({value.code})", types.boolean)
@@ -109,6 +111,8 @@ class Expressions(Variables):
                     return result
                 result = self.scalar(operand, what)
                 continue
+            if result.type == types.float16:
+                self.no_truth(node)
             first = self.temp(result.code, result.type)
             yes, no, second = self.name("m"), self.name("m"), self.name()
             self.flush_flops()

@@ -91,7 +91,8 @@ class Operators(Variables):
         result, (a, b) = resolved
         if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
             a = b = result
-        if left.static is not MISSING and right.static is not MISSING and op != "Pow" and result != bfloat16:
+        fixed = left.static is not MISSING and right.static is not MISSING
+        if fixed and op != "Pow" and result != bfloat16 and not self.may_be_zero(op, right, result):
             with np.errstate(all="ignore"):
                 folded = function(numba_types.as_type(left.static, a), numba_types.as_type(right.static, b))
             return Value(self.constant(folded), result, folded)

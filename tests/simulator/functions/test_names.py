@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from inference import typing_context
+from numba_oracle import typing_context
 
 from labkit.simulator.functions.refused import REFUSED
 from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, why_unknown

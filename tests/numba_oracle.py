@@ -1,4 +1,4 @@
-"""What numba-cuda says about types, asked without a GPU; tests that ask skip themselves where it is missing."""
+"""What numba-cuda's own type inference says; it needs no driver. Tests that ask skip themselves where it is missing."""
 
 from functools import cache
 
@@ -25,10 +25,10 @@ def typing_context():
     return context
 
 
-def typed(function, argument_types):
-    """(result type, argument types after conversion) of a call in a kernel, as text, or None if it has none."""
+def signature_in_numba(function, arguments):
+    """(result type, argument types after conversion) of a call in a kernel, as text; None where numba refuses."""
     try:
-        signature = typing_context().resolve_function_type(function, tuple(argument_types), {})
+        signature = typing_context().resolve_function_type(function, tuple(arguments), {})
     except Exception:  # numba raises many kinds of error for what it cannot type
         return None
     return signature and plain(signature.return_type, signature.args)
@@ -37,3 +37,21 @@ def typed(function, argument_types):
 def plain(result, arguments):
     """A signature as text that does not depend on who made the types; numba-cuda and labkit each have a bfloat16."""
     return tuple(str(t).replace("__nv_", "") for t in (types.unliteral(result), *map(types.unliteral, arguments)))
+
+
+def type_in_numba(path, *arguments):
+    """The type of a call of `cuda.path`; None where numba refuses."""
+    from numba import cuda as numba_cuda
+    from numba.core.errors import NumbaError
+    from numba.core.target_extension import target_override
+
+    context = typing_context()
+    kind = types.Module(numba_cuda)
+    for name in path.split("."):
+        kind = context.resolve_getattr(kind, name)
+    try:
+        with target_override("cuda"):
+            signature = context.resolve_function_type(kind, arguments, {})
+    except NumbaError:
+        return None
+    return signature and types.unliteral(signature.return_type)
