@@ -105,6 +105,26 @@ def test_passes_of_an_unrolled_loop(columns, passes):
     assert loads.text == "total += x[i, k]"
 
 
+def test_a_trip_that_stands_before_its_loop_runs_once():
+    trace = simulated(8)
+    line = trace.first_line + 5
+    found = sass.parsed(f"""
+	.section	.text.summed
+	//## File "some.py", line {line}
+        /*0000*/                   LDG.E R2, [R4.64] ;
+        /*0010*/                   FADD R0, R0, R2 ;
+        /*0020*/              @!P0 BRA `(.L_x_2) ;
+.L_x_1:
+        /*0030*/                   LDG.E R2, [R4.64] ;
+        /*0040*/                   FADD R0, R0, R2 ;
+        /*0050*/               @P1 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0060*/                   EXIT ;
+""")
+    assert found.passes(trace) == {0x00: 2, 0x30: 14, 0x60: 2}
+    assert found.executed(trace) == 2 * 3 + 14 * 3 + 2
+
+
 def test_code_that_no_line_tells_of_has_no_factor():
     trace = simulated(8)
     found = sass.parsed(code(trace.first_line + 5, trace.first_line + 6).replace("FADD", "IADD3"))
