@@ -33,6 +33,20 @@ def copied(x, out):
         out[i] = x[i]
 
 
+@cuda.jit
+def counted(x, bins):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(bins, x[i], 1)
+
+
+HALF = np.float32(0.5)
+
+
+@cuda.jit
+def halved(x):
+    x[cuda.grid(1)] *= HALF
+
+
 @cuda.jit(device=True)
 def squared(x):
     return x * x
@@ -197,3 +211,14 @@ def test_a_copy_without_arithmetic_is_told_by_its_stores(size):
     x = np.ones(size, np.float32)
     rows = rows_of(copied, 4, 64, x, x.copy())
     assert [row.factor for row in rows.values()] == [pytest.approx(1)] * 2
+
+
+@compiles
+def test_a_histogram_is_told_by_its_atomics():
+    rows = rows_of(counted, 4, 64, np.arange(1000) % 16, np.zeros(16, np.int32))
+    assert {kind: row.factor for (_, kind), row in rows.items()} == {"global load": 1, "global atomic": 1}
+
+
+@compiles
+def test_a_number_from_outside_is_no_device_function():
+    assert len(rows_of(halved, 2, 32, np.ones(64, np.float32))) == 3
