@@ -88,9 +88,8 @@ def order_of(w) -> Order:
 
 
 def kept(order: Order) -> Order:
-    """The order as it is now, for later."""
-    now = {name: getattr(order, name).copy() for name in ("epochs", "warp_epochs", "lane_epochs")}
-    return order._replace(**now)
+    """The order as it is now, for later, where blocks and whole warps alone have met at barriers."""
+    return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
 @njit(cache=True)

@@ -99,7 +99,8 @@ class SharedShadow:
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
         order = races.order_of(w)
-        if not self._launch.program.keeps_clocks and self._in_order(flat, lanes):
+        by_barriers = not self._launch.program.keeps_clocks and not len(order.lane_epochs)  # little to keep
+        if by_barriers and self._in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()
             self._waiting.append((flat, lanes, races.kept(order), site))
