@@ -16,20 +16,33 @@ def blocks(function, seen=frozenset()) -> bool:
 
 def waits(nodes, names, seen=frozenset()) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in WAITING_CALLS:
-            return True
-        if isinstance(call.func, ast.Name):
-            callee = unwrap(names.get(call.func.id))
-            if callee is not None and callee not in seen and blocks(callee, seen):
-                return True
-    return False
+    if any(name in WAITING_CALLS for name in methods(nodes)):
+        return True
+    return any(callee not in seen and blocks(callee, seen) for callee in callees(nodes, names))
 
 
-def meets_grid(nodes) -> bool:
-    """Do these statements hold a barrier of the whole grid?"""
+def meets_grid(nodes, names, seen=frozenset()) -> bool:
+    """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
+    if "sync" in methods(nodes):
+        return True
+    return any(
+        meets_grid([read_source(callee).tree], captured(callee), seen | {callee})
+        for callee in callees(nodes, names)
+        if callee not in seen
+    )
+
+
+def methods(nodes) -> set[str]:
+    """The names behind a dot that these statements call: `syncthreads` of `cuda.syncthreads()`."""
     calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    return any(isinstance(function, ast.Attribute) and function.attr == "sync" for function in calls)
+    return {function.attr for function in calls if isinstance(function, ast.Attribute)}
+
+
+def callees(nodes, names) -> list:
+    """The device functions that these statements call."""
+    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    found = (unwrap(names.get(function.id)) for function in calls if isinstance(function, ast.Name))
+    return [callee for callee in found if callee is not None]
 
 
 def is_spin(loop: ast.While) -> bool:
