@@ -145,6 +145,8 @@ class Chunk:
         for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
             self._mismatch(slot)
             self._open(slot)
+        if (self.state == AT_GRID).any():
+            self._open_grid()
 
     # --- barriers ---
 
@@ -238,11 +240,13 @@ class Chunk:
 
     def _release_grid(self):
         """Opens the barrier of the grid when every thread has come, or is gone."""
+        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
+            self._open_grid()
+
+    def _open_grid(self):
         here = self.state == AT_GRID
-        if not here.any() or np.isin(self.state, (RUNNING, WAITING)).any():
-            return
         empty = ~here.any(axis=1, keepdims=True)  # a block that has left altogether cannot count itself in
-        missing = (self.state == ENDED) | empty
+        missing = ~here & (self.state != RETURNED) | empty
         if missing.any():
             (slot, thread), (other_slot, other) = np.argwhere(here)[0], np.argwhere(missing)[0]
             self.launch.log.grid_barrier(

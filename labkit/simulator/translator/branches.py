@@ -54,7 +54,8 @@ class Branches(Variables):
         """Where warps would part ways around a wait, ask the scheduler to run them as separate sets."""
         spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
         if spins or waits(body, self.names, self.program.waiting):
-            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins or meets_grid(body)})")
+            spins = spins or meets_grid(body, self.names, self.program.meeting)
+            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
         """Walks a loop body until the types at its head settle; `header` opens the Python loop."""

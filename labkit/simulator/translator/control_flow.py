@@ -19,20 +19,34 @@ def blocks(function, known: dict) -> bool:
 
 def waits(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in WAITING_CALLS:
-            return True
-        if isinstance(call.func, ast.Name):
-            callee = unwrap(names.get(call.func.id))
-            if callee is not None and blocks(callee, known):
-                return True
-    return False
+    if any(name in WAITING_CALLS for name in methods(nodes)):
+        return True
+    return any(blocks(callee, known) for callee in callees(nodes, names))
 
 
-def meets_grid(nodes) -> bool:
-    """Do these statements hold a barrier of the whole grid?"""
+def meets_grid(nodes, names, known: dict) -> bool:
+    """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
+    return "sync" in methods(nodes) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+
+
+def _meets_grid(function, known):
+    if function not in known:
+        known[function] = False
+        known[function] = meets_grid([read_source(function).tree], captured(function), known)
+    return known[function]
+
+
+def methods(nodes) -> set[str]:
+    """The names behind a dot that these statements call: `syncthreads` of `cuda.syncthreads()`."""
     calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    return any(isinstance(function, ast.Attribute) and function.attr == "sync" for function in calls)
+    return {function.attr for function in calls if isinstance(function, ast.Attribute)}
+
+
+def callees(nodes, names) -> list:
+    """The device functions that these statements call."""
+    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    found = (unwrap(names.get(function.id)) for function in calls if isinstance(function, ast.Name))
+    return [callee for callee in found if callee is not None]
 
 
 def is_spin(loop: ast.While) -> bool:

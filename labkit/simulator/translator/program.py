@@ -54,6 +54,7 @@ class Program:
     past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
     waiting: dict[FunctionType, bool] = field(default_factory=dict)
+    meeting: dict[FunctionType, bool] = field(default_factory=dict)
     spins: bool = False
     cooperative: bool = False
     prints: bool = False
