@@ -178,7 +178,8 @@ class Launch:
         self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_a_block() // limits.WORK_BYTES
         if self.work > limits.MAX_WORK:
             raise KernelError(
-                "the kernel was stopped before all of its blocks had run; simulate a smaller problem",
+                "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
+                "its blocks (`sample=64`)",
                 self.source.tree.lineno,
             )
         return chunk
@@ -186,7 +187,7 @@ class Launch:
     def _run_sample(self):
         """Runs the groups of the plan in chunks, and keeps what each block did."""
         groups = self.plan.groups
-        groups_a_chunk = max(1, CHUNK_LANES // (len(groups[0]) * self.threads))
+        groups_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
         for first in range(0, len(groups), groups_a_chunk):
             blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
@@ -202,7 +203,7 @@ class Launch:
         if lanes > limits.MAX_LANES:
             raise LaunchError(
                 f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
-                "smaller problem"
+                "smaller problem, or a sample of its blocks (`sample=64`)"
             )
         if self.program.waits_for_all and (lanes > limits.MAX_LANES_TOGETHER or self.blocks > self._blocks_that_fit()):
             raise LaunchError(
