@@ -188,7 +188,7 @@ def count_accesses(w, site, array, flat, lanes, is_load, elements=1):
         count_plain(lanes, w.warps, totals)
         return
     if array.space == "shared":
-        count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, w.warps, totals)
+        count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, is_load, w.warps, totals)
         return
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1

@@ -89,6 +89,7 @@ def _counters(launch, counted) -> Counters:
         l2_sectors=launch.l2.sectors,
         dram_read_bytes=launch.l2.bytes_read,
         dram_write_bytes=launch.l2.bytes_written,
+        l2_dirty_bytes=launch.l2.dirty_bytes,
         flops=sum(launch.flops.values()),
         flops_by_dtype=dict(launch.flops),
         barriers=launch.barriers,

@@ -7,7 +7,7 @@ from labkit import simulate
 from labkit.bench.counters import compare
 from labkit.bench.counters.compared import COUNTERS, METRICS
 from labkit.bench.counters.kernels import launches
-from labkit.bench.counters.machine_code import sass_factor, widths_bytes
+from labkit.bench.counters.machine_code import widths_bytes
 from labkit.bench.counters.ncu import Profiled
 
 LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
@@ -106,8 +106,9 @@ def test_an_instruction_tells_its_width():
 def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_code_makes():
     one = LAUNCHES["gemm tiled 200x120x72"]
     trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
-    factors = {counter.name: sass_factor(TILED, counter.opcodes, trace) for counter in COUNTERS}
+    factors = {counter.name: counter.factor(TILED, trace) for counter in COUNTERS}
     assert factors.pop("shared_load_requests") == 20 / 32
+    assert factors.pop("shared_load_wavefronts") == (16 + 4 * 2) / 32, "all lanes of a half-warp read the same four"
     assert set(factors.values()) == {1}
 
 

@@ -7,7 +7,11 @@ often the loop around it was unrolled.
 
 import re
 
-from labkit.trace import Trace
+import numpy as np
+from jaxtyping import Int64
+
+from labkit.simulator.counters import COUNTS, REQUESTS, WAVEFRONTS, count_shared
+from labkit.trace import WARP_LANES, Trace
 
 ROOMS = {"LDG": ("global", "load"), "STG": ("global", "store"), "LDS": ("shared", "load"), "STS": ("shared", "store")}
 ATOMICS = {"REDG": ("global", "atomic"), "ATOMG": ("global", "atomic")}
@@ -30,3 +34,51 @@ def sass_factor(sass: str, opcodes: tuple[str, ...], trace: Trace) -> float:
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     stand_for = max(sum(widths) / bytes_an_access, len(sites))
     return len(widths) / stand_for
+
+
+def wavefront_factor(sass: str, trace: Trace) -> float:
+    """Wavefronts of the shared loads that the machine code makes, over those of the source.
+
+    A lane's loads of neighbours that follow each other become one, as wide as the widest load in the code. Reckoned
+    from the sampled blocks; 1 where that does not come to the instructions which the code has.
+    """
+    widest_bytes = max(widths_bytes(sass, "LDS"), default=4)
+    source, machine = np.zeros((2, COUNTS), np.int64)
+    for number, counted in enumerate(trace.sites):
+        site = counted.site
+        if (site.space, site.kind) != ("shared", "load"):
+            continue
+        array = trace.array(site.array)
+        merged = max(widest_bytes // (array.itemsize * site.elements), 1)
+        for rows in _warps(trace, number):
+            together = merged if _neighbours(rows, merged) else 1
+            for totals, step in ((source, 1), (machine, together)):
+                _count(rows[::step], array, site.elements * step, totals)
+    if not source[REQUESTS] or machine[REQUESTS] / source[REQUESTS] != sass_factor(sass, ("LDS",), trace):
+        return 1.0
+    return float(machine[WAVEFRONTS] / source[WAVEFRONTS])
+
+
+def _warps(trace, site):
+    """What the lanes of each sampled warp read at a site, access after access."""
+    samples = trace.samples
+    mine = samples.site == site
+    warps = samples.block * (samples.warp.max(initial=0) + 1) + samples.warp
+    return [samples.index[mine & (warps == warp)].astype(np.int64) for warp in np.unique(warps[mine])]
+
+
+def _neighbours(rows: Int64[np.ndarray, "accesses lanes"], count: int) -> bool:
+    """Do the same lanes read `count` neighbours in each `count` accesses, from a multiple of it on?"""
+    if len(rows) % count:
+        return False
+    first = rows[::count, None, :]
+    wanted = np.where(first >= 0, first + np.arange(count)[:, None], first)
+    return bool((rows.reshape(wanted.shape) == wanted).all() and (first[first >= 0] % count == 0).all())
+
+
+def _count(rows, array, width, totals):
+    starts = np.arange(0, rows.size, WARP_LANES)
+    warps = np.zeros((len(rows), 6), np.int64)
+    warps[:, 0], warps[:, 1] = starts, starts + WARP_LANES
+    lanes = rows.ravel()
+    count_shared(lanes, array.base_address, array.itemsize, width, 0, lanes >= 0, True, warps, totals)
