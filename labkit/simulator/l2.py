@@ -19,7 +19,7 @@ BUFFER_ROWS = 8_000_000
 class L2:
     """The cache, what waits to reach it, and what came of it."""
 
-    def __init__(self, gpu, sites, totals):
+    def __init__(self, gpu, totals):
         size_bytes = gpu.l2_bytes // gpu.l2_partitions
         self.cache = make_cache(size_bytes, ways=16, copies=gpu.l2_partitions, hashed=True)
         self.totals = totals

@@ -47,7 +47,7 @@ class Launch:
         self.printed: list[str] = []
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
-        self.l2 = L2(gpu, self.sites, self.totals)
+        self.l2 = L2(gpu, self.totals)
         warps = self.blocks * self.warps_per_block
         clocked = program.keeps_clocks and warps <= MAX_CLOCKED_WARPS
         self.clocks = np.zeros((warps, warps) if clocked else (0, 0), np.int32)

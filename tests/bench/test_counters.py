@@ -7,8 +7,8 @@ from labkit import simulate
 from labkit.bench.counters import compare
 from labkit.bench.counters.compared import COUNTERS, METRICS
 from labkit.bench.counters.kernels import launches
-from labkit.bench.counters.machine_code import widths_bytes
-from labkit.bench.counters.ncu import Profiled
+from labkit.bench.counters.machine_code import wavefront_factor, widths_bytes
+from labkit.bench.counters.ncu import Profiled, read
 
 LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
 SMALL = {name: one for name, one in LAUNCHES.items() if np.prod(one.grid) <= 4096}
@@ -104,7 +104,7 @@ def test_an_instruction_tells_its_width():
 
 
 def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_code_makes():
-    one = LAUNCHES["gemm tiled 200x120x72"]
+    one = LAUNCHES["tiled 200x120x72"]
     trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
     factors = {counter.name: counter.factor(TILED, trace) for counter in COUNTERS}
     assert factors.pop("shared_load_requests") == 20 / 32
@@ -112,8 +112,51 @@ def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_c
     assert set(factors.values()) == {1}
 
 
+def test_loads_that_the_machine_code_merges_otherwise_leave_wavefronts_as_they_are():
+    one = LAUNCHES["tiled 200x120x72"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    assert wavefront_factor(TILED, trace) == 24 / 32
+    assert wavefront_factor("  LDS R1\n" * 32, trace) == 1
+    assert wavefront_factor("  LDS R1\n" * 24 + "  LDS.128 R4\n" * 2, trace) == 1, (
+        "half of them, and it is unknown which"
+    )
+
+
+def test_a_counter_that_a_launch_leaves_open_is_not_held_against_it():
+    one = LAUNCHES["histogram_global 262144"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    metrics = dict.fromkeys(METRICS, 1.0)
+    rows = {row["counter"]: row for row in compare(one, trace, Profiled(metrics, ""))}
+    left_open = {name for name, row in rows.items() if row["held"] is None}
+    assert left_open == {"l2_hit_rate", "global_atomic_sectors"}
+    assert all(bool(row["reason"]) == (name in left_open) for name, row in rows.items())
+
+
+def test_dram_is_not_written_what_l2_still_holds():
+    one = LAUNCHES["copy 262144"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    read, written = (c for c in COUNTERS if c.name.startswith("dram_"))
+    assert (read.predicted(trace), written.predicted(trace)) == (1 << 20, 0)
+
+
+def test_a_run_of_ncu_is_read_launch_by_launch(tmp_path):
+    table, sass = tmp_path / "ncu.csv", tmp_path / "sass.json"
+    table.write_text(
+        '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Value"\n'
+        '"0","copy","a.sum","1,024"\n"0","copy","b.sum","n/a"\n"1","copy","a.sum","7"\n'
+    )
+    sass.write_text('["LDG", "STG"]')
+    first, second = read(table, sass)
+    assert (first.sass, second.sass) == ("LDG", "STG")
+    assert first.metrics["a.sum"] == 1024 and np.isnan(first.metrics["b.sum"])
+    assert second.metrics == {"a.sum": 7}
+    table.write_text("==ERROR== no permission\n")
+    with pytest.raises(RuntimeError, match="no permission"):
+        read(table, sass)
+
+
 def test_a_counter_that_is_off_misses_its_bound():
-    one = LAUNCHES["gemm tiled 200x120x72"]
+    one = LAUNCHES["tiled 200x120x72"]
     trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
     metrics = dict.fromkeys(METRICS, 0.0) | {
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": trace.counters.global_load_requests,
