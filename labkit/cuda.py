@@ -132,7 +132,7 @@ class _Launch:
         trace = simulate(self.kernel, self.grid, self.block, *arrays, shared_bytes=self.shared_bytes)
         for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
             if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
-                np.copyto(array, output)
+                np.copyto(array, output.view(array.dtype))
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

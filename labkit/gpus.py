@@ -18,13 +18,25 @@ class UnknownDevice(KeyError):
 
 
 @dataclass(frozen=True)
+class Latencies:
+    """Cycles from a load to the next one that needs its value, by where that is found."""
+
+    l1: float
+    l2: float
+    dram: float
+
+
+@dataclass(frozen=True)
 class Gpu:
     """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
 
     `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is what a
-    kernel gets when it opts in (without that, 48 KB). `l2_bytes_per_clock` is what L2 can deliver to all
-    SMs: NVIDIA publishes it for V100 and A100, and Hopper is taken to keep it; for the rest it is the port
-    of 64 bytes an SM, which no kernel can pass.
+    kernel gets when it opts in (without that, 48 KB). The system takes `shared_bytes_reserved` more for
+    each block, and all of it in whole units; what an SM sets apart for shared memory is one of the choices,
+    and the rest is its L1. Registers go to a warp in units, out of one of the SM's parts.
+    `latencies` are those measured on a GPU of its compute capability, None where none is known.
+    `l2_bytes_per_clock` is what L2 can deliver to all SMs: NVIDIA publishes it for V100 and A100, and Hopper
+    is taken to keep it; for the rest it is the port of 64 bytes an SM, which no kernel can pass.
     """
 
     name: str
@@ -42,9 +54,15 @@ class Gpu:
     blocks_per_sm: int
     peak_tflops: dict[str, float]
     source: str
+    shared_bytes_reserved: int
+    shared_bytes_unit: int
+    shared_bytes_choices: tuple[int, ...]
+    latencies: Latencies | None
     threads_per_block: int = 1024
     registers_per_sm: int = 65536
     l2_partitions: int = 1
+    registers_unit: int = 256
+    sm_parts: int = 4
 
     @property
     def warps_per_sm(self) -> int:
@@ -79,12 +97,35 @@ class Cpu:
         return {precision: gflops / 1000 for precision, gflops in self.peak_gflops.items()}
 
 
-_LIMITS = "CUDA C++ Programming Guide, technical specifications per compute capability"
+_LIMITS = (
+    "CUDA C++ Programming Guide, technical specifications per compute capability; allocation units: cuda_occupancy.h"
+)
+
+# What an SM can set apart for shared memory, in KB, by compute capability.
+_SHARED_CHOICES = {
+    (7, 0): (0, 8, 16, 32, 64, 96),
+    (7, 5): (32, 64),
+    (8, 0): (0, 8, 16, 32, 64, 100, 132, 164),
+    (8, 6): (0, 8, 16, 32, 64, 100),
+    (8, 9): (0, 8, 16, 32, 64, 100),
+    (9, 0): (0, 8, 16, 32, 64, 100, 132, 164, 196, 228),
+    (10, 0): (0, 8, 16, 32, 64, 100, 132, 164, 196, 228),
+}
+
+# As `labkit bench latency` measured it on an H100 SXM (results/nvidia-h100-80gb-hbm3/latency.json).
+_LATENCIES = {(9, 0): Latencies(l1=40, l2=279, dram=688)}
 
 
 def _gpu(name, capability, *, source, **figures):
-    figures = {"l2_bytes_per_clock": 64 * figures["sms"]} | figures
-    return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **figures)
+    before_ampere = capability < (8, 0)
+    derived = {
+        "l2_bytes_per_clock": 64 * figures["sms"],
+        "shared_bytes_reserved": 0 if before_ampere else KIB,
+        "shared_bytes_unit": 256 if before_ampere else 128,
+        "shared_bytes_choices": tuple(kib * KIB for kib in _SHARED_CHOICES[capability]),
+        "latencies": _LATENCIES.get(capability),
+    }
+    return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **derived | figures)
 
 
 _HOPPER = {

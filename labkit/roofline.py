@@ -35,8 +35,10 @@ class TimeBound:
     formulas: dict[str, str]
     gpu: str
 
+    verdict = "at least"
+
     def __str__(self):
-        rows = [f"at least {self.time_ms:.3g} ms on {self.gpu}, limited by {self.limiter}"]
+        rows = [f"{self.verdict} {self.time_ms:.3g} ms on {self.gpu}, limited by {self.limiter}"]
         rows += [f"  {ms:9.3g} ms  {name}: {self.formulas[name]}" for name, ms in self.terms.items()]
         return "\n".join(rows)
 
@@ -91,22 +93,27 @@ def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
         The GPU to run it on; the one the trace was made for when left out. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
-    terms = _terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))
-    limiter = max(terms, key=lambda name: terms[name].time_ms)
     return TimeBound(
-        time_ms=terms[limiter].time_ms,
-        limiter=limiter if terms[limiter].time_ms else "nothing that was counted",
-        terms={name: term.time_ms for name, term in terms.items()},
-        formulas={name: term.formula for name, term in terms.items()},
-        gpu=figures.name,
+        *longest(terms_of_units(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name
     )
 
 
-def _terms(trace, gpu, busy_sms):
+def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[str, str]]:
+    """The time that terms which overlap take together, which of them sets it, and their times and formulas."""
+    limiter = max(terms, key=lambda name: terms[name].time_ms)
+    return (
+        terms[limiter].time_ms,
+        limiter if terms[limiter].time_ms else "nothing that was counted",
+        {name: term.time_ms for name, term in terms.items()},
+        {name: term.formula for name, term in terms.items()},
+    )
+
+
+def terms_of_units(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
     """What each unit needs. Units inside an SM count the SMs that got a block; DRAM and L2 serve all."""
     counted = trace.counters
     sm_cycles_per_ms = busy_sms * gpu.clock_ghz * 1e6
-    sms = f"{busy_sms} SMs x {gpu.clock_ghz:g} GHz"
+    sms = f"{busy_sms:.4g} SMs x {gpu.clock_ghz:g} GHz"
     l1_lines = sum(
         counted.requests * _lines_a_request(trace, number)
         for number, counted in enumerate(trace.sites)
@@ -114,11 +121,17 @@ def _terms(trace, gpu, busy_sms):
     )
     wavefronts = counted.shared_load_wavefronts + counted.shared_store_wavefronts
     l2_bytes = counted.l2_sectors * SECTOR_BYTES
-    terms = {
-        "DRAM bandwidth": Term(
-            counted.dram_bytes / (gpu.dram_gb_s * 1e6),
-            f"{counted.dram_bytes:,} bytes / {gpu.dram_gb_s:g} GB/s",
-        ),
+    terms = (
+        {}
+        if counted.sample
+        else {  # a sample does not tell what L2 lets through
+            "DRAM bandwidth": Term(
+                counted.dram_bytes / (gpu.dram_gb_s * 1e6),
+                f"{counted.dram_bytes:,} bytes / {gpu.dram_gb_s:g} GB/s",
+            )
+        }
+    )
+    terms |= {
         "L2 bandwidth": Term(
             l2_bytes / (gpu.l2_bytes_per_clock * gpu.clock_ghz * 1e6),
             f"{counted.l2_sectors:,} sectors x {SECTOR_BYTES} bytes"

@@ -38,6 +38,20 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """That only some blocks of the grid ran, so that the totals are estimates.
+
+    relative_errors: the standard error of each total over the total, by its name in `Counters`; 0 where
+    all blocks that ran in one part of the grid (its corners, edges, inside) did the same. L1 starts empty
+    for the blocks that share an SM: hits on what earlier blocks would have left there are missing.
+    """
+
+    blocks_run: int
+    blocks_in_grid: int
+    relative_errors: dict[str, float]
+
+
+@dataclass(frozen=True)
 class SiteCounters:
     """What the whole grid did at one site.
 
@@ -46,6 +60,7 @@ class SiteCounters:
     the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128,
     and half as many for loads whose lanes read the same two by two). l1_hits, l2_hits: sectors that were found there,
     in L2 in the partition next to the SM (an L2 hit is an L1 miss; stores never hit L1).
+    From a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
     site: Site
@@ -56,7 +71,7 @@ class SiteCounters:
     wavefronts: int = 0
     bank_conflicts: int = 0
     l1_hits: int = 0
-    l2_hits: int = 0
+    l2_hits: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,8 @@ class Counters:
     `flops` counts every floating-point add, subtract, multiply and divide of an active lane;
     `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model; of those written,
     `l2_dirty_bytes` are still in L2 when the kernel ends.
-    `barriers` counts block barriers passed, summed over blocks.
+    `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,
+    `sample` says so: the totals are estimates, and `l2_hits` and the DRAM bytes are None.
     """
 
     global_loads: int = 0
@@ -85,17 +101,23 @@ class Counters:
     shared_store_wavefronts: int = 0
     bank_conflicts: int = 0
     l1_hits: int = 0
-    l2_hits: int = 0
+    l2_hits: int | None = 0
     l2_sectors: int = 0
-    dram_read_bytes: int = 0
-    dram_write_bytes: int = 0
-    l2_dirty_bytes: int = 0
+    dram_read_bytes: int | None = 0
+    dram_write_bytes: int | None = 0
+    l2_dirty_bytes: int | None = 0
     flops: int = 0
     flops_by_dtype: dict[str, int] = field(default_factory=dict)
     barriers: int = 0
+    sample: Sample | None = None
 
     @property
     def dram_bytes(self) -> int:
+        if self.sample:
+            raise ValueError(
+                "a sample of the grid does not tell DRAM bytes, since all blocks share L2: simulate a whole grid, of a "
+                "smaller problem if need be"
+            )
         return self.dram_read_bytes + self.dram_write_bytes
 
     @property
@@ -125,15 +147,11 @@ def _coordinates(index, shape):
 class Finding:
     """Something the simulator noticed.
 
-    <<<<<<< HEAD
-        kind is one of: race, barrier, deadlock, mask, shuffle, bounds, uninitialised, unwritten (errors);
-    =======
-        kind is one of: race, barrier, deadlock, bounds, misaligned, uninitialised, unwritten (errors);
-    >>>>>>> d826cac (PTX's vector loads and stores, in kernels and in the simulator)
-        uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global (advice).
-        `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
-        told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
-        the second line of a race, `count` how often.
+    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, misaligned, uninitialised, unwritten
+    (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global, sample (advice).
+    `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
+    told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
+    the second line of a race, `count` how often.
     """
 
     kind: str
@@ -219,7 +237,11 @@ class Lookups:
 
 @dataclass(frozen=True)
 class Trace(Lookups):
-    """Everything a simulated launch left behind; `outputs` are the arguments after the run."""
+    """Everything a simulated launch left behind.
+
+    `outputs` are the arguments after the run; there are none where only a sample of the grid ran
+    (`counters.sample`), whose results have holes.
+    """
 
     kernel: str
     source: str
@@ -248,7 +270,9 @@ class Trace(Lookups):
         return data
 
     def __repr__(self):
+        sample = self.counters.sample
+        part = f" ({sample.blocks_run} blocks of it)" if sample else ""
         return (
-            f"<Trace of {self.kernel}: grid {self.grid}, block {self.block}, "
+            f"<Trace of {self.kernel}: grid {self.grid}{part}, block {self.block}, "
             f"{len(self.errors)} errors, {len(self.advice)} advice>"
         )

@@ -41,11 +41,15 @@ def _has(name):
             return find_spec("numba_cuda") is not None
         case "toolkit":
             return _installed("nvidia-cuda-nvcc") or _installed("nvidia-cuda-nvcc-cu12")
+        case "nvdisasm":
+            from labkit import sass
+
+            return sass.tool("nvdisasm") is not None
         case "torch":
             return find_spec("torch") is not None
         case "chromium":
             return chromium() is not None
-    raise ValueError(f"needs({name!r}): ask for gpu, numba-cuda, toolkit, torch or chromium")
+    raise ValueError(f"needs({name!r}): ask for gpu, numba-cuda, toolkit, nvdisasm, torch or chromium")
 
 
 def _installed(name):

@@ -10,9 +10,9 @@ import labkit
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "trace gpus places environment",
+    "trace gpus places environment occupancy",
     "simulator",
-    "cuda compiler rebinding ptx cuda_cpp timing roofline device results",
+    "cuda compiler rebinding ptx cuda_cpp timing roofline sass timemodel device results",
     "loops",
     "gemm",
     "conv",

@@ -1,4 +1,8 @@
-"""`labkit bench simulator`: the lockstep simulator beside numba's own, on the same kernels in one run."""
+"""`labkit bench simulator`: the lockstep simulator beside numba's own in one run, and how its time and memory grow.
+
+A lane operation is a load, a store, an atomic or a FLOP of one lane. Each size of the curve runs in a process of its
+own, so that its peak of memory is its own too.
+"""
 
 import json
 import os
@@ -13,6 +17,18 @@ from labkit.bench import _record
 SIZES = (32, 64, 128)
 STEPS = ("naive", "tiled")
 COLUMNS = {"kernel": "", "problem": "", "numba_ms": ".1f", "labkit_ms": ".2f", "ratio": ".0f"}
+CURVE = (128, 256, 512, 1024)
+SAMPLED = 4096  # too large to run whole
+SAMPLE = 64  # blocks of it, at least
+CURVE_COLUMNS = {
+    "kernel": "",
+    "problem": "",
+    "blocks_run": ",d",
+    "labkit_ms": ",.1f",
+    "lane_operations": ",d",
+    "ns_per_lane_operation": ".2f",
+    "peak_mb": ",.0f",
+}
 FIRST_COLUMNS = {"kernel": "", "problem": "", "disk_cache": "", "first_simulate_s": ".2f"}
 
 
@@ -22,7 +38,9 @@ def main(record=False, out=None) -> None:
     with tempfile.TemporaryDirectory() as cache:
         first = [first_simulate(kind, cache) for kind in ("cold", "warm")]
     _record.show("import and first simulate in a fresh process", first, FIRST_COLUMNS)
-    _record.finish("simulator", rows + first, _record.cpu_name(), record, out)
+    curve = [*(grown("tiled", size) for size in CURVE), grown("tiled", SAMPLED, SAMPLE)]
+    _record.show("time and memory of larger problems", curve, CURVE_COLUMNS)
+    _record.finish("simulator", rows + first + curve, _record.cpu_name(), record, out)
 
 
 def compare(slug: str, size: int) -> dict:
@@ -44,6 +62,17 @@ def first_simulate(disk_cache: str, cache_folder: str) -> dict:
     """Seconds that a fresh process takes to import labkit and simulate s03_tiled at 64 for the first time."""
     seconds = _in_a_process(FIRST, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
     return {"kernel": "tiled", "problem": "64x64x64", "disk_cache": disk_cache, "first_simulate_s": seconds}
+
+
+def grown(slug: str, size: int, sample: int | None = None) -> dict:
+    """Time and peak memory of one step; of a `sample`, the lane operations are those of the blocks that ran."""
+    found = _in_a_process(GROWN, slug, size, sample or 0)
+    return {
+        "kernel": slug,
+        "problem": f"{size}x{size}x{size}",
+        **found,
+        "ns_per_lane_operation": found["labkit_ms"] * 1e6 / found["lane_operations"],
+    }
 
 
 def _in_a_process(script: str, *arguments, **environment) -> dict:
@@ -81,4 +110,36 @@ step, size = gemm.step("fp32", sys.argv[1]), int(sys.argv[2])
 trace = labkit.simulate(step.kernel, *step.geometry(size, size), *gemm.Problem(size, size, size).operands())
 assert not trace.errors
 print(json.dumps({"time_s": time.perf_counter() - start}))
+"""
+
+GROWN = """
+import json, sys
+from math import prod
+import labkit
+from labkit import gemm, timing
+
+step, size, sample = gemm.step("fp32", sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) or None
+
+def simulated(size):
+    arguments = gemm.Problem(size, size, size).operands()
+    return lambda: labkit.simulate(step.kernel, *step.geometry(size, size), *arguments, sample=sample)
+
+simulated(64)()
+run = simulated(size)
+traces = []
+labkit_ms = timing.host_time_ms(lambda: traces.append(run()), repeats=7 if size <= 256 else 1)
+trace = traces[-1]
+c, part = trace.counters, trace.counters.sample
+operations = (c.global_loads + c.global_stores + c.global_atomics + c.shared_loads + c.shared_stores
+              + c.shared_atomics + c.flops)
+blocks = prod(trace.grid)
+run_blocks = part.blocks_run if part else blocks
+found = {"labkit_ms": labkit_ms, "lane_operations": operations * run_blocks // blocks, "blocks_run": run_blocks}
+try:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found["peak_mb"] = peak / (2**20 if sys.platform == "darwin" else 2**10)
+except ImportError:  # Windows does not tell
+    pass
+print(json.dumps(found))
 """

@@ -107,6 +107,21 @@ def idle_lanes(launch):
         )
 
 
+def sampled(launch, counters) -> Finding:
+    """That only some blocks ran, and how far the totals may be off."""
+    sample = counters.sample
+    worst = max(sample.relative_errors, key=sample.relative_errors.get)
+    line = launch.source.first_line
+    return Finding(
+        "sample",
+        "advice",
+        f"Line {line}: {sample.blocks_run:,} of {sample.blocks_in_grid:,} blocks ran, and findings are theirs alone. "
+        f"Counters are estimates for the whole grid, with a standard error of {sample.relative_errors[worst]:.1%} at "
+        f"most ({worst.replace('_', ' ')}); leave `sample` out to run every block.",
+        line,
+    )
+
+
 def changed_globals(launch):
     """Globals that have another value than the one the kernel was compiled with."""
     for (function, name), value in launch.program.frozen.items():

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from labkit.simulator import races
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.shadow import GlobalShadow
 
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 CONSTANT_BYTES = 64 * 1024  # of a kernel
@@ -78,7 +78,7 @@ class Region:
     low: int
     data: np.ndarray
     address: int
-    shadow: np.ndarray | None = None
+    shadow: GlobalShadow | None = None
 
     def first(self, value):
         """Where the first element of an argument lies in `data`."""
@@ -97,7 +97,7 @@ class Region:
 
     def watch(self):
         """Remembers from now on who touched each element."""
-        self.shadow = races.new_shadow(self.data.size, filled=True)
+        self.shadow = GlobalShadow(self.data.size)
 
 
 def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:

@@ -10,7 +10,6 @@ from numba import njit
 from labkit.simulator import races
 from labkit.simulator.memory import count_accesses, flatten, of_each
 from labkit.simulator.slices import Either
-from labkit.trace import WARP_LANES
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
 OPERATIONS = {
@@ -100,7 +99,7 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         return array.dtype.type(0)
     lanes = w.active(mask)
     value = w.fill(value)
-    count_accesses(w, site, array, flat, lanes, False)
+    count_accesses(w, site, array, flat, mask, False)
     old = np.zeros(w.lanes, array.dtype)
     before = array.data.take(flat)
     if array.dtype.kind == "f":
@@ -110,32 +109,15 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
-    if launch.clocks.size:
-        _exchange_clocks(w, array, flat, lanes)
+    launch.clocks.exchange(w, array, flat, lanes)
     if array.shadow is not None:
+        cells, places = array.shadow.cells(flat)
         found, unwritten, first = races.watch_atomics(
-            flat, lanes, operation != CAS, w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks,
-            launch.warps_per_block, site, array.shadow, launch.noted_race,
-        )  # fmt: skip
+            places, lanes, operation != CAS, races.order_of(w), site, cells, launch.noted_race
+        )
         if found:
             launch.log.race(site, array, found)
         if unwritten:
             launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
     w.chunk.sample(w, site, array, mask, flat)
     return old
-
-
-def _exchange_clocks(w, array, flat, lanes):
-    """An atomic passes on what its warp knows, and learns what the warps before it knew there."""
-    launch = w.chunk.launch
-    for start, stop, block, thread, *_ in w.warps:
-        warp = block * launch.warps_per_block + thread // WARP_LANES
-        touched = np.unique(flat[start:stop][lanes[start:stop]])
-        for element in touched:
-            key = (id(array.data), int(element))
-            known = launch.cell_clocks.get(key)
-            mine = launch.clocks[warp]
-            if known is not None:
-                np.maximum(mine, known, out=mine)
-            mine[warp] += 1
-            launch.cell_clocks[key] = mine.copy()

@@ -13,9 +13,7 @@ from jaxtyping import Int64, UInt8
 from numba import njit
 
 from labkit.gpus import Gpu
-from labkit.trace import WARP_LANES
-
-LEAST_L1_BYTES = 16 * 1024  # an SM keeps that much for its cache, however much shared memory its blocks ask for
+from labkit.occupancy import occupancy, shared_allocation
 
 
 class Cache(NamedTuple):
@@ -56,15 +54,14 @@ def make_cache(
 
 
 def resident_blocks(gpu: Gpu, threads: int, shared_bytes: int) -> int:
-    """Blocks that one SM holds at a time, as far as their threads and shared memory decide."""
-    by_threads = gpu.threads_per_sm // (-(-threads // WARP_LANES) * WARP_LANES)
-    by_shared = gpu.shared_bytes_per_sm // shared_bytes if shared_bytes else gpu.blocks_per_sm
-    return max(1, min(gpu.blocks_per_sm, by_threads, by_shared))
+    """Blocks that one SM holds at a time, where their threads have the usual number of registers."""
+    return max(1, occupancy(gpu, threads, shared_bytes).blocks)
 
 
 def l1_bytes(gpu: Gpu, threads: int, shared_bytes: int) -> int:
-    """What the shared memory of the blocks that it holds leaves of an SM's memory for its L1."""
-    return max(gpu.l1_bytes - resident_blocks(gpu, threads, shared_bytes) * shared_bytes, LEAST_L1_BYTES)
+    """What an SM has for its L1: its memory, less the smallest choice that holds the shared memory of its blocks."""
+    needed = resident_blocks(gpu, threads, shared_bytes) * shared_allocation(gpu, shared_bytes)
+    return gpu.l1_bytes - min((c for c in gpu.shared_bytes_choices if c >= needed), default=gpu.shared_bytes_per_sm)
 
 
 def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:

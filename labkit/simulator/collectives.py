@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.warps import START, STOP
+from labkit.trace import WARP_LANES
 
 # What is wrong with a lane's mask.
 FINE, UNNAMED, ABSENT = range(3)
@@ -157,8 +158,38 @@ def active_mask(w, mask):
 # --- barriers of a warp ----------------------------------------------------------------------------
 
 
+@njit(cache=True)
+def _meet(groups, active, warps, lane_epochs):
+    """The lanes of each group count one barrier more, and learn what any of them knows of the others' barriers."""
+    for row in range(warps.shape[0]):
+        start, stop = warps[row, START], warps[row, STOP]
+        clocks = lane_epochs[row]
+        met = np.uint32(0)
+        for lane in range(start, stop):
+            group = groups[lane]
+            if not active[lane] or met >> np.uint32(lane - start) & np.uint32(1):
+                continue
+            met |= group
+            for known in range(WARP_LANES):
+                latest = 0
+                for other in range(stop - start):
+                    if group >> np.uint32(other) & np.uint32(1):
+                        latest = max(latest, clocks[other, known] + (other == known))
+                for other in range(stop - start):
+                    if group >> np.uint32(other) & np.uint32(1):
+                        clocks[other, known] = latest
+
+
 def sync_warps(w, line, mask, named):
     """`syncwarp`: orders the accesses of the lanes that take part."""
-    take_part(w, line, mask, "syncwarp", named)
-    counts = np.add.reduceat(w.active(mask), w.warps[:, 0])
-    w.warp_epochs[counts > 0] += 1
+    groups = take_part(w, line, mask, "syncwarp", named)
+    starts = w.warps[:, START]
+    if not w.lane_epochs.size:
+        active = w.active(mask)
+        everyone = _bits_where(w, True if w.exited is False else ~w.active(w.exited))
+        if ((groups == everyone) | ~active).all():
+            w.warp_epochs[np.logical_or.reduceat(active, starts)] += 1
+            return
+        w.lane_epochs = np.empty((len(starts), WARP_LANES, WARP_LANES), np.int32)
+        w.lane_epochs[:] = w.warp_epochs[:, None, None]
+    _meet(groups, w.active(mask), w.warps, w.lane_epochs)

@@ -2,6 +2,7 @@
 
 Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
 index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
+`totals` has a row of counts for the whole chunk, or one for each of its blocks.
 Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
 an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps, and a load of them two parts at a
 time where its lanes read the same two by two.
@@ -11,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.caches import is_latest, touch
-from labkit.simulator.warps import BLOCK, SM, START, STOP, THREAD
+from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
 # What a reducer adds up at one site.
@@ -61,53 +62,65 @@ def read_in_pairs(flat, mask, start, stop):
 
 
 @njit(cache=True)
-def count_shared(flat, first_byte, itemsize, width, elements, mask, is_load, warps, totals):
+def _extent(flat, begin, end):
+    """How far the lanes' elements lie apart."""
+    low = high = flat[np.uint64(begin)]
+    for lane in range(np.uint64(begin), np.uint64(end)):
+        element = flat[lane]
+        low = element if element < low else low
+        high = element if element > high else high
+    return high - low
+
+
+@njit(cache=True)
+def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is_load, warps, totals):
     """Requests, wavefronts and bank conflicts of one access to shared memory.
 
     `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
     `first_byte` of its shared memory. Each lane takes `width` neighbouring elements, from `flat` on.
+    `everyone` says that the mask holds every lane.
     """
     words = np.empty(32, np.int64)
     seen = np.empty(32, np.int64)
     chain = np.empty(32, np.int64)
     wide = itemsize * width > 4
-    accesses = requests = wavefronts = conflicts = 0
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
         group = 128 // (itemsize * width) if wide else 32
         if wide and is_load and read_in_pairs(flat, mask, start, stop):
             group *= 2
-        base = flat[start] - flat[start] % elements if elements > 0 else 0
         least = passes = active = 0
         begin = start
         while begin < stop:
             end = min(begin + group, stop)
-            lanes = 0
-            low = high = 0
-            for lane in range(begin, end):
-                if mask[lane]:
-                    word = (first_byte + (flat[lane] - base) * itemsize) // 4
-                    if lanes == 0:
-                        low = high = word
-                    low = min(low, word)
-                    high = max(high, word)
-                    words[lanes] = word
-                    lanes += 1
-            if lanes:
+            # neighbouring words, 32 at most, lie in as many banks, whoever reads which
+            if everyone and _extent(flat, begin, end) * itemsize <= 124:
                 least += 1
-                # 32 neighbouring words lie in 32 banks, whoever reads which
-                passes += 1 if high - low < 32 else bank_passes(words, lanes, seen, chain)
-                active += lanes
+                passes += 1
+                active += end - begin
+            else:
+                base = flat[start] - flat[start] % elements if elements > 0 else 0
+                lanes = low = high = 0
+                for lane in range(begin, end):
+                    if mask[lane]:
+                        word = (first_byte + (flat[lane] - base) * itemsize) // 4
+                        if lanes == 0:
+                            low = high = word
+                        low = min(low, word)
+                        high = max(high, word)
+                        words[lanes] = word
+                        lanes += 1
+                if lanes:
+                    least += 1
+                    passes += 1 if high - low < 32 else bank_passes(words, lanes, seen, chain)
+                    active += lanes
             begin = end
         if active:
-            requests += 1
-            accesses += active
-            wavefronts += passes
-            conflicts += passes - least
-    totals[ACCESSES] += accesses
-    totals[REQUESTS] += requests
-    totals[WAVEFRONTS] += wavefronts
-    totals[CONFLICTS] += conflicts
+            row = warps[warp, SLOT] if totals.shape[0] > 1 else 0
+            totals[row, ACCESSES] += active
+            totals[row, REQUESTS] += 1
+            totals[row, WAVEFRONTS] += passes
+            totals[row, CONFLICTS] += passes - least
 
 
 @njit(cache=True)
@@ -119,8 +132,9 @@ def count_plain(mask, warps, totals):
             if mask[lane]:
                 active += 1
         if active:
-            totals[REQUESTS] += 1
-            totals[ACCESSES] += active
+            row = warps[warp, SLOT] if totals.shape[0] > 1 else 0
+            totals[row, REQUESTS] += 1
+            totals[row, ACCESSES] += active
 
 
 @njit(cache=True)
@@ -134,9 +148,8 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
     table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
     stamps = np.full(128, -1, np.int64)
     rows = 0
-    accesses = requests = total = hits = 0
     for warp in range(warps.shape[0]):
-        distinct = active = 0
+        distinct = active = hits = 0
         last = -1
         for lane in range(warps[warp, START], warps[warp, STOP]):
             if not mask[lane]:
@@ -157,9 +170,6 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
                 distinct += 1
         if not active:
             continue
-        requests += 1
-        accesses += active
-        total += distinct
         clock = warp_clock[warp]
         warp_clock[warp] += 1
         for i in range(distinct):
@@ -172,8 +182,9 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
                 to_l2[rows, 2] = sector
                 to_l2[rows, 3] = sm
                 rows += 1
-    totals[ACCESSES] += accesses
-    totals[REQUESTS] += requests
-    totals[SECTORS] += total
-    totals[L1_HITS] += hits
+        row = warps[warp, SLOT] if totals.shape[0] > 1 else 0
+        totals[row, ACCESSES] += active
+        totals[row, REQUESTS] += 1
+        totals[row, SECTORS] += distinct
+        totals[row, L1_HITS] += hits
     return rows

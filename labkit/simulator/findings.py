@@ -203,17 +203,22 @@ class Log:
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
         site = sites[site_number]
-        element, block, thread, other_block, other_thread, other_site = map(int, self.launch.noted_race)
+        cell, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
+        element = array.shadow.element(cell)
         other = sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
-        key = ("race", array.name, *lines, site.kind, other.kind, across)
+        key = ("race", array.name, *lines, site.kind, other.kind, across, unfenced)
         if self.known(key, found):
             return
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
         place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
         name = f"{array.name}{_brackets(place)}"
-        if across:
+        how = "with nothing to say which comes first"
+        if unfenced:
+            how = "and the atomic in between does not say that what was done before it can be seen"
+            cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
+        elif across:
             cure = (
                 "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
                 "its own, or use `cuda.atomic`."
@@ -233,7 +238,7 @@ class Log:
             severity="error",
             message=(
                 f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} "
-                f"{_verb(other)} it at line {other.line}, with nothing to say which comes first. {cure}"
+                f"{_verb(other)} it at line {other.line}, {how}. {cure}"
             ),
             remedy=cure,
             line=site.line,
@@ -359,6 +364,26 @@ class Log:
             line=line,
             threads=(here, there),
             other_line=other_line,
+        )
+
+    def grid_barrier(self, line, waiting, missing):
+        """`waiting` and `missing` are (block, thread) pairs of the grid."""
+        key = ("barrier", line)
+        if self.known(key):
+            return
+        here, there = self.thread(*waiting), self.thread(*missing)
+        cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` that only some take."
+        self.add(
+            key,
+            kind="barrier",
+            severity="error",
+            message=(
+                f"Line {line}: {self.name(here)} waits for the whole grid in line {line}, but {self.name(there)} never "
+                f"comes there. On a GPU this launch would hang. {cure}"
+            ),
+            remedy=cure,
+            line=line,
+            threads=(here, there),
         )
 
     def deadlock(self, line, stuck, other=None, other_line=None):

@@ -146,7 +146,7 @@ class Interleaved(Chunk):
         while True:
             s.step()
             if s.done:
-                self._release_blocks()
+                self._release()
             if s.done or s.barrier:
                 return
             if isinstance(s.at, Access):
@@ -201,7 +201,7 @@ class Interleaved(Chunk):
     def _sample_barrier(self, line, slots):
         if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
             self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
-        self.turns += [Turn(slot * self.launch.warps_per_block, line) for slot in slots]
+        self.turns += [Turn(int(slot) * self.launch.warps_per_block, line) for slot in slots]
 
 
 def _sites(access) -> list[int]:

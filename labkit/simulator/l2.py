@@ -50,7 +50,7 @@ class L2:
         lengths = [len(r) for r, _, _ in self._waiting]
         sites = np.repeat([s for _, s, _ in self._waiting], lengths)
         writes = np.repeat([w for _, _, w in self._waiting], lengths)
-        order = np.lexsort((rows[:, 1], rows[:, 0]))
+        order = _sorted_by(rows[:, 0], _sorted_by(rows[:, 1], np.arange(len(rows))))
         rows[:, 3] //= self.sms_a_partition
         fetched, written_back = _replay(self.cache, order, rows, sites, writes, self.totals)
         self.fetched += fetched
@@ -73,6 +73,36 @@ class L2:
     def bytes_written(self) -> int:
         """What was written back to DRAM, or will be."""
         return self.written_back * SECTOR_BYTES + self.dirty_bytes
+
+
+class NoL2:
+    """In place of L2 where a sample of the grid runs: the blocks that it leaves out share L2 too, so none can tell."""
+
+    def __init__(self):
+        self._buffer = np.empty((0, 4), np.int64)
+
+    def rows(self, count):
+        if len(self._buffer) < count:
+            self._buffer = np.empty((count, 4), np.int64)
+        return self._buffer
+
+    def send(self, rows, site, writes):
+        """What the blocks ask of L2 is counted already: the sectors that L1 lacked."""
+
+
+@njit(cache=True)
+def _sorted_by(keys, order):
+    """`order`, sorted by `keys`; equal ones stay as they are. Counts them, since the keys are small and many."""
+    first = keys.min()
+    places = np.zeros(keys.max() - first + 2, np.int64)
+    for key in keys:
+        places[key - first + 1] += 1
+    places = np.cumsum(places)
+    result = np.empty_like(order)
+    for row in order:
+        result[places[keys[row] - first]] = row
+        places[keys[row] - first] += 1
+    return result
 
 
 @njit(cache=True)

@@ -25,6 +25,8 @@ MODULES = {
     "numpy": "np",
     "numba": "numba",
     "numba.types": "numba",
+    "numba.misc.special": "numba",
+    "numba.cuda.misc.special": "numba",
     "numba.core.types": "numba",
     "numba.cuda.types": "numba",
     "numba.cuda.stubs": "cuda",
@@ -107,7 +109,7 @@ ATOMICS = {
 # Atomics whose order among others of their kind changes no result; sums of floats round differently in each order.
 ORDERLESS = set("max min nanmax nanmin and_ or_ xor".split())
 ORDERLESS_ON_INTEGERS = {"add", "sub"}
-NO_EFFECT = {"cuda.threadfence", "cuda.threadfence_block", "cuda.threadfence_system", "cuda.nanosleep"}
+NO_EFFECT = {"cuda.threadfence_block", "cuda.nanosleep"}
 
 # Calls of `cuda`: the translator's method for each.
 INTRINSICS = {
@@ -121,6 +123,10 @@ INTRINSICS = {
     "cuda.syncthreads_and": "syncthreads_counting",
     "cuda.syncthreads_or": "syncthreads_counting",
     "cuda.syncwarp": "syncwarp",
+    "cuda.threadfence": "threadfence",
+    "cuda.threadfence_system": "threadfence",
+    "cuda.cg.this_grid": "this_grid",
+    "cuda.cg.this_grid().sync": "grid_sync",
     "cuda.shfl_sync": "shuffle",
     "cuda.shfl_up_sync": "shuffle",
     "cuda.shfl_down_sync": "shuffle",
@@ -148,8 +154,6 @@ CALLS = {
 KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
-# Of numba's language, not run here yet.
-NOT_YET = {"cuda.cg.this_grid"}
 HOST = {
     f"cuda.{name}"
     for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
@@ -165,8 +169,6 @@ def commutes(atomic: str, kind: types.Type) -> str:
 
 def why_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
-    if path in NOT_YET or any(path.startswith(f"{name}.") for name in NOT_YET):
-        return f"`{written}` exists in numba, but not in this simulator yet; write it another way, or run it on a GPU"
     if path in REFUSED:
         return f"numba-cuda has no code for `{written}` in a kernel; write `{REFUSED[path]}`"
     if path in HOST:

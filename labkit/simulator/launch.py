@@ -1,25 +1,37 @@
 """One launch: its arguments in simulated memory, its counters and caches, and the chunks that it runs."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
 from labkit.simulator.arrays import place
 from labkit.simulator.caches import make_l1, resident_blocks
+from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.findings import Log
 from labkit.simulator.host import unwrap
-from labkit.simulator.l2 import L2
+from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.races import RACE_FIELDS
+from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.translator.source import read_source
 from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
 LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
-MAX_CLOCKED_WARPS = 1024
 MAX_PRINTED_LINES = 10_000
+
+
+@dataclass(frozen=True)
+class BlockCounts:
+    """What one block of a sample did: its counts by site, FLOPs by dtype, and barriers."""
+
+    block: int
+    sites: np.ndarray
+    flops: dict[str, int]
+    barriers: int
 
 
 class Launch:
@@ -36,11 +48,15 @@ class Launch:
         self.label = labels
         self.undefined = undefined
         self.sites = list(program.sites)
-        self.totals = np.zeros((len(self.sites), COUNTS), np.int64)
+        self.counts = np.zeros((len(self.sites), 1, COUNTS), np.int64)  # of all blocks, or of each block of a chunk
+        self.totals = self.counts[:, 0]
         self.flops = defaultdict(int)
+        self.plan: Plan | None = None
+        self.sampled_counts: list[BlockCounts] = []
         self.log = Log(self)
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
+        self._check_residence()
         self._place_arguments(function, arguments)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
@@ -48,10 +64,7 @@ class Launch:
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
-        warps = self.blocks * self.warps_per_block
-        clocked = program.keeps_clocks and warps <= MAX_CLOCKED_WARPS
-        self.clocks = np.zeros((warps, warps) if clocked else (0, 0), np.int32)
-        self.cell_clocks: dict[tuple, np.ndarray] = {}
+        self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []
 
@@ -91,11 +104,47 @@ class Launch:
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
         ]
 
+    def _check_residence(self):
+        """A grid that waits for itself must be on the GPU all at once."""
+        most = self.gpu.sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        if self.program.cooperative and self.blocks > most:
+            raise LaunchError(
+                "this kernel waits for its whole grid, so that all of its blocks must be on the GPU at once, and one "
+                f"{self.gpu.name} has room for {most} blocks of {self.threads} threads, not {self.blocks}; launch "
+                "fewer blocks, and let each loop over more elements"
+            )
+
+    def sample(self, least, seed):
+        """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
+        if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
+            raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
+        if self.program.waits_for_all or self.program.keeps_clocks:
+            raise LaunchError(
+                "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
+                "do not behave as all would; leave `sample` out, and simulate a smaller grid"
+            )
+        resident = resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        also = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
+        plan = Plan(self.grid, self.gpu.sms, resident, int(least), also, seed) if least < self.blocks else None
+        if plan is None or plan.run == self.blocks:
+            return
+        self.plan = plan
+        self.place_on_sm = {block: number for number, group in enumerate(plan.groups) for block in group.tolist()}
+        self.l1 = make_l1(self.gpu, self.threads, self.shared_bytes, copies=len(plan.groups))
+        self.l2 = NoL2()
+
+    def sm(self, block):
+        """The SM on which a block runs; in a sample each group of blocks has one of its own."""
+        return self.place_on_sm[block] if self.plan else block % self.gpu.sms
+
     def run(self):
         """Runs wave after wave of resident blocks, each wave in chunks of whole SMs."""
         try:
-            if self.program.spins or self.program.keeps_clocks:
-                Chunk(self, list(range(self.blocks))).run()
+            if self.plan:
+                self._run_sample()
+                return
+            if self.program.waits_for_all:
+                self._run_chunk(list(range(self.blocks)))
                 self.l2.flush()
                 return
             sms = self.gpu.sms
@@ -107,24 +156,35 @@ class Launch:
                 for first in range(0, min(sms, len(blocks)), sms_a_chunk):
                     sm = blocks % sms
                     chosen = blocks[(sm >= first) & (sm < first + sms_a_chunk)]
-                    Chunk(self, chosen.tolist()).run()
+                    self._run_chunk(chosen.tolist())
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
 
+    def _run_chunk(self, blocks):
+        chunk = Chunk(self, blocks)
+        try:
+            chunk.run()
+        finally:
+            chunk.sets.clear()  # they hold the chunk, which holds them: memory would wait for the collector
+        return chunk
+
+    def _run_sample(self):
+        """Runs the groups of the plan in chunks, and keeps what each block did."""
+        groups = self.plan.groups
+        groups_a_chunk = max(1, CHUNK_LANES // (len(groups[0]) * self.threads))
+        for first in range(0, len(groups), groups_a_chunk):
+            blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
+            self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
+            self.flops = defaultdict(lambda: np.zeros(len(blocks), np.int64))  # noqa: B023
+            barriers = self._run_chunk(blocks).epochs  # a block's epoch steps at each barrier
+            for slot, block in enumerate(blocks):
+                flops = {dtype: int(amounts[slot]) for dtype, amounts in self.flops.items()}
+                self.sampled_counts.append(BlockCounts(block, self.counts[:, slot], flops, int(barriers[slot])))
+
     def memory(self) -> list[bytes]:
         """What the arguments' memory holds."""
         return [region.data.tobytes() for region in self.regions.values()]
-
-    def share_clocks(self, blocks):
-        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
-        if not self.clocks.size:
-            return
-        for block in blocks:
-            first = block * self.warps_per_block
-            warps = np.arange(first, first + self.warps_per_block)
-            self.clocks[warps, warps] += 1
-            self.clocks[warps] = self.clocks[warps].max(axis=0)
 
     def check_assigned(self, w, missing, name, line):
         """The lanes of `missing` read a variable to which they assigned nothing."""

@@ -15,7 +15,7 @@ def flatten(w, site, array, mask, index):
     """
     if array.varies:
         return _flatten_varying(w, site, array, mask, index)
-    flat = None
+    terms = [w.instance_base(array.root)] if array.space == "shared" else []
     fixed = array.offset
     outside = False
     for axis, i in enumerate(index):
@@ -30,30 +30,41 @@ def flatten(w, site, array, mask, index):
                 i += size
             fixed += i * stride
             continue
-        i = i.astype(np.int64, copy=False)
-        if i.min() < 0 or i.max() >= size:
-            active = w.active(mask)
-            below = (i < 0) & (i >= -size)
-            if (below & active).any():
-                w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
-                i = np.where(below, i + size, i)
-            wrong = (i < 0) | (i >= size)
-            if (wrong & active).any():
-                outside = wrong if outside is False else outside | wrong
-            i = np.where(wrong, 0, i)
-        term = i if stride == 1 else i * stride
-        flat = term if flat is None else flat + term
+        term = w.known_term(i, size, stride)
+        if term is None:
+            given, i = i, i.astype(np.int64, copy=False)
+            if i.min() >= 0 and i.max() < size:
+                term = i if stride == 1 else i * stride
+                w.keep_term(given, size, stride, term)
+            else:
+                active = w.active(mask)
+                below = (i < 0) & (i >= -size)
+                if (below & active).any():
+                    w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
+                    i = np.where(below, i + size, i)
+                wrong = (i < 0) | (i >= size)
+                if (wrong & active).any():
+                    outside = wrong if outside is False else outside | wrong
+                term = np.where(wrong, 0, i) * stride
+        terms.append(term)
     if outside is not False:
         mask = _inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
-    if flat is None:
-        flat = np.full(w.lanes, fixed)
-    elif fixed:
-        flat = flat + fixed
-    if array.space == "shared":
-        flat = flat + w.instance_base(array.root)
-    return flat, mask
+    return _sum(w, terms, fixed), mask
+
+
+def _sum(w, terms, fixed):
+    if not terms:
+        return np.full(w.lanes, fixed)
+    if len(terms) == 1:
+        return terms[0] + fixed if fixed else terms[0]
+    flat = terms[0] + terms[1]
+    for term in terms[2:]:
+        flat += term
+    if fixed:
+        flat += fixed
+    return flat
 
 
 def _flatten_varying(w, site, array, mask, index):
@@ -113,7 +124,7 @@ def load(w, site, array, mask, *index):
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:
         return array.dtype.type(0)
-    count_accesses(w, site, array, flat, w.active(mask), True)
+    count_accesses(w, site, array, flat, mask, True)
     values = read(w, site, array, mask, flat)
     w.chunk.sample(w, site, array, mask, flat)
     return values
@@ -123,10 +134,7 @@ def read(w, site, array, mask, flat):
     """The elements at `flat`; reads that race, or find nothing written, are noted."""
     launch = w.chunk.launch
     if array.shadow is not None:
-        found, unwritten, first = races.watch_loads(
-            flat, w.active(mask), w.warps, w.chunk.epochs, w.warp_epochs, launch.clocks, launch.warps_per_block,
-            site, array.shadow, launch.noted_race,
-        )  # fmt: skip
+        found, unwritten, first = array.shadow.watch_loads(w, site, flat, w.active(mask))
         if found:
             launch.log.race(site, array, found)
         if unwritten:
@@ -146,7 +154,7 @@ def store(w, site, array, mask, value, *index):
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:
         return
-    count_accesses(w, site, array, flat, w.active(mask), False)
+    count_accesses(w, site, array, flat, mask, False)
     write(w, site, array, mask, flat, w.fill(value))
     w.chunk.sample(w, site, array, mask, flat)
 
@@ -162,10 +170,10 @@ def write(w, site, array, mask, flat, value):
     unchanged = _same(before, value)
     if array.shadow is not None:
         launch.instruction += 2
+        cells, places = array.shadow.cells(flat)
         found = races.watch_stores(
-            flat, w.active(mask), unchanged, _same(array.data.take(flat), value), w.warps, w.chunk.epochs,
-            w.warp_epochs, launch.clocks, launch.warps_per_block, launch.instruction, site, array.shadow,
-            launch.noted_race,
+            places, w.active(mask), unchanged, _same(array.data.take(flat), value), races.order_of(w),
+            launch.instruction, site, cells, launch.noted_race,
         )  # fmt: skip
         if found:
             launch.log.race(site, array, found)
@@ -180,15 +188,19 @@ def _same(before, value):
     return same
 
 
-def count_accesses(w, site, array, flat, lanes, is_load, elements=1):
+def count_accesses(w, site, array, flat, mask, is_load, elements=1):
     """Adds an access of `elements` neighbours a lane, which lie from `flat` on, to the site's totals."""
     launch = w.chunk.launch
-    totals = launch.totals[site]
+    totals = launch.counts[site]
+    lanes = w.active(mask)
     if array.space == "constant":
         count_plain(lanes, w.warps, totals)
         return
     if array.space == "shared":
-        count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, is_load, w.warps, totals)
+        everyone = mask is None
+        count_shared(
+            flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, is_load, w.warps, totals
+        )
         return
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1
@@ -204,7 +216,7 @@ def _load_local(w, site, array, mask, index):
     if mask is False:
         return array.dtype.type(0)
     place = int(flat[0]) if _uniform(array, index) else (flat, np.arange(w.lanes))
-    count_plain(w.active(mask), w.warps, w.chunk.launch.totals[site])
+    count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
         lane = int(np.argmax(missing))
@@ -216,7 +228,7 @@ def _store_local(w, site, array, mask, value, index):
     flat, mask = flatten(w, site, array, mask, index)
     if mask is False:
         return
-    count_plain(w.active(mask), w.warps, w.chunk.launch.totals[site])
+    count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     uniform = _uniform(array, index)
     lanes = slice(None) if mask is None else np.flatnonzero(mask)
     rows = int(flat[0]) if uniform else flat[lanes]
@@ -230,25 +242,19 @@ def _uniform(array, index):
     return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
 
 
-def fill_elements(w, site, view, mask, value):
-    """`view[:] = value`, an element after the other."""
-    for index, own in _elements(w, view, mask):
-        store(w, site, view, own, value, *index)
-
-
-def copy_elements(w, site, load_site, view, mask, source):
-    """`view[:] = source`, an element after the other; the two have the same form."""
-    for index, own in _elements(w, view, mask):
-        store(w, site, view, own, load(w, load_site, source, own, *index), *index)
-
-
-def _elements(w, view, mask):
-    """(index, the lanes whose view has it) for each element, in C order."""
-    for number, left in lane_range(mask, np.int64(0), view.size_value, np.int64(1)):
+def elements(w, array, mask):
+    """(index, the lanes of `mask` whose array has it) for each element, in C order."""
+    for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         own = mask if left is None else both(mask, left)
-        index, rest = [], number
-        for n in reversed(view.shape_values):
-            index.append(rest % n)
-            rest = rest // n
         if own is not False:
-            yield index[::-1], own
+            yield unravelled(array, number), own
+
+
+def unravelled(array, number):
+    """The index of an array's `number`-th element, in C order."""
+    index = []
+    for n in reversed(array.shape_values):
+        n = np.maximum(n, 1)  # the lanes whose array is empty take no part
+        index.append(number % n)
+        number = number // n
+    return index[::-1]

@@ -1,125 +1,164 @@
 """Who touched each element last: a shadow of memory, by which races and uninitialised reads are found.
 
-Two accesses are ordered when one happens before the other: the same thread; a block barrier between
-them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
-atomic that one warp did after its access and another warp read before its own (`clocks`, a vector
-clock a warp, kept only for kernels that use what an atomic returns).
+Two accesses are ordered when one happens before the other: the same thread; a barrier of the whole grid or of the
+block between them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
+atomic that one warp did after its access and another warp read before its own (`clocks`, kept only for kernels that
+use what an atomic returns). Between blocks such an atomic counts only behind a `threadfence`: without it the access
+may become visible after the atomic (CUDA C++ Programming Guide, memory fence functions).
 """
+
+from collections import namedtuple
 
 import numpy as np
 from numba import njit
 
+from labkit.simulator.clocks import KNOWN, PUBLISHED, time_of
 from labkit.trace import WARP_LANES
 
 NOBODY = -1  # no thread wrote it yet
 HOST = -2  # it came filled from outside the kernel
 
-# The last plain write; the last epoch's reads; the atomics since that write, by their first thread and a later one.
+# What a cell of the shadow holds. The parties to an access: the last plain write; the atomics since then, by their
+# first thread and a later one; the last epoch's reads, by the lowest and the highest thread, and one of another block
+# before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in `clocks`; what the parties
+# of a kind share follows. A read of another block needs no stamp: its epoch stands there.
 (
-    W_BLOCK,
     W_THREAD,
-    W_EPOCH,
-    W_WARP_EPOCH,
+    W_STAMP,
     W_TIME,
-    W_INSTRUCTION,
+    A_FIRST,
+    A_FIRST_STAMP,
+    A_FIRST_TIME,
+    A_LATER,
+    A_LATER_STAMP,
+    A_LATER_TIME,
+    R_LOW,
+    R_LOW_STAMP,
+    R_LOW_TIME,
+    R_HIGH,
+    R_HIGH_STAMP,
+    R_HIGH_TIME,
+    R_OTHER,
+    R_OTHER_EPOCH,
+    R_OTHER_TIME,
+    W_BLOCK,
+    W_EPOCH,
     W_SITE,
     A_BLOCK,
+    A_EPOCH,
+    A_SITE,
     R_BLOCK,
     R_EPOCH,
-    R_LOW,
-    R_HIGH,
-    R_LOW_WARP_EPOCH,
-    R_HIGH_WARP_EPOCH,
-    R_LOW_TIME,
-    R_HIGH_TIME,
     R_SITE,
     R_OTHER_BLOCK,
-    R_OTHER_THREAD,
-    R_OTHER_TIME,
-    A_FIRST,
-    A_LATER,
-    A_EPOCH,
-    A_WARP_EPOCH,
-    A_TIME,
-    A_SITE,
-) = range(26)
-FIELDS = 26
+    W_INSTRUCTION,
+) = range(29)
+FIELDS = 29
+PARTY = 3  # fields
+UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
 
-# A race: element, block, thread; the other's block, thread, site.
-RACE_FIELDS = 6
+# A race: element, block, thread; the other's block, thread, site; whether only a `threadfence` is missing.
+RACE_FIELDS = 7
+
+# What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
+# the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
+# (empty until a barrier of part of a warp); and the warps' clocks.
+Order = namedtuple(
+    "Order",
+    "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks",
+)
 
 
-def new_shadow(elements: int, filled: bool) -> np.ndarray:
-    """The shadow of an array that nobody (or, when `filled`, the host alone) has written."""
-    shadow = np.full((elements, FIELDS), -1, np.int32)
+def clear(cells: np.ndarray, filled: bool) -> None:
+    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
+    cells[:] = -1
     if filled:
-        shadow[:, W_THREAD] = HOST
-    return shadow
+        cells[:, W_THREAD] = HOST
+
+
+def order_of(w) -> Order:
+    """What orders the accesses of the warp set now."""
+    chunk, launch = w.chunk, w.chunk.launch
+    clocks = launch.clocks
+    return Order(
+        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, launch.warps_per_block, clocks.levels,
+        clocks.nodes, clocks.times, clocks.clocks,
+    )  # fmt: skip
+
+
+def kept(order: Order) -> Order:
+    """The order as it is now, for later."""
+    now = {name: getattr(order, name).copy() for name in ("epochs", "warp_epochs", "lane_epochs")}
+    return order._replace(**now)
 
 
 @njit(cache=True)
-def _same_block_ordered(then_epoch, then_warp_epoch, then_thread, epoch, warp_epoch, thread):
-    if then_thread == thread or then_epoch < epoch:
-        return True
-    return then_thread // WARP_LANES == thread // WARP_LANES and then_warp_epoch < warp_epoch
+def _shared_by(party):
+    """Where the block of a party's kind stands; its epoch and site follow."""
+    return W_BLOCK if party < A_FIRST else A_BLOCK if party < R_LOW else R_BLOCK
 
 
 @njit(cache=True)
-def _knows(clocks, warps, block, thread, then_block, then_thread, then_time):
-    """Has this thread's warp seen, through atomics, the other's access at `then_time`?"""
-    if clocks.shape[0] == 0:
-        return False
-    mine = block * warps + thread // WARP_LANES
-    other = then_block * warps + then_thread // WARP_LANES
-    return clocks[mine, other] > then_time
+def _block_and_epoch(cell, party):
+    if party == R_OTHER:
+        return cell[R_OTHER_BLOCK], cell[R_OTHER_EPOCH]
+    shared = _shared_by(party)
+    return cell[shared], cell[shared + 1]
 
 
 @njit(cache=True)
-def _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-    """Does the last plain write of this element happen before the present access?"""
-    writer = cell[W_THREAD]
-    if writer < 0:
-        return True
-    if cell[W_BLOCK] == block and _same_block_ordered(
-        cell[W_EPOCH], cell[W_WARP_EPOCH], writer, epoch, warp_epoch, thread
-    ):
-        return True
-    return _knows(clocks, warps, block, thread, cell[W_BLOCK], writer, cell[W_TIME])
+def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
+    """The first party from `first` to `last` that the same thread or a barrier does not order before; -1 for none.
 
-
-@njit(cache=True)
-def _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch):
-    """The thread of an atomic that does not happen before the present plain access, or -1."""
-    for field in (A_FIRST, A_LATER):
-        other = cell[field]
-        if other < 0 or (
-            cell[A_BLOCK] == block
-            and _same_block_ordered(cell[A_EPOCH], cell[A_WARP_EPOCH], other, epoch, warp_epoch, thread)
-        ):
+    The barriers are those of the grid, the block and whole warps: the fast path, which every access takes.
+    """
+    for party in range(first, last + 1, PARTY):
+        if cell[party] < 0:
             continue
-        if not _knows(clocks, warps, block, thread, cell[A_BLOCK], other, cell[A_TIME]):
-            return other
+        then_block, then_epoch = _block_and_epoch(cell, party)
+        if then_epoch < grid_epoch:
+            continue
+        if then_block != block:
+            return party
+        if cell[party] == thread or then_epoch < epoch or party == R_OTHER:
+            continue
+        if cell[party + 1] >= warp_epoch or cell[party] // WARP_LANES != thread // WARP_LANES:
+            return party
     return -1
 
 
 @njit(cache=True)
-def _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch):
-    """(block, thread) of a reader that does not happen before the present write; thread -1 for none."""
-    then = cell[R_BLOCK]
-    if then < 0:
-        return then, -1
-    for which in range(2):
-        reader = cell[R_LOW] if which == 0 else cell[R_HIGH]
-        then_warp_epoch = cell[R_LOW_WARP_EPOCH] if which == 0 else cell[R_HIGH_WARP_EPOCH]
-        time = cell[R_LOW_TIME] if which == 0 else cell[R_HIGH_TIME]
-        if then == block and _same_block_ordered(cell[R_EPOCH], then_warp_epoch, reader, epoch, warp_epoch, thread):
+def _learned(order, which, block, thread, then_block, then_thread, then_time):
+    """Has this thread's warp learned through atomics of what the other did at `then_time`?"""
+    if order.times.shape[0] == 0:
+        return False
+    mine = block * order.warps_per_block + thread // WARP_LANES
+    other = then_block * order.warps_per_block + then_thread // WARP_LANES
+    tree = np.int64(order.clocks[which, mine])
+    return time_of(order.nodes, order.levels, tree, other) > then_time
+
+
+@njit(cache=True)
+def _unordered(order, row, cell, first, last, block, thread, epoch):
+    """As `_unsettled`, by barriers of part of a warp and by atomics as well."""
+    parts = order.lane_epochs.shape[0] > 0
+    warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
+    for party in range(first, last + 1, PARTY):
+        if _unsettled(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
             continue
-        if not _knows(clocks, warps, block, thread, then, reader, time):
-            return then, reader
-    other, reader = cell[R_OTHER_BLOCK], cell[R_OTHER_THREAD]
-    if other >= 0 and other != block and not _knows(clocks, warps, block, thread, other, reader, cell[R_OTHER_TIME]):
-        return other, reader
-    return then, -1
+        then, time = cell[party], cell[party + 2]
+        then_block, _ = _block_and_epoch(cell, party)
+        known = _learned(order, KNOWN, block, thread, then_block, then, time)
+        if then_block != block:
+            if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
+                return party + UNFENCED if known else party
+            continue
+        meet = parts and then // WARP_LANES == thread // WARP_LANES
+        if meet and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
+            continue
+        if not known:
+            return party
+    return -1
 
 
 @njit(cache=True)
@@ -130,36 +169,56 @@ def _apart(block, thread, other_block, other_thread):
 
 
 @njit(cache=True)
-def _note(race, found, element, block, thread, other_block, other_thread, other_site):
+def _note(race, found, element, block, thread, cell, party):
     """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
-    apart = _apart(block, thread, other_block, other_thread)
+    unfenced = party >= UNFENCED
+    if unfenced:
+        party -= UNFENCED
+    other_block, _ = _block_and_epoch(cell, party)
+    apart = _apart(block, thread, other_block, cell[party])
     if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
         race[0] = element
         race[1] = block
         race[2] = thread
         race[3] = other_block
-        race[4] = other_thread
-        race[5] = other_site
+        race[4] = cell[party]
+        race[5] = cell[_shared_by(party) + 2]
+        race[6] = unfenced
 
 
 @njit(cache=True)
-def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race):
+def _note_reader(cell, party, is_beyond, thread, stamp, time):
+    """Keeps a reader of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
+    if cell[party] // WARP_LANES == thread // WARP_LANES:
+        if stamp < cell[party + 1]:
+            return
+        if stamp > cell[party + 1] or is_beyond:
+            cell[party] = thread
+    elif not is_beyond:
+        return
+    else:
+        cell[party] = thread
+    cell[party + 1] = stamp
+    cell[party + 2] = time
+
+
+@njit(cache=True)
+def watch_loads(flat, mask, order, site, shadow, race):
     """Checks the reads of one instruction against earlier writes.
 
-    `warps_of` is the set's `WarpSet.warps`; `warps` the number of warps a block.
     Returns (races, reads of elements that nobody wrote, the first such lane).
     """
     found = 0
     unwritten = 0
     first = -1
-    for row in range(warps_of.shape[0]):
-        start, stop, block, thread0, slot, _ = warps_of[row]
+    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
+    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
+    plain = whole_warps and times.shape[0] == 0
+    for row in range(warps.shape[0]):
+        start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
-        warp_epoch = warp_epochs[row]
-        time = 0
-        if clocks.shape[0]:
-            mine = block * warps + thread0 // WARP_LANES
-            time = clocks[mine, mine]
+        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
+        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -171,55 +230,47 @@ def watch_loads(flat, mask, warps_of, epochs, warp_epochs, clocks, warps, site, 
             cell = shadow[flat[lane]]
             previous = -1
             if cell[A_BLOCK] >= 0:
-                other = _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch)
-                if other >= 0:
-                    _note(race, found, flat[lane], block, thread, cell[A_BLOCK], other, cell[A_SITE])
+                party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
+                if party >= 0 and not plain:
+                    party = _unordered(order, row, cell, A_FIRST, A_LATER, block, thread, epoch)
+                if party >= 0:
+                    _note(race, found, flat[lane], block, thread, cell, party)
                     found += 1
-            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch:
+            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and whole_warps:
                 previous = flat[lane]
             if previous < 0:
                 if cell[W_THREAD] == NOBODY:
                     if unwritten == 0:
                         first = lane
                     unwritten += 1
-                elif not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                    _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
-                    found += 1
+                else:
+                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                    if party >= 0 and not plain:
+                        party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
+                    if party >= 0:
+                        _note(race, found, flat[lane], block, thread, cell, party)
+                        found += 1
+            stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
             if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
-                # of one warp's readers the latest stand for all: what is ordered after them is after the others
-                same_warp = cell[R_LOW] // WARP_LANES == thread // WARP_LANES
-                if thread <= cell[R_LOW] or same_warp:
-                    later = same_warp and warp_epoch > cell[R_LOW_WARP_EPOCH]
-                    cell[R_LOW] = thread if later else min(thread, cell[R_LOW])
-                    cell[R_LOW_WARP_EPOCH] = warp_epoch
-                    cell[R_LOW_TIME] = time
-                same_warp = cell[R_HIGH] // WARP_LANES == thread // WARP_LANES
-                if thread >= cell[R_HIGH] or same_warp:
-                    later = same_warp and warp_epoch > cell[R_HIGH_WARP_EPOCH]
-                    cell[R_HIGH] = thread if later else max(thread, cell[R_HIGH])
-                    cell[R_HIGH_WARP_EPOCH] = warp_epoch
-                    cell[R_HIGH_TIME] = time
+                _note_reader(cell, R_LOW, thread <= cell[R_LOW], thread, stamp, time)
+                _note_reader(cell, R_HIGH, thread >= cell[R_HIGH], thread, stamp, time)
             else:
                 if cell[R_BLOCK] >= 0 and cell[R_BLOCK] != block:
                     cell[R_OTHER_BLOCK] = cell[R_BLOCK]
-                    cell[R_OTHER_THREAD] = cell[R_LOW]
+                    cell[R_OTHER_EPOCH] = cell[R_EPOCH]
+                    cell[R_OTHER] = cell[R_LOW]
                     cell[R_OTHER_TIME] = cell[R_LOW_TIME]
                 cell[R_BLOCK] = block
                 cell[R_EPOCH] = epoch
-                cell[R_LOW] = thread
-                cell[R_HIGH] = thread
-                cell[R_LOW_WARP_EPOCH] = warp_epoch
-                cell[R_HIGH_WARP_EPOCH] = warp_epoch
-                cell[R_LOW_TIME] = time
-                cell[R_HIGH_TIME] = time
+                cell[R_LOW] = cell[R_HIGH] = thread
+                cell[R_LOW_STAMP] = cell[R_HIGH_STAMP] = stamp
+                cell[R_LOW_TIME] = cell[R_HIGH_TIME] = time
             cell[R_SITE] = site
     return found, unwritten, first
 
 
 @njit(cache=True)
-def watch_stores(
-    flat, mask, unchanged, landed, warps_of, epochs, warp_epochs, clocks, warps, instruction, site, shadow, race
-):
+def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
     """Checks the writes of one instruction; returns the number of races.
 
     Two writes of one value are no race, while a write races with a read whatever its value: with other data
@@ -228,14 +279,14 @@ def watch_stores(
     the next number if one of the instruction's values did not land there.
     """
     found = 0
-    for row in range(warps_of.shape[0]):
-        start, stop, block, thread0, slot, _ = warps_of[row]
+    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
+    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
+    plain = whole_warps and times.shape[0] == 0
+    for row in range(warps.shape[0]):
+        start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
-        warp_epoch = warp_epochs[row]
-        time = 0
-        if clocks.shape[0]:
-            mine = block * warps + thread0 // WARP_LANES
-            time = clocks[mine, mine]
+        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
+        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -244,22 +295,30 @@ def watch_stores(
             again = cell[W_INSTRUCTION] >= instruction
             lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
-            if not agrees and not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
-                found += 1
-            if cell[A_BLOCK] >= 0:
-                other = _early_atomic(cell, clocks, warps, block, thread, epoch, warp_epoch)
-                if other >= 0:
-                    _note(race, found, flat[lane], block, thread, cell[A_BLOCK], other, cell[A_SITE])
+            if not agrees:
+                party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                if party >= 0 and not plain:
+                    party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
+                if party >= 0:
+                    _note(race, found, flat[lane], block, thread, cell, party)
                     found += 1
-            then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
-            if reader >= 0:
-                _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
+            if cell[A_BLOCK] >= 0:
+                party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
+                if party >= 0 and not plain:
+                    party = _unordered(order, row, cell, A_FIRST, A_LATER, block, thread, epoch)
+                if party >= 0:
+                    _note(race, found, flat[lane], block, thread, cell, party)
+                    found += 1
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+            if party >= 0 and not plain:
+                party = _unordered(order, row, cell, R_LOW, R_OTHER, block, thread, epoch)
+            if party >= 0:
+                _note(race, found, flat[lane], block, thread, cell, party)
                 found += 1
             cell[W_BLOCK] = block
             cell[W_THREAD] = thread
             cell[W_EPOCH] = epoch
-            cell[W_WARP_EPOCH] = warp_epoch
+            cell[W_STAMP] = warp_epoch if whole_warps else lane_epochs[row, lane - start, lane - start]
             cell[W_TIME] = time
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[W_SITE] = site
@@ -268,7 +327,7 @@ def watch_stores(
 
 
 @njit(cache=True)
-def watch_atomics(flat, mask, checks_readers, warps_of, epochs, warp_epochs, clocks, warps, site, shadow, race):
+def watch_atomics(flat, mask, checks_readers, order, site, shadow, race):
     """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
 
     A compare-and-swap finds out itself whether what was read before still holds: its readers are left unchecked.
@@ -276,14 +335,14 @@ def watch_atomics(flat, mask, checks_readers, warps_of, epochs, warp_epochs, clo
     found = 0
     unwritten = 0
     first = -1
-    for row in range(warps_of.shape[0]):
-        start, stop, block, thread0, slot, _ = warps_of[row]
+    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
+    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
+    plain = whole_warps and times.shape[0] == 0
+    for row in range(warps.shape[0]):
+        start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
-        warp_epoch = warp_epochs[row]
-        time = 0
-        if clocks.shape[0]:
-            mine = block * warps + thread0 // WARP_LANES
-            time = clocks[mine, mine]
+        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
+        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -293,23 +352,29 @@ def watch_atomics(flat, mask, checks_readers, warps_of, epochs, warp_epochs, clo
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
-            elif not _after_write(cell, clocks, warps, block, thread, epoch, warp_epoch):
-                _note(race, found, flat[lane], block, thread, cell[W_BLOCK], cell[W_THREAD], cell[W_SITE])
-                found += 1
+            else:
+                party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                if party >= 0 and not plain:
+                    party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
+                if party >= 0:
+                    _note(race, found, flat[lane], block, thread, cell, party)
+                    found += 1
             if checks_readers:
-                then, reader = _early_reader(cell, clocks, warps, block, thread, epoch, warp_epoch)
-                if reader >= 0:
-                    _note(race, found, flat[lane], block, thread, then, reader, cell[R_SITE])
+                party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+                if party >= 0 and not plain:
+                    party = _unordered(order, row, cell, R_LOW, R_OTHER, block, thread, epoch)
+                if party >= 0:
+                    _note(race, found, flat[lane], block, thread, cell, party)
                     found += 1
             if cell[A_BLOCK] == block and cell[A_EPOCH] == epoch:
-                if thread != cell[A_FIRST]:
-                    cell[A_LATER] = thread
+                party = A_FIRST if thread == cell[A_FIRST] else A_LATER
             else:
-                cell[A_FIRST] = thread
+                party = A_FIRST
                 cell[A_LATER] = NOBODY
+            cell[party] = thread
+            cell[party + 1] = warp_epoch if whole_warps else lane_epochs[row, lane - start, lane - start]
+            cell[party + 2] = time
             cell[A_BLOCK] = block
             cell[A_EPOCH] = epoch
-            cell[A_WARP_EPOCH] = warp_epoch
-            cell[A_TIME] = time
             cell[A_SITE] = site
     return found, unwritten, first

@@ -4,7 +4,6 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.races import new_shadow
 from labkit.simulator.slices import Either, View
 
 
@@ -33,7 +32,7 @@ class Field(Array):
             array.offset * step + first, array.address, array.elements * step, array.line,
         )  # fmt: skip
         if array.shadow is not None:
-            self.shadow = new_shadow(data.size, filled=array.space == "global")
+            self.shadow = array.shadow.another(data.size)
         if array.written is not None:
             self.written = np.zeros(data.shape, np.bool_)
 

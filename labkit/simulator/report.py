@@ -1,31 +1,27 @@
 """What a launch did, as a `Trace`."""
 
+from dataclasses import asdict, replace
+
 import numpy as np
 
 from labkit.simulator import advice
 from labkit.simulator.arrays import Array
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
-from labkit.trace import WARP_LANES, ArrayInfo, Counters, Samples, SiteCounters, Trace
+from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
 def trace(launch, given) -> Trace:
     """The trace of a launch that has run; `given` are its arguments as the caller passed them."""
-    counted = [
-        SiteCounters(
-            site,
-            accesses=int(row[ACCESSES]),
-            requests=int(row[REQUESTS]),
-            bytes=int(row[ACCESSES]) * site.elements * np.dtype(_dtype_name(site.dtype)).itemsize,
-            sectors=int(row[SECTORS]),
-            wavefronts=int(row[WAVEFRONTS]),
-            bank_conflicts=int(row[CONFLICTS]),
-            l1_hits=int(row[L1_HITS]),
-            l2_hits=int(row[L2_HITS]),
-        )
-        for site, row in zip(launch.sites, launch.totals)
-    ]
+    if launch.plan:
+        totals, counters = _estimated(launch)
+        counted = _site_counters(launch, totals)
+    else:
+        counted = _site_counters(launch, launch.totals)
+        counters = _counters(launch, counted)
     found = [*launch.log.finished(), *launch.program.advice.values()]
-    if not any(f.kind == "deadlock" for f in found):
+    if launch.plan:
+        found.append(advice.sampled(launch, counters))
+    elif not any(f.kind == "deadlock" for f in found):
         found += advice.unwritten(launch)
     found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.changed_globals(launch)]
     found.sort(key=lambda f: (f.severity != "error", f.line, f.column))
@@ -38,18 +34,39 @@ def trace(launch, given) -> Trace:
         block=launch.block,
         gpu=launch.gpu.name,
         shared_bytes=launch.shared_bytes,
-        outputs=tuple(
-            launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
-            for a, value in zip(launch.arguments, given, strict=True)
-        ),
+        outputs=() if launch.plan else _outputs(launch, given),
         arrays=_array_infos(launch),
         sites=tuple(counted),
-        counters=_counters(launch, counted),
+        counters=counters,
         findings=tuple(found),
         samples=_samples(launch),
         steps=tuple(launch.inspected),
         printed=tuple(launch.printed),
     )
+
+
+def _outputs(launch, given):
+    return tuple(
+        launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
+        for a, value in zip(launch.arguments, given, strict=True)
+    )
+
+
+def _site_counters(launch, totals) -> list[SiteCounters]:
+    return [
+        SiteCounters(
+            site,
+            accesses=int(row[ACCESSES]),
+            requests=int(row[REQUESTS]),
+            bytes=int(row[ACCESSES]) * site.elements * np.dtype(_dtype_name(site.dtype)).itemsize,
+            sectors=int(row[SECTORS]),
+            wavefronts=int(row[WAVEFRONTS]),
+            bank_conflicts=int(row[CONFLICTS]),
+            l1_hits=int(row[L1_HITS]),
+            l2_hits=None if launch.plan else int(row[L2_HITS]),
+        )
+        for site, row in zip(launch.sites, totals)
+    ]
 
 
 def _array_infos(launch):
@@ -65,6 +82,19 @@ def _array_infos(launch):
 
 
 def _counters(launch, counted) -> Counters:
+    return replace(
+        _sm_counters(counted, launch.flops, launch.barriers),
+        l2_hits=sum(c.l2_hits for c in counted),
+        l2_sectors=launch.l2.sectors,
+        dram_read_bytes=launch.l2.bytes_read,
+        dram_write_bytes=launch.l2.bytes_written,
+        l2_dirty_bytes=launch.l2.dirty_bytes,
+    )
+
+
+def _sm_counters(counted, flops, barriers) -> Counters:
+    """What is counted inside the SMs."""
+
     def total(space, kind, name):
         return sum(getattr(c, name) for c in counted if c.site.space == space and c.site.kind == kind)
 
@@ -85,29 +115,55 @@ def _counters(launch, counted) -> Counters:
         shared_store_wavefronts=total("shared", "store", "wavefronts"),
         bank_conflicts=sum(c.bank_conflicts for c in counted),
         l1_hits=sum(c.l1_hits for c in counted),
-        l2_hits=sum(c.l2_hits for c in counted),
-        l2_sectors=launch.l2.sectors,
-        dram_read_bytes=launch.l2.bytes_read,
-        dram_write_bytes=launch.l2.bytes_written,
-        l2_dirty_bytes=launch.l2.dirty_bytes,
-        flops=sum(launch.flops.values()),
-        flops_by_dtype=dict(launch.flops),
-        barriers=launch.barriers,
+        flops=sum(flops.values()),
+        flops_by_dtype=dict(flops),
+        barriers=barriers,
     )
+
+
+def _sample_counters(counted, flops, barriers) -> Counters:
+    """As far as a sample tells: what reaches L2, but not what L2 makes of it."""
+    l2_sectors = sum(c.sectors - c.l1_hits for c in counted)
+    unknown = dict.fromkeys(("l2_hits", "dram_read_bytes", "dram_write_bytes", "l2_dirty_bytes"))
+    return replace(_sm_counters(counted, flops, barriers), l2_sectors=l2_sectors, **unknown)
+
+
+def _estimated(launch) -> tuple[np.ndarray, Counters]:
+    """The whole grid's counts, a row a site, and its counters, as the blocks of a sample tell them."""
+    blocks, estimate = launch.sampled_counts, launch.plan.estimate
+    dtypes = sorted({dtype for b in blocks for dtype in b.flops})
+    totals, _ = estimate({b.block: b.sites for b in blocks})
+    totals = np.rint(totals).astype(np.int64)
+    others, _ = estimate({b.block: np.array([b.barriers, *(b.flops.get(d, 0) for d in dtypes)]) for b in blocks})
+    barriers, *flops = np.rint(others).astype(np.int64).tolist()
+    whole = _sample_counters(_site_counters(launch, totals), dict(zip(dtypes, flops)), barriers)
+
+    names = [name for name, value in asdict(whole).items() if isinstance(value, int)]
+    of_block = {}
+    for b in blocks:
+        counters = _sample_counters(_site_counters(launch, b.sites), b.flops, b.barriers)
+        of_block[b.block] = np.array([getattr(counters, name) for name in names])
+    sums, errors = estimate(of_block)
+    relative = np.divide(errors, sums, out=np.zeros_like(errors), where=sums != 0)
+    return totals, replace(whole, sample=Sample(len(blocks), launch.blocks, dict(zip(names, relative.tolist()))))
 
 
 def _samples(launch) -> Samples:
     numbers = {block: number for number, block in enumerate(launch.recorded)}
     warps = launch.warps_per_block
+    every = np.arange(warps)
     parts = []
     for block, site, threads, places in launch.sampled:
         if site < 0:  # a barrier, whose line stands in place of the threads
-            parts.append((numbers[block], site, np.arange(warps), threads, np.full((warps, WARP_LANES), -1)))
+            parts.append((numbers[block], site, every, threads, np.full((warps, WARP_LANES), -1)))
+            continue
+        if len(threads) == warps * WARP_LANES:
+            parts.append((numbers[block], site, every, launch.sites[site].line, places.reshape(warps, WARP_LANES)))
             continue
         index = np.full(warps * WARP_LANES, -1, np.int64)
         index[threads] = places
         index = index.reshape(warps, WARP_LANES)
-        present = np.unique(threads // WARP_LANES) if len(threads) < launch.threads else np.arange(warps)
+        present = np.unique(threads // WARP_LANES)
         parts.append((numbers[block], site, present, launch.sites[site].line, index[present]))
     lengths = [len(p[2]) for p in parts]
 

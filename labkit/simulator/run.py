@@ -34,6 +34,8 @@ def simulate(
     gpu: str = "H100 SXM",
     record: Sequence[tuple[int, ...]] = ((0, 0, 0),),
     inspect: tuple[Sequence[int] | int, Sequence[int] | int] | None = None,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> Trace:
     """Runs one launch in the lockstep simulator and returns what it did.
 
@@ -53,6 +55,12 @@ def simulate(
         Blocks whose raw accesses are kept in `Trace.samples`.
     inspect
         (block, thread): keep this thread's variables after every statement in `Trace.steps`.
+    sample
+        For a grid too large to run whole: how many of its blocks to run at least. Counters are then estimated from
+        these, with their errors in `Counters.sample`; L2 and DRAM, which all blocks share, stay unknown (None), outputs
+        are left out, and findings are those of the blocks that ran. A smaller grid runs whole.
+    seed
+        Chooses the blocks of a sample.
 
     Returns
     -------
@@ -62,7 +70,8 @@ def simulate(
     Raises
     ------
     LaunchError
-        For a grid, a block, shared memory or arguments that a GPU would refuse too.
+        For a grid, a block, shared memory or arguments that a GPU would refuse too; for a sample of blocks that
+        depend on one another.
     KernelError
         For code that the kernel language does not hold; it names the line.
     """
@@ -72,6 +81,8 @@ def simulate(
     def launched(undefined):
         launch = launch_with(labels, undefined)
         launch.record(record, inspect)
+        if sample is not None:
+            launch.sample(sample, seed)
         with np.errstate(all="ignore"):
             launch.run()
         return launch

@@ -10,10 +10,11 @@ import numpy as np
 
 from labkit.simulator.arrays import Array, strides_of
 from labkit.simulator.errors import KernelError
-from labkit.simulator.races import new_shadow
+from labkit.simulator.shadow import SharedShadow
 from labkit.simulator.warps import SLOT, START, WarpSet
 
-RUNNING, WAITING, RETURNED, ENDED = range(4)
+# What a thread does; from WAITING on, it waits at a barrier of its block or of the grid.
+RUNNING, RETURNED, ENDED, WAITING, AT_GRID = range(5)
 
 # Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
 IDLE_ROUNDS = 200
@@ -41,6 +42,7 @@ class Chunk:
         self.blocks = blocks
         self.trips = 0
         self.epochs = np.zeros(len(blocks), np.int64)
+        self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
@@ -55,7 +57,7 @@ class Chunk:
         data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
         array = self._array(allocation, data, shape, first_byte)
         array.alignment = allocation.alignment
-        array.shadow = new_shadow(data.size, filled=False)
+        array.shadow = SharedShadow(data.size, self.launch, self.epochs)
         return array
 
     def local(self, number, lanes):
@@ -91,13 +93,15 @@ class Chunk:
             groups.setdefault(launch.label(self.blocks[slot], warp), []).append((slot, warp))
         self.sets = [_Set(self, members) for members in groups.values()]
         self.alone = len(self.sets) == 1
-        if not launch.program.blocking:
+        if launch.program.blocking:
+            for s in self.sets:
+                s.start()
+            self._schedule()
+        else:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
-            return
-        for s in self.sets:
-            s.start()
-        self._schedule()
+        for array in filter(None, self.shared):
+            launch.clocks.forget(array)
 
     def _schedule(self):
         idle = 0
@@ -114,7 +118,7 @@ class Chunk:
                 s.step()
                 moved |= not (s.spinning and was_spinning and _same(s.at, was_at))
                 if s.done:
-                    self._release_blocks()
+                    self._release()
             moved |= version != self.launch.version
             idle = 0 if moved else idle + 1
             if idle > IDLE_ROUNDS or (idle and not any(s.spinning for s in live if not s.done)):
@@ -147,16 +151,23 @@ class Chunk:
         if w.whole_blocks:
             self._meet(w, mask, line)
             return False
+        return self._wait(w, mask, line, WAITING)
+
+    def grid_barrier(self, w, mask, line) -> bool:
+        """The barrier of the whole grid by the lanes of `mask`; true if the set must wait for other sets."""
+        return self._wait(w, mask, line, AT_GRID)
+
+    def _wait(self, w, mask, line, where):
         lanes = slice(None) if mask is None else mask
         slots, threads = w.slot[lanes], w.thread[lanes]
-        self.state[slots, threads] = WAITING
+        self.state[slots, threads] = where
         self.wait_line[slots, threads] = line
         self._note_returned(w)
         owner = self._owner(w)
         owner.barrier = True
         owner.line = line
         owner.mask = mask
-        self._release_blocks()
+        self._release()
         if self._released(owner):
             owner.barrier = False
             return False
@@ -177,7 +188,7 @@ class Chunk:
     def _meet(self, w, mask, line):
         """The set holds whole blocks, so all who can come are here."""
         if mask is None:
-            self._pass(np.arange(len(self.blocks)), line)
+            self._pass(w.slots, line)
             return
         active = w.active(mask)
         live = w.everyone if w.exited is False else ~w.active(w.exited)
@@ -198,7 +209,8 @@ class Chunk:
         self.last_said[:, slots] = self.said[:, slots]
         self.said[:, slots] = 0
         self.launch.barriers += len(slots)
-        self.launch.share_clocks(self.blocks[slot] for slot in slots)
+        if self.launch.program.keeps_clocks:
+            self.launch.clocks.share([self.blocks[slot] for slot in slots])
         self._sample_barrier(line, slots)
 
     def _note_returned(self, w):
@@ -206,16 +218,40 @@ class Chunk:
             lanes = slice(None) if w.exited is None else w.exited
             self.state[w.slot[lanes], w.thread[lanes]] = RETURNED
 
+    def _release(self):
+        """Opens every barrier that waits for nobody any more."""
+        self._release_blocks()
+        self._release_grid()
+
     def _release_blocks(self):
         """Opens the barrier of every block whose threads have all come, or are gone."""
         waiting = (self.state == WAITING).any(axis=1)
         for slot in np.flatnonzero(waiting & ~(self.state == RUNNING).any(axis=1)):
-            if (self.state[slot] == ENDED).any():
+            if np.isin(self.state[slot], (ENDED, AT_GRID)).any():
                 self._mismatch(slot)
             lines = np.unique(self.wait_line[slot][self.state[slot] == WAITING])
             if len(lines) > 1:
                 self._mismatch(slot)
             self._open(slot)
+
+    def _release_grid(self):
+        """Opens the barrier of the grid when every thread has come, or is gone."""
+        here = self.state == AT_GRID
+        if not here.any() or np.isin(self.state, (RUNNING, WAITING)).any():
+            return
+        empty = ~here.any(axis=1, keepdims=True)  # a block that has left altogether cannot count itself in
+        missing = (self.state == ENDED) | empty
+        if missing.any():
+            (slot, thread), (other_slot, other) = np.argwhere(here)[0], np.argwhere(missing)[0]
+            self.launch.log.grid_barrier(
+                int(self.wait_line[slot, thread]),
+                (self.blocks[slot], int(thread)),
+                (self.blocks[other_slot], int(other)),
+            )
+        self.state[here] = RUNNING
+        self.epochs[:] = self.epochs.max() + 1
+        self.grid_epoch = int(self.epochs[0])
+        self._sample_barrier(int(self.wait_line[here][0]), np.arange(len(self.blocks)))
 
     def _mismatch(self, slot):
         state, lines = self.state[slot], self.wait_line[slot]
@@ -240,7 +276,7 @@ class Chunk:
 
     def _released(self, s) -> bool:
         lanes = slice(None) if s.mask is None else s.mask
-        return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] == WAITING).any()
+        return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] >= WAITING).any()
 
     def _owner(self, w):
         return next(s for s in self.sets if s.w is w)
@@ -272,11 +308,8 @@ class Chunk:
 
     def sample(self, w, site, array, mask, flat):
         """Keeps the raw accesses of the recorded blocks."""
-        for slot, block in self.sampled:
-            first, last = np.searchsorted(w.slot, (slot, slot + 1))
-            lanes = slice(first, last)
-            if mask is not None:
-                lanes = first + np.flatnonzero(mask[lanes])
+        for slot, block, first, last in w.sampled:
+            lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
                 place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
@@ -318,7 +351,7 @@ class _Set:
             return
         w = self.w
         lanes = slice(None) if self.mask is None else self.mask
-        self.barrier = bool((self.chunk.state[w.slot[lanes], w.thread[lanes]] == WAITING).any())
+        self.barrier = bool((self.chunk.state[w.slot[lanes], w.thread[lanes]] >= WAITING).any())
         self.spinning = not self.barrier
 
     def _end(self):

@@ -26,6 +26,7 @@ from types import FunctionType
 from labkit.simulator.translator.control_flow import blocks
 from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program
+from labkit.simulator.translator.source import read_source
 
 
 def translate(function: FunctionType, argument_types: tuple, watch: bool = False, pauses: bool = False) -> Program:
@@ -34,7 +35,7 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     `watch` adds code that reports every variable after every statement, `pauses` a yield before every access, so
     that warps can take turns there (`interleaving`). Raises KernelError for what the kernel language does not hold.
     """
-    program = Program(watch=watch, pauses=pauses)
+    program = Program(read_source(function).filename, watch=watch, pauses=pauses)
     program.blocking = pauses or blocks(function)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
     return program

@@ -76,7 +76,7 @@ def load(w, site, array, mask, elements, *index):
     flat, mask = _first(w, site, array, mask, elements, index)
     if mask is False:
         return (array.dtype.type(0),) * elements
-    memory.count_accesses(w, site, array, flat, w.active(mask), True, elements)
+    memory.count_accesses(w, site, array, flat, mask, True, elements)
     w.chunk.sample(w, site, array, mask, flat)
     return tuple(memory.read(w, site, array, mask, flat + i) for i in range(elements))
 
@@ -89,7 +89,7 @@ def store(w, site, array, mask, values, *index):
     flat, mask = _first(w, site, array, mask, len(values), index)
     if mask is False:
         return
-    memory.count_accesses(w, site, array, flat, w.active(mask), False, len(values))
+    memory.count_accesses(w, site, array, flat, mask, False, len(values))
     w.chunk.sample(w, site, array, mask, flat)
     for i, value in enumerate(values):
         memory.write(w, site, array, mask, flat + i, w.fill(value))

@@ -11,6 +11,8 @@ from labkit.trace import WARP_LANES
 # place in the chunk, and the SM it runs on.
 START, STOP, BLOCK, THREAD, SLOT, SM = range(6)
 
+MAX_TERMS = 8
+
 
 class WarpSet:
     """The same warps of some blocks of a chunk, run in lockstep: where each lane stands in the grid."""
@@ -26,7 +28,7 @@ class WarpSet:
             first = warp * WARP_LANES
             lanes = min(WARP_LANES, threads - first)
             block = chunk.blocks[slot]
-            rows.append((start, start + lanes, block, first, slot, block % launch.gpu.sms))
+            rows.append((start, start + lanes, block, first, slot, launch.sm(block)))
             start += lanes
         self.members = members
         self.warps = np.array(rows, np.int64).reshape(-1, 6)
@@ -36,12 +38,16 @@ class WarpSet:
         self.thread = np.repeat(self.warps[:, THREAD], sizes) + within
         self.slot = np.repeat(self.warps[:, SLOT], sizes)
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
+        self.sampled = [(slot, block, *np.searchsorted(self.slot, (slot, slot + 1))) for slot, block in chunk.sampled]
         self.everyone = np.ones(start, np.bool_)
         self.warp_epochs = np.zeros(len(rows), np.int64)
+        self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
         self._instances = {}
+        self._terms = {}  # with the index itself, whose id stays its own
         self._local = {}
+        self.slots = np.unique(self.warps[:, SLOT])
         self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
         self.threadIdx = _coordinates(self.thread, launch.block)
         self.blockIdx = _coordinates(self.block, launch.grid)
@@ -65,6 +71,16 @@ class WarpSet:
         """How many lanes the mask holds."""
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
+    def tally(self, mask):
+        """How many lanes the mask holds; in a sample, how many in each block of the chunk."""
+        if not self.launch.plan:
+            return self.count(mask)
+        return self._lanes_of_blocks if mask is None else np.bincount(self.slot[mask], minlength=len(self.chunk.blocks))
+
+    @cached_property
+    def _lanes_of_blocks(self):
+        return np.bincount(self.slot, minlength=len(self.chunk.blocks))
+
     def instance_base(self, array):
         """Where each lane's block keeps its copy of a shared array, in elements."""
         base = self._instances.get(array)
@@ -72,6 +88,17 @@ class WarpSet:
             base = self.slot * array.elements
             self._instances[array] = base
         return base
+
+    def known_term(self, index, size, stride):
+        """`index * stride`, where the same index has been found to lie inside an axis of that size."""
+        kept = self._terms.get((id(index), size, stride))
+        return None if kept is None else kept[1]
+
+    def keep_term(self, index, size, stride, term):
+        """Keeps `index * stride`: threadIdx and the like come again and again."""
+        if len(self._terms) == MAX_TERMS:
+            del self._terms[next(iter(self._terms))]
+        self._terms[id(index), size, stride] = index, term
 
     def leave(self, mask):
         """The lanes of `mask` returned from the kernel."""

@@ -171,10 +171,11 @@ def _worst_array(traces, trace):
 
 def _passes(site, index) -> int:
     """Wavefronts of one warp's access."""
-    totals = np.zeros(COUNTS, np.int64)
+    totals = np.zeros((1, COUNTS), np.int64)
     warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
-    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 1, 0, index >= 0, site["load"], warp, totals)
-    return int(totals[WAVEFRONTS])
+    lanes = index >= 0
+    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 1, 0, lanes, False, site["load"], warp, totals)
+    return int(totals[0, WAVEFRONTS])
 
 
 def _banks_sentence(sides, step, warp):

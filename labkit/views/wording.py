@@ -43,6 +43,12 @@ def check_traces(view: str, traces):
     held = isinstance(traces, Mapping) and traces and all(isinstance(trace, EITHER) for trace in traces.values())
     if not held:
         raise TypeError(f"{view} takes traces by their names, at least one: {view}({{'naive': trace}}).")
+    for name, trace in traces.items():
+        if isinstance(trace, Trace) and trace.counters.sample:
+            raise ValueError(
+                f"{view} compares whole launches, and only a sample of `{name}` ran: leave `sample` out, or "
+                "take a smaller problem."
+            )
 
 
 def recorded_block(trace: Trace, block=None):

@@ -54,6 +54,17 @@ def test_both_simulators_are_timed_on_the_same_kernel():
     assert row["ratio"] == pytest.approx(row["numba_ms"] / row["labkit_ms"])
 
 
+@pytest.mark.parametrize(("sample", "blocks"), [(None, 36), (20, 20)])
+def test_larger_problems_tell_their_time_and_memory_by_lane_operation(sample, blocks):
+    """Per multiply-add two shared loads and two FLOPs; by tile two global loads and two shared stores; a store each."""
+    row = simulator.grown("tiled", 96, sample)
+    of_block = 256 * (96 * 4 + 6 * 4 + 1)
+    assert row["blocks_run"] == blocks
+    assert row["lane_operations"] == blocks * of_block
+    assert row["ns_per_lane_operation"] == pytest.approx(row["labkit_ms"] * 1e6 / row["lane_operations"])
+    assert row.get("peak_mb", 100) > 50
+
+
 def test_the_first_simulate_is_timed_in_a_fresh_process(tmp_path):
     cold = simulator.first_simulate("cold", str(tmp_path))
     warm = simulator.first_simulate("warm", str(tmp_path))

@@ -126,4 +126,5 @@ def cases(name: str) -> list[str]:
 def run(name: str, case: str) -> None:
     """Runs one test; raises what it raises."""
     family, method = case.split(".")
-    load(name)[family](method).debug()
+    with redirect_stdout(StringIO()):
+        load(name)[family](method).debug()

@@ -539,6 +539,29 @@ def test_a_barrier_of_the_whole_grid_written_by_hand():
 
 
 @cuda.jit
+def waits_without_a_barrier(x, y, flag):
+    """Block 0 needs a barrier between its two lines; that block 1 passes one is no help."""
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 1:
+        cuda.syncthreads()
+        if t < 2:
+            cuda.atomic.exch(flag, t, 1)
+    else:
+        s[t] = x[t]
+        while cuda.atomic.add(flag, t // WARP, 0) == 0:
+            pass
+        y[t] = s[63 - t]
+
+
+def test_a_barrier_orders_the_accesses_of_its_own_block_alone():
+    trace = run(waits_without_a_barrier, 2, 64, values(), np.zeros(64, np.float32), np.zeros(2, np.int32))
+    race = only_error(trace, "race")
+    assert race.array == "s" and race.line == line_of(waits_without_a_barrier, "y[t] = s")
+    assert trace.counters.barriers == 1
+
+
+@cuda.jit
 def lock(total, mutex):
     """One thread a block adds under a lock."""
     if cuda.threadIdx.x == 0:

@@ -60,6 +60,30 @@ def halved_in_a_hurry(x, out):
         out[0] = s[0]
 
 
+@cuda.jit
+def mirrored(x, out):
+    """Of its two races the first does no harm where all values are equal."""
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    s[63 - t] = s[t]
+    cuda.syncthreads()
+    if t == 32:
+        s[0] = 9
+    if t == 0:
+        out[0] = s[0]
+
+
+def test_of_two_races_that_which_makes_the_difference_explains_it():
+    found = labkit.explore(mirrored, 1, 64, np.ones(64, np.float32), zeros(1, np.float32))
+    assert set(results(found)) == {1, 9}
+    harmless, harmful = [f for f in found.findings if f.kind == "race"]
+    assert harmless.line == line_of(mirrored, "s[63 - t]")
+    assert found.explained_by is harmful
+    assert {harmful.line, harmful.other_line} == {found.difference.line, found.difference.other_line}
+
+
 @pytest.fixture(scope="module")
 def hurried():
     return labkit.explore(halved_in_a_hurry, 1, THREADS, np.ones(THREADS, np.float32), zeros(1, np.float32))
@@ -77,6 +101,7 @@ def test_a_right_sum_is_the_same_in_every_order():
     ones = np.ones(THREADS, np.float32), zeros(1, np.float32)
     found = labkit.explore(halved, 1, THREADS, *ones)
     assert found.complete and results(found) == {256: 1}
+    assert not any(step.unordered for step in found.outcomes[0].schedule), "the barriers order all accesses"
     assert found.difference is None and found.explained_by is None and found.findings == ()
     assert repr(found) == "<Exploration of halved: one outcome in every order>"
     random = Random(7)
@@ -231,6 +256,8 @@ def test_what_an_atomic_returns_depends_on_the_order():
     drawn = sorted(tuple(o.outputs[0].tolist()) for o in found.outcomes)
     assert drawn == [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     assert found.difference.array == "tickets"
+    draws = [step for step in found.outcomes[0].schedule if step.kind == "atomic"]
+    assert all(step.unordered and not step.races for step in draws), "two atomics are no race, whatever comes of it"
 
 
 # --- warps that wait -----------------------------------------------------------------------------
@@ -307,6 +334,14 @@ def test_a_producer_and_a_consumer_agree_in_every_order(box):
     assert found.complete and len(found.outcomes) == 1
     np.testing.assert_array_equal(found.outcomes[0].outputs[1][:WARP], box[0][:WARP])
     assert found.orders == 2, "the consumer looks too early, or it does not"
+
+
+def test_a_warp_that_waits_goes_on_as_soon_as_it_may(box):
+    order = [0, 1, 0, 0, 1, 1, 1]  # clears the flag | looks | fills the box, raises the flag | looks, takes, stores
+    (outcome,) = labkit.explore(handshake, 1, 64, *box, orders=[order]).outcomes
+    assert [step.warp for step in outcome.schedule if step.kind != "barrier"] == order
+    with pytest.raises(LaunchError, match="turn 2 of the order .* goes to warp 1 of block 0, which cannot run then"):
+        labkit.explore(handshake, 1, 64, *box, orders=[[0, 1, 1]])
 
 
 def test_a_flag_raised_too_early_lets_the_consumer_read_an_empty_box(box):

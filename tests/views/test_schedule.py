@@ -108,6 +108,40 @@ def test_the_array_holds_what_was_written_so_far(view):
     assert held[63] == "1" and not now
 
 
+@cuda.jit
+def kept_apart(out):
+    held = cuda.shared.array(32, float32)
+    held[cuda.threadIdx.x] = cuda.blockIdx.x
+    cuda.syncthreads()
+    out[cuda.grid(1)] = held[31 - cuda.threadIdx.x]
+
+
+def test_the_shared_array_is_that_of_the_block_at_work():
+    view = schedule(labkit.explore(kept_apart, 2, 32, np.zeros(64, np.float32)))
+    rows = unpack(view.data["row"]).tolist()
+    held, _, _ = replayed(view, view.data, rows.index(1))
+    assert held == ["1"] * 32
+    held, _, _ = replayed(view, view.data, len(rows) - 1 - rows[::-1].index(0))
+    assert held == ["0"] * 32
+
+
+@cuda.jit
+def looked_at(out):
+    """Warp 0 writes, four others read."""
+    w = cuda.threadIdx.x // 32
+    if cuda.threadIdx.x % 32 == 0:
+        if w == 0:
+            out[0] = 7
+        else:
+            out[w] = out[0]
+
+
+def test_of_many_races_the_nearest_on_both_sides_are_told():
+    explored = labkit.explore(looked_at, 1, 160, np.zeros(5), orders=[[1, 1, 2, 2, 0, 3, 3, 4, 4]])
+    say = schedule(explored).data["say"][4]
+    assert "warp 2 read there in step 3" in say and "warp 3 reads there in step 6" in say and say.count("Race") == 2
+
+
 def test_each_warp_stands_at_the_line_it_does_next(view):
     late, first = order(view, LATE), view.data["common"]["first"]
     stands = unpack(late["stands"])

@@ -9,8 +9,9 @@ only those.
 from dataclasses import dataclass
 from typing import Protocol
 
-from labkit.bench.counters.machine_code import sass_factor, wavefront_factor
+from labkit.bench.counters.machine_code import request_factor, wavefront_factor
 from labkit.gpus import gpu
+from labkit.sass import Sass
 from labkit.trace import SiteCounters, Trace
 
 EXACT = 0.0
@@ -25,7 +26,7 @@ class Counter(Protocol):
     name: str
 
     def predicted(self, trace: Trace) -> float: ...
-    def factor(self, sass: str, trace: Trace) -> float: ...
+    def factor(self, code: Sass, trace: Trace) -> float: ...
     def measured(self, metrics: dict[str, float]) -> float: ...
     def agreement(self, expected: float, measured: float) -> float: ...
     def bound(self, trace: Trace) -> float: ...
@@ -41,15 +42,14 @@ class Accesses:
     kind: str
     field: str
     metrics: tuple[str, ...]
-    opcodes: tuple[str, ...]
 
     def predicted(self, trace):
         return sum(getattr(site, self.field) for site in sites(trace, self.space, self.kind))
 
-    def factor(self, sass, trace):
+    def factor(self, code, trace):
         if self.name == "shared_load_wavefronts":
-            return wavefront_factor(sass, trace)
-        return sass_factor(sass, self.opcodes, trace)
+            return wavefront_factor(code, trace)
+        return request_factor(code, f"{self.space} {self.kind}", trace) if self.field == "requests" else 1.0
 
     def measured(self, metrics):
         return sum(metrics[name] for name in self.metrics)
@@ -75,7 +75,7 @@ class Flops:
         in_l2 = sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.dtype.startswith("float"))
         return trace.counters.flops - in_l2
 
-    def factor(self, sass, trace):
+    def factor(self, code, trace):
         return 1.0
 
     def measured(self, metrics):
@@ -106,7 +106,7 @@ class HitRate:
             return l1_hits / sectors if sectors else 0.0
         return sum(s.l2_hits for s in loads) / (sectors - l1_hits) if sectors > l1_hits else 0.0
 
-    def factor(self, sass, trace):
+    def factor(self, code, trace):
         return 1.0
 
     def measured(self, metrics):
@@ -134,7 +134,7 @@ class DramBytes:
         left = trace.counters.l2_dirty_bytes if self.name == "dram_write_bytes" else 0
         return getattr(trace.counters, self.name) - left
 
-    def factor(self, sass, trace):
+    def factor(self, code, trace):
         return 1.0
 
     def measured(self, metrics):
@@ -155,14 +155,14 @@ def sites(trace: Trace, space: str, kind: str) -> list[SiteCounters]:
     return [counted for counted in trace.sites if (counted.site.space, counted.site.kind) == (space, kind)]
 
 
-def _global(kind, field, *operations, opcodes):
+def _global(kind, field, *operations):
     metrics = tuple(f"l1tex__t_{field}_pipe_lsu_mem_global_op_{operation}.sum" for operation in operations)
-    return Accesses(f"global_{kind}_{field}", "global", kind, field, metrics, opcodes if field == "requests" else ())
+    return Accesses(f"global_{kind}_{field}", "global", kind, field, metrics)
 
 
 def _wavefronts(kind, metric):
     name = f"{metric}_data_pipe_lsu_wavefronts_mem_shared_op_{dict(load='ld', store='st', atomic='atom')[kind]}.sum"
-    return Accesses(f"shared_{kind}_wavefronts", "shared", kind, "wavefronts", (name,), ())
+    return Accesses(f"shared_{kind}_wavefronts", "shared", kind, "wavefronts", (name,))
 
 
 FLOPS = {
@@ -170,15 +170,13 @@ FLOPS = {
     for operation, flops in dict(ffma=2, fadd=1, fmul=1, dfma=2, dadd=1, dmul=1).items()
 }
 COUNTERS: tuple[Counter, ...] = (
-    _global("load", "requests", "ld", opcodes=("LDG",)),
-    _global("load", "sectors", "ld", opcodes=("LDG",)),
-    _global("store", "requests", "st", opcodes=("STG",)),
-    _global("store", "sectors", "st", opcodes=("STG",)),
-    _global("atomic", "requests", "red", "atom", opcodes=("REDG", "ATOMG")),
-    _global("atomic", "sectors", "red", "atom", opcodes=("REDG", "ATOMG")),
-    Accesses(
-        "shared_load_requests", "shared", "load", "requests", ("smsp__sass_inst_executed_op_shared_ld.sum",), ("LDS",)
-    ),
+    _global("load", "requests", "ld"),
+    _global("load", "sectors", "ld"),
+    _global("store", "requests", "st"),
+    _global("store", "sectors", "st"),
+    _global("atomic", "requests", "red", "atom"),
+    _global("atomic", "sectors", "red", "atom"),
+    Accesses("shared_load_requests", "shared", "load", "requests", ("smsp__sass_inst_executed_op_shared_ld.sum",)),
     _wavefronts("load", "smsp__sass_l1tex"),
     _wavefronts("store", "smsp__sass_l1tex"),
     _wavefronts("atomic", "l1tex_"),

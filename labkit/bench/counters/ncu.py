@@ -11,6 +11,7 @@ from pathlib import Path
 
 import labkit
 from labkit.bench.counters.compared import METRICS
+from labkit.sass import Sass, parsed
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Profiled:
     """One launch on the GPU: its metrics by name, and the machine code that ran."""
 
     metrics: dict[str, float]
-    sass: str
+    sass: Sass
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def read(table: Path, sass: Path) -> list[Profiled]:
     for row in csv.DictReader(io.StringIO(text[begin:])):
         found.setdefault(int(row["ID"]), {})[row["Metric Name"]] = _number(row["Metric Value"])
     code = json.loads(sass.read_text(encoding="utf-8"))
-    return [Profiled(found[number], text) for number, text in zip(sorted(found), code, strict=True)]
+    return [Profiled(found[number], parsed(text)) for number, text in zip(sorted(found), code, strict=True)]
 
 
 def _number(text: str) -> float:

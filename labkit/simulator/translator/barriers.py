@@ -1,13 +1,14 @@
-"""Barriers of a block."""
+"""Barriers of a block and of the whole grid, and fences."""
 
+import numpy as np
 from numba import types
 
-from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.translator.values import GRID_GROUP, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 
 class Barriers(Variables):
-    """`cuda.syncthreads`, and its forms that count a condition."""
+    """`cuda.syncthreads` and its forms that count a condition, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
 
     def syncthreads(self, node):
         self.arguments(node, 0, "`cuda.syncthreads`")
@@ -26,6 +27,23 @@ class Barriers(Variables):
         self.emit(f"w.chunk.say(w, {self.mask}, truth({self.converted(predicate, types.int32)}))")
         self.wait(node)
         return self.temp(f"w.chunk.heard(w, {name!r})", types.int32)
+
+    def threadfence(self, node):
+        self.arguments(node, 0, f"`{self.written(node.func)}`")
+        self.emit(f"w.chunk.launch.clocks.publish(w, {self.mask})")
+        return Value("None", types.none)
+
+    def this_grid(self, node):
+        self.arguments(node, 0, "`cuda.cg.this_grid`")
+        self.program.cooperative = True
+        return Value("None", GRID_GROUP)
+
+    def grid_sync(self, node):
+        self.arguments(node, 0, "`sync` of a grid")
+        self.program.cooperative = True
+        self.flush_flops()
+        self.emit(f"if w.chunk.grid_barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask}, ())")
+        return self.known(np.int32(0), node)
 
     def wait(self, node):
         self.flush_flops()

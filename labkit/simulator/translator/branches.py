@@ -2,9 +2,9 @@
 
 import ast
 
-from labkit.simulator.translator.control_flow import has, is_spin, jumps, moving, never_ends, waits
+from labkit.simulator.translator.control_flow import has, is_spin, jumps, meets_grid, moving, never_ends, waits
 from labkit.simulator.translator.homes import region_of
-from labkit.simulator.translator.values import MISSING, Value
+from labkit.simulator.translator.values import MISSING, Tuple, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -53,7 +53,7 @@ class Branches(Variables):
         """Where warps would part ways around a wait, ask the scheduler to run them as separate sets."""
         spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
         if spins or waits(body, self.names):
-            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
+            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins or meets_grid(body)})")
 
     def loop(self, node, header, enter):
         """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
@@ -118,6 +118,9 @@ class Branches(Variables):
             self.emit(f"{outer} = union(minus({outer}, {entered}), {mask})")
 
     def do_For(self, node):
+        if isinstance(node.iter, ast.Call) and self.dotted(node.iter.func) == "numba.literal_unroll":
+            self.unrolled(node)
+            return
         over = self.iteration(node.iter)
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
@@ -131,6 +134,15 @@ class Branches(Variables):
                 self.emit_watch(node.lineno)
 
         self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
+
+    def unrolled(self, node):
+        """`for x in literal_unroll(t)`: the body once for each value of a tuple, whose types may differ."""
+        values = self.expression(node.iter.args[0])
+        if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
+            self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
+        for i, kind in enumerate(values.type.items):
+            self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)
+            self.statements(node.body)
 
     def do_While(self, node):
         self.program.spins |= is_spin(node)

@@ -1,11 +1,14 @@
 """Calls: what each name that is called means; device functions, `len`, `print`."""
 
 import ast
+import operator
 from types import FunctionType
 
 from numba import types
 
+from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
+from labkit.simulator.functions.reductions import REDUCTIONS
 from labkit.simulator.instructions import INSTRUCTIONS
 from labkit.simulator.language import (
     CALLS,
@@ -19,7 +22,7 @@ from labkit.simulator.language import (
     why_unknown,
 )
 from labkit.simulator.signatures import declared
-from labkit.simulator.translator.source import unwrap
+from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
@@ -49,6 +52,8 @@ class Calls(Variables):
             return self.atomic(node, path.rsplit(".", 1)[1], result_used)
         if path in FUNCTIONS:
             return self.function_call(node, FUNCTIONS[path])
+        if path in REDUCTIONS:
+            return self.reduction(node, path)
         if path in INTRINSICS:
             return getattr(self, INTRINSICS[path])(node)
         if path in INSTRUCTIONS:
@@ -130,6 +135,10 @@ class Calls(Variables):
         arguments = [self.argument(a) for a in node.args]
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
+        return self.called(node, function, arguments)
+
+    def called(self, node, function, arguments) -> Value:
+        """The result of a device function for these arguments."""
         kinds = tuple(a.type for a in arguments)
         try:
             callee, kind = self.device_function(node, function, kinds)
@@ -148,11 +157,12 @@ class Calls(Variables):
 
     def device_function(self, node, function, kinds):
         """The translated function for arguments of these types, and the type of its result."""
-        key = (function, kinds)
+        at = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
+        key = (function, kinds, at)
         if key not in self.program.compiled:
             self.program.compiled[key] = None
             try:
-                self.program.compiled[key] = type(self)(self.program, function, kinds, is_kernel=False).run()
+                self.program.compiled[key] = type(self)(self.program, function, kinds, False, at).run()
             except KernelError:
                 del self.program.compiled[key]
                 raise
@@ -164,6 +174,16 @@ class Calls(Variables):
         if len(node.args) != count:
             self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
         return [self.scalar(a, what) for a in node.args]
+
+    def reduction(self, node, path):
+        """`np.sum(x)` and the like: what each thread makes of the whole array."""
+        array = self.expression(node.args[0]) if len(node.args) == 1 else None
+        if array is None or not isinstance(array.type, Array):
+            self.fail(node, f"`{self.written(node.func)}` takes one array here")
+        kind = array.type.dtype
+        if path.removeprefix("np.").removeprefix("nan") not in ("min", "max"):
+            kind = numba_types.resolve(operator.add, (kind, types.intp))[0]
+        return self.called(node, REDUCTIONS[path].py_func, [array, Value(f"{self.dtype(kind)}.type(0)", kind)])
 
     def tuple(self, node):
         """`tuple(t)` of a tuple, which is what it was."""

@@ -32,13 +32,12 @@ class Captured(Variables):
                 f"`{name}` has {array.nbytes} bytes, and a kernel has {CONSTANT_BYTES} of constant memory; pass it as "
                 "an argument",
             )
-        if name not in self.program.constants:
+        if id(array) not in self.program.constants:
             data = array.flatten()
-            self.program.constants[name] = Array(
-                name, "constant", data, array.shape, strides_of(array.shape), 0, 0, data.size
-            )
+            made = Array(name, "constant", data, array.shape, strides_of(array.shape), 0, 0, data.size)
+            self.program.constants[id(array)] = made
         kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "constant", name)
-        return Value(self.constant(self.program.constants[name]), kind)
+        return Value(self.constant(self.program.constants[id(array)]), kind)
 
     def captured_array(self, node, array) -> Value:
         """A device array of the module: the kernel reads what it holds at the launch."""

@@ -4,7 +4,7 @@ import ast
 
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
-WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or"}
+WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
 
 
 def blocks(function, seen=frozenset()) -> bool:
@@ -24,6 +24,12 @@ def waits(nodes, names, seen=frozenset()) -> bool:
             if callee is not None and callee not in seen and blocks(callee, seen):
                 return True
     return False
+
+
+def meets_grid(nodes) -> bool:
+    """Do these statements hold a barrier of the whole grid?"""
+    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(isinstance(function, ast.Attribute) and function.attr == "sync" for function in calls)
 
 
 def is_spin(loop: ast.While) -> bool:

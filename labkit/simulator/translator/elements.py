@@ -1,6 +1,7 @@
 """Elements of arrays: indices, loads and stores, and the site that counts each."""
 
 import ast
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,14 @@ class Elements(Variables):
         if array.type.dtype == bfloat16:
             code = f"from_bits({code})"
         return self.temp(code, array.type.dtype)
+
+    @contextmanager
+    def each_element(self, array):
+        """Writes a loop over the elements of an array; gives the index of one."""
+        index, mask = self.name("i"), self.name("m")
+        self.flush_flops()
+        with self.block(f"for {index}, {mask} in elements(w, {array.code}, {self.mask}):"), self.narrowed(mask):
+            yield [Value(f"*{index}", types.int64)]
 
     def one_of(self, node, array, what):
         """Refuses a whole array where one number is needed; `node` is the expression that gave it."""

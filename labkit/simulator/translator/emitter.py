@@ -22,10 +22,11 @@ class Emitter:
     `unsure` are the variables that some read may find without a value.
     """
 
-    def __init__(self, program, function, argument_types, is_kernel):
+    def __init__(self, program, function, argument_types, is_kernel, at=None):
+        """`at`: the (line, column) that stands for all of a function whose own lines are in another file."""
         self.program = program
         self.function = function
-        self.source = read_source(function)
+        self.source = read_source(function, at)
         self.argument_types = argument_types
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)
@@ -109,7 +110,7 @@ class Emitter:
 
     def flush_flops(self):
         for (mask, dtype), amount in self.flops.items():
-            self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.count({mask})")
+            self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.tally({mask})")
         self.flops.clear()
 
     def pause(self, node, site, array, commutes=""):

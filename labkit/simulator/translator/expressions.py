@@ -23,7 +23,10 @@ class Expressions(Variables):
         return handler(node)
 
     def scalar(self, node, what) -> Value:
-        value = self.expression(node)
+        return self.number(node, self.expression(node), what)
+
+    def number(self, node, value, what) -> Value:
+        """The value of an expression, which must be a number."""
         if not isinstance(value.type, types.Type) or value.type is types.none:
             if isinstance(value.type, Array):
                 self.one_of(node, value.type, f"{what} needs one number")

@@ -23,7 +23,7 @@ _HELPERS = {
     lanes: (
         "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum called"
     ),
-    memory: "load store fill_elements copy_elements",
+    memory: "load store elements unravelled",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
     slices: "Slice view select_array",

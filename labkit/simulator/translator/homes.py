@@ -68,4 +68,4 @@ class Homes(ast.NodeVisitor):
 
 def region_of(node, part):
     kind = "loop" if isinstance(node, (ast.For, ast.While)) and part == "body" else "branch"
-    return f"{kind}{node.lineno}_{node.col_offset}_{part}"
+    return f"{kind}{id(node)}_{part}"

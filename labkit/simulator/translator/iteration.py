@@ -31,6 +31,8 @@ class Iterations(Variables):
             if node.keywords:
                 self.fail(node, f"give the arguments of `{called}` by position, without names")
             return getattr(self, called)(node)
+        if isinstance(node, ast.Attribute) and node.attr == "flat":
+            return self.flat(node)
         over = self.expression(node)
         if isinstance(over.type, Array):
             return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
@@ -44,6 +46,17 @@ class Iterations(Variables):
             f"`{self.written(node)}` is {describe(over.type)}; a `for` loop in a kernel runs over `range(...)`, an "
             "array or a tuple",
         )
+
+    def flat(self, node) -> Iteration:
+        """All elements of an array, in C order."""
+        array = self.expression(node.value)
+        if not isinstance(array.type, Array):
+            self.fail(node, f"`{self.written(node.value)}` is {describe(array.type)}, not an array, and has no `flat`")
+
+        def element(number):
+            return self.load(node, array, [Value(f"*unravelled({array.code}, {number.code})", types.int64)])
+
+        return self.counted(f"{array.code}.size_value", element)
 
     def counted(self, length, value) -> Iteration:
         """Trips 0, 1, ... up to `length`."""

@@ -19,7 +19,7 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
-from labkit.simulator.translator.values import MISSING, Conflict, Fixed, Value
+from labkit.simulator.translator.values import GRID_GROUP, MISSING, Conflict, Fixed, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -97,6 +97,9 @@ class Names(Variables):
         if isinstance(node, ast.Attribute):
             base = self.dotted(node.value)
             return f"{base}.{node.attr}" if base else None
+        if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
+            self.this_grid(node)
+            return GRID_GROUP.path
         if not isinstance(node, ast.Name):
             return None
         kind = self.env.get(node.id)

@@ -41,18 +41,20 @@ class Access:
 class Program:
     """A translated kernel and all that its device functions share with it."""
 
+    filename: str
     watch: bool = False
     pauses: bool = False
     sites: dict[Site, int] = field(default_factory=dict)
     allocations: dict[tuple, Allocation] = field(default_factory=dict)
     advice: dict[tuple, Finding] = field(default_factory=dict)
     frozen: dict[tuple[FunctionType, str], Any] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
+    constants: dict[int, Array] = field(default_factory=dict)
     captured: dict[str, DeviceArray] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
     spins: bool = False
+    cooperative: bool = False
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
     keeps_clocks: bool = False
@@ -61,3 +63,8 @@ class Program:
     compiled: dict[tuple, tuple] = field(default_factory=dict)
     kernel: Any = None
     text: str = ""
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether blocks may wait for one another, so that all must run together."""
+        return self.spins or self.cooperative

@@ -7,7 +7,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.numba_types import bfloat16
-from labkit.simulator.translator.values import MISSING, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that leave L1 out (PTX ISA, "Cache Operators")
@@ -43,7 +43,32 @@ class Scalars(Variables):
         return Value(self.converted(value, kind), kind)
 
     def function_call(self, node, function):
-        values = [self.scalar(a, f"`{self.written(node.func)}`") for a in node.args]
+        values = [self.expression(a) for a in node.args]
+        if function.name.startswith("np.") and values and isinstance(values[-1].type, Array):
+            return self.elementwise(node, function, values)
+        what = f"`{self.written(node.func)}`"
+        return self.applied(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
+
+    def elementwise(self, node, function, values):
+        """`np.sin(x, out)`: the function of each element, written into an array of the same shape."""
+        *inputs, out = values
+        kinds = tuple(v.type.dtype if isinstance(v.type, Array) else v.type for v in values)
+        if not inputs or function.resolve(kinds):  # as it would be of numbers, without an array for the result
+            whole, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
+            self.one_of(whole, kind, f"`{self.written(node.func)}` needs one number")
+        for part, value in zip(node.args, inputs):
+            if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
+                self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
+        with self.each_element(out) as index:
+            given = [
+                self.load(part, value, index) if isinstance(value.type, Array) else value
+                for part, value in zip(node.args, inputs)
+            ]
+            self.store(node.args[-1], out, index, self.applied(node, function, given), node)
+        return out
+
+    def applied(self, node, function, values) -> Value:
+        """The function of these numbers."""
         resolved = function.resolve(tuple(v.type for v in values))
         if resolved is None:
             given = ", ".join(describe(v.type) for v in values) or "nothing"

@@ -4,9 +4,11 @@ import ast
 import inspect
 import linecache
 import textwrap
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
 
@@ -21,8 +23,28 @@ class Source:
     tree: ast.FunctionDef
 
 
-def read_source(function: FunctionType) -> Source:
-    """The source of a Python function; raises KernelError where there is none to read."""
+_sources: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> Source:
+    """The source of a Python function, as it was first read; raises KernelError where there is none to read.
+
+    All of it is said to stand `at` a line and column, where these are given.
+    """
+    if function not in _sources:
+        _sources[function] = _read(function)
+    return _sources[function] if at is None else _moved(_sources[function], at)
+
+
+def _moved(source, at):
+    tree = deepcopy(source.tree)
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.lineno, node.col_offset = at
+    return replace(source, tree=tree)
+
+
+def _read(function):
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     try:

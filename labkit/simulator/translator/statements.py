@@ -118,7 +118,7 @@ class Statements(Variables):
         if any(isinstance(i, tuple) for i in index) or (
             isinstance(value.type, Array) and len(index) < array.type.ndim == len(index) + value.type.ndim
         ):
-            self.assign_slice(target, self.view(array, index), value)
+            self.assign_slice(target, self.view(array, index), value, given)
             return
         self.check_rank(target, array, name, len(index))
         self.store(target, array, index, value, given)
@@ -132,21 +132,17 @@ class Statements(Variables):
                 self.field_of_record(node, record, name) for node, record in ((target, to), (given, source))
             )
             if isinstance(kind.type, types.NestedArray):
-                self.assign_slice(target, self.view(*ours), self.view(*theirs))
+                self.assign_slice(target, self.view(*ours), self.view(*theirs), given)
             else:
                 self.store(target, *ours, self.load(given, *theirs), given)
 
-    def assign_slice(self, target, view, value):
+    def assign_slice(self, target, view, value, given):
         """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""
-        self.check_writable(target, view)
-        number = self.site(target, view, "store")
-        if isinstance(value.type, Array):
-            if not value.type.same_form(view.type):
-                self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
-            loads = self.site(target, value, "load")
-            self.emit(f"copy_elements(w, {number}, {loads}, {view.code}, {self.mask}, {value.code})")
-        else:
-            self.emit(f"fill_elements(w, {number}, {view.code}, {self.mask}, {self.converted(value, view.type.dtype)})")
+        if isinstance(value.type, Array) and not value.type.same_form(view.type):
+            self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
+        with self.each_element(view) as index:
+            one = self.load(given, value, index) if isinstance(value.type, Array) else value
+            self.store(target, view, index, one, given)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)

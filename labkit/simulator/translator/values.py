@@ -65,6 +65,9 @@ class Fixed:
     path: str | None = None
 
 
+GRID_GROUP = Fixed(None, "cuda.cg.this_grid()")
+
+
 @dataclass(frozen=True)
 class Value:
     """An expression: the code that yields it, its type, and its Python value where that is fixed."""
@@ -89,6 +92,8 @@ def describe(kind) -> str:
         return "a record"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
+    if kind == GRID_GROUP:
+        return "the group of all threads of the grid"
     if isinstance(kind, Fixed):
         return "a function" if kind.path or callable(kind.value) else "a type"
     if kind is str:

@@ -1,0 +1,216 @@
+"""What warps have learned of one another through atomics: a vector clock a warp, in bounded memory.
+
+A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
+warp goes on. Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with
+the clocks that agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data
+structures persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit.simulator.warps import BLOCK, START, STOP, THREAD
+from labkit.trace import WARP_LANES
+
+WIDTH = 32  # children of a node, times of a leaf
+MAX_NODES = 2**19  # 64 MB
+EMPTY = 0  # the tree that knows of nobody
+
+# The clocks of a warp, and of what the last atomic on an element left behind: all that it knows, and what of it a
+# `threadfence` has made visible to other blocks.
+KNOWN, PUBLISHED = range(2)
+
+
+@njit(cache=True)
+def time_of(nodes, levels, tree, warp):
+    """The time that a clock holds for a warp."""
+    for level in range(levels, 0, -1):
+        tree = nodes[tree, warp // WIDTH**level % WIDTH]
+    return nodes[tree, warp % WIDTH]
+
+
+@njit(cache=True)
+def _with_time(nodes, used, level, tree, warp, time):
+    """A clock that differs from `tree` in the time of one warp."""
+    made = used[0]
+    used[0] += 1
+    nodes[made] = nodes[tree]
+    if level == 0:
+        nodes[made, warp % WIDTH] = time
+        return made
+    child = warp // WIDTH**level % WIDTH
+    nodes[made, child] = _with_time(nodes, used, level - 1, np.int64(nodes[tree, child]), warp, time)
+    return made
+
+
+@njit(cache=True)
+def _joined(nodes, used, level, first, second):
+    """The clock that knows what either knows; one of the two where it knows it all."""
+    if first == second or second == EMPTY:
+        return first
+    if first == EMPTY:
+        return second
+    made = used[0]
+    used[0] += 1
+    is_first, is_second = True, True
+    for child in range(WIDTH):
+        a, b = np.int64(nodes[first, child]), np.int64(nodes[second, child])
+        both = max(a, b) if level == 0 else _joined(nodes, used, level - 1, a, b)
+        nodes[made, child] = both
+        is_first &= both == a
+        is_second &= both == b
+    if is_first or is_second:
+        used[0] = made
+        return first if is_first else second
+    return made
+
+
+@njit(cache=True)
+def _advance(nodes, used, levels, times, clocks, warp):
+    times[warp] += 1
+    clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
+
+
+@njit(cache=True)
+def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, warps, warps_per_block, begin):
+    """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
+    for row in range(warps.shape[0]):
+        start, stop = warps[row, START], warps[row, STOP]
+        warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+        element = -1
+        for lane in range(max(start, begin), stop):
+            if not lanes[lane] or flat[lane] == element:
+                continue
+            if used[0] + spare > nodes.shape[0]:
+                return lane
+            element = flat[lane]
+            for which in range(2):
+                mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
+                clocks[which, warp] = _joined(nodes, used, levels, mine, there)
+            _advance(nodes, used, levels, times, clocks, warp)
+            left[KNOWN, element] = clocks[KNOWN, warp]
+            left[PUBLISHED, element] = clocks[PUBLISHED, warp]
+    return -1
+
+
+@njit(cache=True)
+def _share(nodes, used, levels, spare, times, clocks, blocks, warps_per_block, begin):
+    """The warps of each block learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
+    steps = 3 * warps_per_block  # each warp counts on, then brings what it knows, then what it has published
+    for step in range(begin, len(blocks) * steps):
+        if used[0] + spare > nodes.shape[0]:
+            return step
+        turn, number = divmod(step % steps, warps_per_block)
+        first = blocks[step // steps] * warps_per_block
+        if turn == 0:
+            _advance(nodes, used, levels, times, clocks, first + number)
+            continue
+        which = turn - 1
+        so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, first + number])
+        clocks[which, first] = _joined(nodes, used, levels, so_far, more)
+        if number == warps_per_block - 1:
+            clocks[which, first : first + warps_per_block] = clocks[which, first]
+    return -1
+
+
+@njit(cache=True)
+def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_block, begin):
+    """The warps with a lane in `lanes` make visible what they know; returns where space ran out, or -1."""
+    for row in range(begin, warps.shape[0]):
+        if used[0] + spare > nodes.shape[0]:
+            return row
+        if lanes[warps[row, START] : warps[row, STOP]].any():
+            warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+            _advance(nodes, used, levels, times, clocks, warp)
+            clocks[PUBLISHED, warp] = clocks[KNOWN, warp]
+    return -1
+
+
+@njit(cache=True)
+def _moved(old, new, used, level, tree, places):
+    """Copies a tree to `new`, unless it is there; returns its place."""
+    if tree == EMPTY or places[tree]:
+        return np.int64(places[tree])
+    made = used[0]
+    used[0] += 1
+    places[tree] = made
+    for child in range(WIDTH):
+        value = np.int64(old[tree, child])
+        new[made, child] = value if level == 0 else _moved(old, new, used, level - 1, value, places)
+    return made
+
+
+@njit(cache=True)
+def _move_all(old, new, used, levels, trees, places):
+    for i in range(trees.size):
+        trees[i] = _moved(old, new, used, levels, np.int64(trees[i]), places)
+
+
+class Clocks:
+    """The clocks of a launch's warps, and those that atomics left at elements.
+
+    Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
+    not be one.
+    """
+
+    def __init__(self, warps: int, warps_per_block: int):
+        self.warps_per_block = warps_per_block
+        self.levels = 0
+        while WIDTH ** (self.levels + 1) < warps:
+            self.levels += 1
+        tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
+        self.spare = 2 * (tree + self.levels + 1)  # what one step may take
+        self.used = np.ones(1, np.int64)
+        self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
+        self.times = np.zeros(warps, np.int32)
+        self.clocks = np.zeros((2, warps), np.int32)
+        self.left: dict[int, tuple] = {}
+        if len(self.nodes) > MAX_NODES:
+            self._give_up()
+
+    def exchange(self, w, array, flat, lanes):
+        """An atomic passes on what its warp knows, and learns what the warps before it knew there."""
+        if not self.times.size:
+            return
+        _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
+        self._run(_exchange, left, flat, lanes, w.warps, self.warps_per_block)
+
+    def forget(self, array):
+        """The array is gone, and what atomics left at its elements."""
+        self.left.pop(id(array.data), None)
+
+    def share(self, blocks):
+        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        if self.times.size:
+            self._run(_share, np.asarray(blocks), self.warps_per_block)
+
+    def publish(self, w, mask):
+        """`threadfence`: what a warp knows, it may pass on to other blocks."""
+        if self.times.size:
+            self._run(_publish, w.active(mask), w.warps, self.warps_per_block)
+
+    def _run(self, step, *arguments):
+        begin = 0
+        while begin >= 0 and self.nodes.shape[0] > 1:
+            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.clocks)
+            begin = step(*state, *arguments, begin)
+            if begin >= 0:
+                self._collect()
+
+    def _collect(self):
+        """Keeps the trees that are in use, in twice the space if they fill half of it."""
+        old, self.used = self.nodes, np.ones(1, np.int64)
+        new, places = np.zeros_like(old), np.zeros(len(old), np.int32)
+        for trees in (self.clocks, *(left for _, left in self.left.values())):
+            _move_all(old, new, self.used, self.levels, trees.reshape(-1), places)
+        if self.used[0] + self.spare > len(new) // 2:
+            if 2 * len(new) > MAX_NODES:
+                self._give_up()
+                return
+            new = np.concatenate([new, np.zeros_like(new)])
+        self.nodes = new
+
+    def _give_up(self):
+        self.levels = 0
+        self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
+        self.clocks[:] = EMPTY

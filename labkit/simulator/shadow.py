@@ -1,0 +1,116 @@
+"""What is kept beside an array's elements: the cells that `races` checks, and how little of them is touched.
+
+Most reads of a shared array need no cell at all. Where every write to the array lies before a barrier, a read of
+what was written is in order; and it matters to a later write only if no barrier comes between. So such reads wait:
+a write notes those of its own barrier epoch first, and the others are forgotten.
+
+A global array may be far larger than what a launch touches: its cells are made page by page.
+"""
+
+import numpy as np
+
+from labkit.simulator import races
+
+MAX_WAITING = 64
+PAGE = 64  # elements
+
+IN_ORDER = (0, 0, -1)  # what `races.watch_loads` says of reads that are in order
+
+
+class GlobalShadow:
+    """The cells of an argument, which came filled from the host: those of the pages that were touched."""
+
+    def __init__(self, elements: int):
+        self._cells = np.empty((0, races.FIELDS), np.int32)
+        self._pages = np.empty(0, np.int64)  # which pages of the argument have cells, in the cells' order
+        self._held = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
+
+    def cells(self, flat):
+        """The cells, and which of them are those of the elements `flat`."""
+        page = flat // PAGE
+        held = self._held.take(page)
+        if held.min() < 0:
+            self._hold(np.unique(page[held < 0]))
+            held = self._held.take(page)
+        return self._cells, held * PAGE + flat % PAGE
+
+    def element(self, cell: int) -> int:
+        """The element that a cell belongs to."""
+        return int(self._pages[cell // PAGE]) * PAGE + cell % PAGE
+
+    def another(self, elements: int) -> "GlobalShadow":
+        """A shadow of the same memory, cut into other elements."""
+        return GlobalShadow(elements)
+
+    def watch_loads(self, w, site, flat, lanes):
+        """Checks the reads of one instruction; returns as `races.watch_loads` does."""
+        cells, places = self.cells(flat)
+        return races.watch_loads(places, lanes, races.order_of(w), site, cells, w.chunk.launch.noted_race)
+
+    def _hold(self, pages):
+        """Makes cells for these pages, and room for as many again as there are."""
+        count = len(self._pages)
+        self._held[pages] = np.arange(count, count + len(pages))
+        self._pages = np.concatenate([self._pages, pages])
+        used, needed = count * PAGE, len(self._pages) * PAGE
+        if needed > len(self._cells):
+            cells = np.empty((min(2 * needed, len(self._held) * PAGE), races.FIELDS), np.int32)
+            cells[:used] = self._cells[:used]
+            self._cells = cells
+        races.clear(self._cells[used:needed], filled=True)
+
+
+class SharedShadow:
+    """The cells of a shared array's copies in a chunk, and the reads that wait to be noted there."""
+
+    def __init__(self, elements: int, launch, epochs):
+        self._cells = np.empty((elements, races.FIELDS), np.int32)
+        races.clear(self._cells, filled=False)
+        self._launch = launch
+        self._epochs = epochs  # of each block, now
+        self._written_at = epochs.copy()  # and at the last write to the array
+        self._settled = False
+        self._unwritten = None  # where the array is settled: the elements that nobody wrote, if there are any
+        self._waiting = []
+
+    def cells(self, flat):
+        """The cells, for an access that may write, and which of them are those of the elements `flat`."""
+        self._note_waiting()
+        self._written_at[:] = self._epochs
+        self._settled = False
+        return self._cells, flat
+
+    def element(self, cell: int) -> int:
+        """The element that a cell belongs to."""
+        return cell
+
+    def another(self, elements: int) -> "SharedShadow":
+        """A shadow of the same memory, cut into other elements."""
+        return SharedShadow(elements, self._launch, self._epochs)
+
+    def watch_loads(self, w, site, flat, lanes):
+        """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
+        order = races.order_of(w)
+        if not self._launch.program.keeps_clocks and self._in_order(flat, lanes):
+            if len(self._waiting) == MAX_WAITING:
+                self._note_waiting()
+            self._waiting.append((flat, lanes, races.kept(order), site))
+            return IN_ORDER
+        self._note_waiting()
+        return races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+
+    def _in_order(self, flat, lanes):
+        """Is what is read written, and every write behind a barrier of its block?"""
+        if not self._settled:
+            if not (self._epochs > self._written_at).all():
+                return False
+            unwritten = self._cells[:, races.W_THREAD] == races.NOBODY
+            self._unwritten = unwritten if unwritten.any() else None
+            self._settled = True
+        return self._unwritten is None or not (self._unwritten.take(flat) & lanes).any()
+
+    def _note_waiting(self):
+        for flat, lanes, order, site in self._waiting:
+            if (order.epochs == self._epochs).any():
+                races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+        self._waiting.clear()

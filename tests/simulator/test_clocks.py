@@ -1,0 +1,98 @@
+"""Vector clocks that share what they have in common: the same answers as whole ones, in bounded memory."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from labkit.simulator import clocks
+from labkit.simulator.clocks import KNOWN, PUBLISHED, Clocks, time_of
+
+WARPS_PER_BLOCK = 4
+
+
+class WholeClocks:
+    """The same rules on whole vectors: the oracle."""
+
+    def __init__(self, warps, elements):
+        self.times = np.zeros(warps, np.int64)
+        self.of = np.zeros((2, warps, warps), np.int64)
+        self.left = np.zeros((2, elements, warps), np.int64)
+
+    def advance(self, warp):
+        self.times[warp] += 1
+        self.of[KNOWN, warp, warp] = self.times[warp]
+
+    def exchange(self, warp, element):
+        self.of[:, warp] = np.maximum(self.of[:, warp], self.left[:, element])
+        self.advance(warp)
+        self.left[:, element] = self.of[:, warp]
+
+    def share(self, block):
+        warps = range(block * WARPS_PER_BLOCK, (block + 1) * WARPS_PER_BLOCK)
+        for warp in warps:
+            self.advance(warp)
+        self.of[:, warps] = self.of[:, warps].max(axis=1, keepdims=True)
+
+    def publish(self, warp):
+        self.advance(warp)
+        self.of[PUBLISHED, warp] = self.of[KNOWN, warp]
+
+
+def one_warp(warp):
+    """A warp set of one warp, whose first lane does something."""
+    block, within = divmod(warp, WARPS_PER_BLOCK)
+    lanes = np.zeros(32, np.bool_)
+    lanes[0] = True
+    rows = np.array([[0, 32, block, within * 32, 0, 0]], np.int64)
+    return SimpleNamespace(warps=rows, active=lambda mask: mask), lanes
+
+
+def check(blocks, steps, seed):
+    """Takes random steps in both; every clock agrees for every warp in the end."""
+    warps, elements = blocks * WARPS_PER_BLOCK, 3
+    shared, whole = Clocks(warps, WARPS_PER_BLOCK), WholeClocks(warps, elements)
+    array = SimpleNamespace(data=np.zeros(elements))
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        warp, element = rng.integers(warps), rng.integers(elements)
+        w, lanes = one_warp(warp)
+        kind = rng.integers(4)
+        if kind < 2:
+            shared.exchange(w, array, np.full(32, element), lanes)
+            whole.exchange(warp, element)
+        elif kind == 2:
+            shared.share([warp // WARPS_PER_BLOCK])
+            whole.share(warp // WARPS_PER_BLOCK)
+        else:
+            shared.publish(w, lanes)
+            whole.publish(warp)
+    np.testing.assert_array_equal(shared.times, whole.times)
+    for which in (KNOWN, PUBLISHED):
+        ours = [
+            [time_of(shared.nodes, shared.levels, shared.clocks[which, mine], other) for other in range(warps)]
+            for mine in range(warps)
+        ]
+        np.testing.assert_array_equal(ours, whole.of[which])
+    return shared
+
+
+@pytest.mark.parametrize("blocks", [1, 8, 9, 300])
+def test_shared_clocks_agree_with_whole_ones(blocks):
+    check(blocks, 400, seed=blocks)
+
+
+def test_what_nobody_uses_any_more_is_collected():
+    first = Clocks(40, WARPS_PER_BLOCK)
+    assert len(check(10, 6000, seed=1).nodes) == len(first.nodes)
+
+
+def test_clocks_that_would_take_too_much_memory_trust_everyone(monkeypatch):
+    monkeypatch.setattr(clocks, "MAX_NODES", 4096)
+    shared = Clocks(200 * WARPS_PER_BLOCK, WARPS_PER_BLOCK)
+    array = SimpleNamespace(data=np.zeros(20_000))
+    for element in range(20_000):
+        w, lanes = one_warp(element % 800)
+        shared.exchange(w, array, np.full(32, element), lanes)
+    assert len(shared.nodes) == 1
+    assert time_of(shared.nodes, shared.levels, shared.clocks[KNOWN, 5], 700) == np.iinfo(np.int32).max

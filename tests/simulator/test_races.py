@@ -1,0 +1,395 @@
+"""Which accesses are ordered: barriers of a warp, a part of it, a block and the grid, atomics and fences."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of, text_of
+from numba import float32, int32, uint32
+
+import labkit
+from labkit import cuda
+from labkit.simulator import launch
+from labkit.simulator.errors import LaunchError
+
+FULL = 0xFFFFFFFF
+
+
+def numbers(count):
+    return np.arange(1, count + 1, dtype=np.float32)
+
+
+def errors(kernel, grid, block, *arguments):
+    return labkit.simulate(kernel, grid, block, *arguments).errors
+
+
+def without(kernel, line):
+    """The kernel with one line taken out; raises ValueError if it has no such line."""
+    lines = text_of(kernel).splitlines(keepends=True)
+    del lines[next(i for i, text in enumerate(lines) if text.strip() == line)]
+    return kernel_in("".join(lines), kernel.py_func.__name__, FULL=FULL, uint32=uint32)
+
+
+# --- barriers of a warp, and of a part of it -------------------------------------------------------
+
+
+@cuda.jit
+def half_and_half_again(x, out):
+    """A sum over a warp, in which fewer lanes take part with every step."""
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    if t < 16:
+        s[t] = s[t] + s[t + 16]
+        cuda.syncwarp(0xFFFF)
+    if t < 8:
+        s[t] = s[t] + s[t + 8]
+        cuda.syncwarp(0xFF)
+    if t < 4:
+        s[t] = s[t] + s[t + 4]
+        cuda.syncwarp(0xF)
+    if t < 2:
+        s[t] = s[t] + s[t + 2]
+        cuda.syncwarp(0x3)
+    if t == 0:
+        out[0] = s[0] + s[1]
+
+
+@cuda.jit
+def tiles_exchange(x, out):
+    """Each four lanes exchange through shared memory, behind a barrier of their own."""
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    tile = uint32(0xF) << uint32(t // 4 * 4)
+    s[t] = x[t]
+    cuda.syncwarp(tile)
+    out[t] = s[t ^ 3]
+    cuda.syncwarp(tile)
+    s[t] = float32(0)
+
+
+@cuda.jit
+def across_tiles(x, out):
+    """The barrier holds tiles of four lanes together, and the exchange goes beyond them."""
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    tile = uint32(0xF) << uint32(t // 4 * 4)
+    s[t] = x[t]
+    cuda.syncwarp(tile)
+    out[t] = s[t ^ 4]
+
+
+@cuda.jit
+def passed_on(x, out):
+    """Lanes 0 and 1 meet, then 1 and 2: lane 2 knows what lane 0 wrote."""
+    s = cuda.shared.array(2, float32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = x[0]
+    if t < 2:
+        cuda.syncwarp(0b011)
+    if t == 1 or t == 2:
+        cuda.syncwarp(0b110)
+    if t == 2:
+        out[0] = s[0]
+
+
+@cuda.jit
+def the_wrong_pair(x, out):
+    """Lanes 1 and 2 meet before lanes 0 and 1 do: lane 2 knows nothing of lane 0."""
+    s = cuda.shared.array(2, float32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = x[0]
+    if t == 1 or t == 2:
+        cuda.syncwarp(0b110)
+    if t < 2:
+        cuda.syncwarp(0b011)
+    if t == 2:
+        out[0] = s[0]
+
+
+@cuda.jit
+def read_then_overwritten(x, out):
+    """Lanes 0 and 1 read an element, and lane 2 writes it after it met lane 1 alone."""
+    s = cuda.shared.array(1, float32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = x[0]
+    cuda.syncwarp()
+    if t < 2:
+        out[t] = s[0]
+    if t == 1 or t == 2:
+        cuda.syncwarp(0b110)
+    if t == 2:
+        s[0] = float32(7)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (half_and_half_again, [528]),
+        (tiles_exchange, numbers(32).reshape(8, 4)[:, ::-1].ravel()),
+        (passed_on, [1]),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_a_barrier_of_some_lanes_orders_what_they_do(kernel, expected):
+    trace = labkit.simulate(kernel, 2, 32, numbers(32), np.zeros(32, np.float32))
+    assert [f for f in trace.errors if f.array != "out"] == []
+    np.testing.assert_array_equal(trace.outputs[1][: len(expected)], expected)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "lanes"),
+    [(across_tiles, {0, 4}), (the_wrong_pair, {0, 2}), (read_then_overwritten, {0, 2})],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_a_barrier_of_some_lanes_orders_no_others(kernel, lanes):
+    (race,) = errors(kernel, 1, 32, numbers(32), np.zeros(32, np.float32))
+    assert race.kind == "race" and race.array == "s"
+    assert {t.thread[0] for t in race.threads} == lanes
+
+
+@pytest.mark.parametrize(
+    "line", ["cuda.syncwarp()", "cuda.syncwarp(0xFFFF)", "cuda.syncwarp(0xFF)", "cuda.syncwarp(0x3)"]
+)
+def test_any_barrier_taken_out_of_a_warp_reduction_is_a_race(line):
+    found = errors(without(half_and_half_again, line), 1, 32, numbers(32), np.zeros(1, np.float32))
+    assert {f.kind for f in found} == {"race"}
+
+
+@cuda.jit
+def shuffle_for_a_barrier(x, out):
+    """A shuffle brings the lanes together, but promises nothing about memory (CUDA C++ Programming Guide)."""
+    s = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.shfl_sync(FULL, x[t], 0)
+    out[t] = s[31 - t]
+
+
+def test_a_shuffle_orders_no_memory():
+    (race,) = errors(shuffle_for_a_barrier, 1, 32, numbers(32), np.zeros(32, np.float32))
+    assert race.kind == "race"
+
+
+# --- the last block to finish ----------------------------------------------------------------------
+
+
+@cuda.jit
+def last_block_sums(x, partial, count, total):
+    """Each block adds up its part; the last to finish adds up what the blocks left."""
+    s = cuda.shared.array(1, float32)
+    is_last = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    if t == 0:
+        s[0] = float32(0)
+    cuda.syncthreads()
+    if i < x.size:
+        cuda.atomic.add(s, 0, x[i])
+    cuda.syncthreads()
+    if t == 0:
+        partial[cuda.blockIdx.x] = s[0]
+        cuda.threadfence()
+        ticket = cuda.atomic.inc(count, 0, cuda.gridDim.x - 1)
+        is_last[0] = ticket == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if is_last[0]:
+        for b in range(t, cuda.gridDim.x, cuda.blockDim.x):
+            cuda.atomic.add(total, 0, partial[b])
+
+
+@cuda.jit
+def everyone_writes_and_fences(x, partial, count, total):
+    """All threads of a block write, each warp makes its own writes visible, then one thread tells."""
+    is_last = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    partial[i] = x[i]
+    cuda.threadfence()
+    cuda.syncthreads()
+    if t == 0:
+        is_last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if is_last[0]:
+        for k in range(t, partial.size, cuda.blockDim.x):
+            cuda.atomic.add(total, 0, partial[k])
+
+
+def arguments_of(kernel, blocks, threads):
+    size = blocks * threads
+    partial = np.zeros(size if kernel is everyone_writes_and_fences else blocks, np.float32)
+    return np.ones(size, np.float32), partial, np.zeros(1, np.uint32), np.zeros(1, np.float32)
+
+
+@pytest.mark.parametrize("kernel", [last_block_sums, everyone_writes_and_fences], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(("blocks", "threads"), [(3, 32), (5, 64), (300, 128), (2000, 32)])
+def test_the_last_block_may_read_what_the_others_wrote(kernel, blocks, threads):
+    trace = labkit.simulate(kernel, blocks, threads, *arguments_of(kernel, blocks, threads))
+    assert trace.errors == ()
+    assert trace.outputs[3][0] == blocks * threads
+
+
+def test_the_last_block_is_right_however_the_grid_is_cut_into_chunks(monkeypatch):
+    monkeypatch.setattr(launch, "CHUNK_LANES", 2048)
+    trace = labkit.simulate(last_block_sums, 500, 64, *arguments_of(last_block_sums, 500, 64))
+    assert trace.errors == ()
+    assert trace.outputs[3][0] == 32_000
+
+
+@pytest.mark.parametrize("kernel", [last_block_sums, everyone_writes_and_fences], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("blocks", [4, 1200])
+def test_a_fence_left_out_before_the_counter_is_a_race_with_its_own_remedy(kernel, blocks):
+    broken = without(kernel, "cuda.threadfence()")
+    (race,) = errors(broken, blocks, 64, *arguments_of(kernel, blocks, 64))
+    assert (race.kind, race.array) == ("race", "partial")
+    assert "cuda.threadfence()" in race.remedy and f"after line {race.other_line}" in race.remedy
+
+
+@pytest.mark.parametrize("blocks", [4, 1200])
+def test_a_block_that_does_not_ask_whether_it_is_the_last_races(blocks):
+    text = text_of(last_block_sums).replace("ticket == cuda.gridDim.x - 1", "1")
+    broken = kernel_in(text, "last_block_sums", int32=int32)
+    found = errors(broken, blocks, 32, *arguments_of(last_block_sums, blocks, 32))
+    assert {(f.kind, f.array) for f in found} == {("race", "partial")}
+    assert "cuda.threadfence()" not in found[0].remedy
+
+
+# --- locks and flags between blocks ----------------------------------------------------------------
+
+
+@cuda.jit
+def under_a_lock(total, mutex):
+    if cuda.threadIdx.x == 0:
+        while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
+            pass
+        total[0] += 1
+        cuda.threadfence()
+        cuda.atomic.exch(mutex, 0, 0)
+
+
+def test_a_lock_is_released_behind_a_fence():
+    arguments = np.zeros(1), np.zeros(1, np.int32)
+    trace = labkit.simulate(under_a_lock, 6, 64, *arguments)
+    assert trace.errors == () and trace.outputs[0][0] == 6
+    found = errors(without(under_a_lock, "cuda.threadfence()"), 6, 64, *arguments)
+    assert {(f.kind, f.array) for f in found} == {("race", "total")}
+    assert all("cuda.threadfence()" in f.remedy for f in found)
+
+
+@cuda.jit
+def block_scope_is_too_narrow(x, y, flag, out):
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 0:
+        y[t] = x[t]
+        cuda.syncthreads()
+        if t == 0:
+            cuda.threadfence_block()
+            cuda.atomic.exch(flag, 0, 1)
+    else:
+        if t == 0:
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                pass
+        cuda.syncthreads()
+        out[t] = y[t]
+
+
+def test_a_fence_of_the_block_makes_nothing_visible_to_another_block():
+    arguments = numbers(64), np.zeros(64, np.float32), np.zeros(1, np.int32), np.zeros(64, np.float32)
+    (race,) = errors(block_scope_is_too_narrow, 2, 64, *arguments)
+    assert race.array == "y" and "cuda.threadfence()" in race.remedy
+    text = text_of(block_scope_is_too_narrow).replace("threadfence_block", "threadfence")
+    assert errors(kernel_in(text, "block_scope_is_too_narrow"), 2, 64, *arguments) == ()
+
+
+# --- barriers of the whole grid --------------------------------------------------------------------
+
+
+@cuda.jit
+def rows_in_turn(rows):
+    """Each row is made from the one before it, read from the other end of the grid."""
+    grid = cuda.cg.this_grid()
+    col = cuda.grid(1)
+    for row in range(1, rows.shape[0]):
+        opposite = rows.shape[1] - col - 1
+        rows[row, col] = rows[row - 1, opposite] + 1
+        grid.sync()
+
+
+@cuda.jit
+def two_phases(x, y, out):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x < 32:
+        y[i] = x[i]
+    else:
+        y[i] = -x[i]
+    cuda.cg.this_grid().sync()
+    out[i] = y[x.size - 1 - i]
+
+
+@cuda.jit
+def some_blocks_wait_twice(x, out):
+    grid = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    out[i] = x[i]
+    if cuda.blockIdx.x < 2:
+        grid.sync()
+    else:
+        grid.sync()
+    x[i] = out[x.size - 1 - i]
+
+
+@cuda.jit
+def the_first_block_does_not_wait(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    if cuda.blockIdx.x > 0:
+        cuda.cg.this_grid().sync()
+
+
+@cuda.jit
+def the_last_block_has_left(x, out):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x == cuda.gridDim.x - 1:
+        return
+    out[i] = x[i]
+    cuda.cg.this_grid().sync()
+    x[i] = out[i ^ 64]
+
+
+def test_what_came_before_a_barrier_of_the_grid_is_known_to_all_behind_it():
+    trace = labkit.simulate(rows_in_turn, 8, 64, np.zeros((12, 512), np.int32))
+    assert trace.errors == ()
+    np.testing.assert_array_equal(trace.outputs[0], np.tile(np.arange(12)[:, None], 512))
+    x = numbers(256)
+    trace = labkit.simulate(two_phases, 4, 64, x, np.zeros_like(x), np.zeros_like(x))
+    assert trace.errors == ()
+    np.testing.assert_array_equal(trace.outputs[2], (x * np.tile(np.repeat([1, -1], 32), 4))[::-1])
+    trace = labkit.simulate(some_blocks_wait_twice, 4, 64, x, np.zeros_like(x))
+    assert trace.errors == ()
+    np.testing.assert_array_equal(trace.outputs[0], x[::-1])
+
+
+def test_a_barrier_of_the_grid_left_out_is_a_race_between_blocks():
+    broken = without(two_phases, "cuda.cg.this_grid().sync()")
+    found = errors(broken, 4, 64, numbers(256), np.zeros(256, np.float32), np.zeros(256, np.float32))
+    assert {(f.kind, f.array) for f in found} == {("race", "y")}
+    assert found[0].threads[0].block != found[0].threads[1].block
+
+
+@pytest.mark.parametrize(
+    ("kernel", "blocks"), [(the_first_block_does_not_wait, (1, 0)), (the_last_block_has_left, (0, 3))]
+)
+def test_a_block_that_never_comes_to_the_barrier_of_the_grid_is_named(kernel, blocks):
+    (finding,) = errors(kernel, 4, 64, numbers(256), np.zeros(256, np.float32))
+    assert finding.kind == "barrier"
+    assert finding.line == line_of(kernel, ".sync()")
+    assert tuple(t.block[0] for t in finding.threads) == blocks
+    assert "whole grid" in finding.message and "hang" in finding.message
+
+
+def test_a_grid_that_waits_for_itself_must_fit_on_the_gpu():
+    x = np.zeros((2, 1), np.int32)
+    with pytest.raises(LaunchError, match="room for 264 blocks of 1024 threads, not 265"):
+        labkit.simulate(rows_in_turn, 265, 1024, x)
