@@ -60,6 +60,7 @@ class Gpu:
     latencies: Latencies | None
     threads_per_block: int = 1024
     registers_per_sm: int = 65536
+    l2_partitions: int = 1
     registers_unit: int = 256
     sm_parts: int = 4
 
@@ -131,6 +132,7 @@ _HOPPER = {
     "sms": 132,
     "clock_ghz": 1.98,
     "l2_bytes": 50 * MIB,
+    "l2_partitions": 2,
     "l2_bytes_per_clock": 5120,
     "l1_bytes": 256 * KIB,
     "shared_bytes_per_sm": 228 * KIB,
@@ -200,6 +202,7 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=2039,
             dram_gb=80,
             l2_bytes=40 * MIB,
+            l2_partitions=2,
             l2_bytes_per_clock=5120,
             l1_bytes=192 * KIB,
             shared_bytes_per_sm=164 * KIB,
@@ -339,6 +342,7 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=7700,
             dram_gb=180,
             l2_bytes=126 * MIB,
+            l2_partitions=2,
             l1_bytes=256 * KIB,
             shared_bytes_per_sm=228 * KIB,
             shared_bytes_per_block=227 * KIB,

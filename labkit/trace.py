@@ -57,8 +57,9 @@ class SiteCounters:
 
     accesses: lanes that took part. requests: warp instructions. bytes: asked for by the lanes.
     sectors: 32-byte sectors of global memory, summed over requests. wavefronts: passes through
-    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128).
-    l1_hits, l2_hits: sectors that were found there (an L2 hit is an L1 miss; stores never hit L1).
+    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128,
+    and half as many for loads whose lanes read the same two by two). l1_hits, l2_hits: sectors that were found there,
+    in L2 in the partition next to the SM (an L2 hit is an L1 miss; stores never hit L1).
     From a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
@@ -79,7 +80,8 @@ class Counters:
 
     Loads and stores are lane accesses; an atomic counts as `global_atomics` or `shared_atomics`.
     `flops` counts every floating-point add, subtract, multiply and divide of an active lane;
-    `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model.
+    `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model; of those written,
+    `l2_dirty_bytes` are still in L2 when the kernel ends.
     `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,
     `sample` says so: the totals are estimates, and `l2_hits` and the DRAM bytes are None.
     """
@@ -103,6 +105,7 @@ class Counters:
     l2_sectors: int = 0
     dram_read_bytes: int | None = 0
     dram_write_bytes: int | None = 0
+    l2_dirty_bytes: int | None = 0
     flops: int = 0
     flops_by_dtype: dict[str, int] = field(default_factory=dict)
     barriers: int = 0

@@ -81,6 +81,41 @@ def test_128_bits_a_lane_take_a_pass_for_each_quarter_warp_and_more_where_banks_
     assert trace.counters.bank_conflicts == wavefronts - 4
 
 
+@cuda.jit
+def look_up(x, places, out):
+    kept = cuda.shared.array(128, np.float32, alignment=16)
+    t = cuda.threadIdx.x
+    a, b, c, d = ptx.load4(x, 4 * t)
+    ptx.store4(kept, 4 * t, a, b, c, d)
+    cuda.syncwarp()
+    a, b = ptx.load2(kept, 2 * places[t])
+    c, d, e, f = ptx.load4(kept, 4 * places[t])
+    out[t] = a + b + c + d + e + f
+
+
+LANES = np.arange(32)
+
+
+@pytest.mark.parametrize(
+    "places, of_two, of_four",
+    [
+        (LANES, 2, 4),
+        (LANES * 0, 1, 2),
+        (LANES // 2, 1, 2),
+        (LANES // 16, 1, 2),
+        (LANES // 4 * 2 + LANES % 2, 1, 2),
+        ((LANES + 1) // 2, 2, 4),
+        (LANES % 8, 2, 4),
+        (LANES // 2 * 2, 2, 4),
+    ],
+    ids="own uniform neighbours halves next_but_one shifted far_apart with_conflicts".split(),
+)
+def test_a_wide_load_takes_half_the_passes_where_lanes_read_the_same_two_by_two(places, of_two, of_four):
+    trace = simulate(look_up, 1, 32, NUMBERS[:128], places, np.zeros(32, np.float32))
+    store, two, four = (c for c in trace.sites if c.site.space == "shared")
+    assert (store.wavefronts, two.wavefronts, four.wavefronts) == (4, of_two, of_four)
+
+
 def test_a_vector_that_reaches_beyond_the_array_is_out_of_bounds():
     x = NUMBERS[:126]
     trace = simulate(copy4, 1, 32, x, np.zeros_like(x), 0)

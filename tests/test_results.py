@@ -64,14 +64,19 @@ def test_recorded_gemm_holds_every_step_beside_its_rivals(machine):
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "counters"])
 def test_recorded_counters_agree_with_the_gpus(machine):
     """Requests, sectors, FLOPs and wavefronts are exact, once the compiler's merging is taken out; caches are near."""
-    for row in results.load("counters", machine).rows:
+    rows = results.load("counters", machine).rows
+    assert len({row["kernel"] for row in rows}) >= 20
+    for row in rows:
         wanted = row["predicted"] * row["sass_factor"]
+        if row["reason"]:
+            assert row["counter"] in ("l2_hit_rate", "global_atomic_sectors"), row
+            continue
         match row["counter"]:
             case "l1_hit_rate" | "l2_hit_rate":
                 assert abs(row["measured"] - wanted) <= 0.10, row
             case "dram_read_bytes" | "dram_write_bytes":
                 assert row["measured"] == pytest.approx(wanted, rel=0.15), row
-            case "shared_load_wavefronts" | "shared_store_wavefronts" if row["bound"]:
+            case "shared_load_wavefronts" | "shared_store_wavefronts" | "shared_atomic_wavefronts" if row["bound"]:
                 assert row["measured"] == pytest.approx(wanted, rel=0.02), row
             case _:
                 assert row["measured"] == wanted, row

@@ -1,6 +1,9 @@
 """Set-associative, sectored, write-back caches that replace the least recently used line, for njit code.
 
-One model serves a GPU's L1 (a copy for each SM), its L2, and a CPU's levels (where a line is one sector).
+One model serves a GPU's L1 (a copy for each SM), its L2, and a CPU's levels (where a line is one sector). A line's
+address chooses its set: in a CPU by its lowest bits, so that a stride of a power of two finds few sets; in a GPU by a
+hash (C. Nugteren et al., "A Detailed GPU Cache Model Based on Reuse Distance Theory", HPCA 2014, found one; this one is
+of the same kind, and lines one after the other still find a set each).
 """
 
 from typing import NamedTuple
@@ -17,16 +20,19 @@ class Cache(NamedTuple):
     """The state of `copies` equal caches; numba passes it to compiled code as it is.
 
     The ways of a set stand in order of use, the latest first. `lines` holds the line in each way, -1 if none;
-    `valid` and `dirty` have a bit for each of the line's sectors.
+    `valid` and `dirty` have a bit for each of the line's sectors. `hashed` says how lines find their sets.
     """
 
     lines: Int64[np.ndarray, "copies sets ways"]
     valid: UInt8[np.ndarray, "copies sets ways"]
     dirty: UInt8[np.ndarray, "copies sets ways"]
     sectors_per_line: int
+    hashed: bool
 
 
-def make_cache(size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1) -> Cache:
+def make_cache(
+    size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1, hashed: bool = False
+) -> Cache:
     """Empty caches of `size_bytes` each, rounded down to whole sets (any number of them)."""
     if line_bytes % sector_bytes or not 1 <= line_bytes // sector_bytes <= 8:
         raise ValueError(
@@ -43,6 +49,7 @@ def make_cache(size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: 
         valid=np.zeros(shape, np.uint8),
         dirty=np.zeros(shape, np.uint8),
         sectors_per_line=line_bytes // sector_bytes,
+        hashed=hashed,
     )
 
 
@@ -59,7 +66,7 @@ def l1_bytes(gpu: Gpu, threads: int, shared_bytes: int) -> int:
 
 def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:
     """The empty L1 of each of `copies` SMs that run blocks of that many threads and shared bytes."""
-    return make_cache(l1_bytes(gpu, threads, shared_bytes), ways=16, copies=copies)
+    return make_cache(l1_bytes(gpu, threads, shared_bytes), ways=16, copies=copies, hashed=True)
 
 
 @njit(cache=True)
@@ -72,15 +79,25 @@ def _bits(mask):
 
 
 @njit(cache=True)
-def is_latest(lines, valid, sectors_per_line, copy: int, sector: int) -> bool:
+def set_of(cache: Cache, line: int) -> int:
+    """The set that a line goes to: its lowest bits choose it, and a hash folds all higher ones on them, by seven."""
+    line = np.uint64(line)
+    if cache.hashed:
+        line ^= line >> np.uint64(7)
+        line ^= line >> np.uint64(14)
+    return line % np.uint64(cache.lines.shape[1])
+
+
+@njit(cache=True)
+def is_latest(cache: Cache, copy: int, sector: int) -> bool:
     """Is the sector in the latest line of its set? Then reading it again changes nothing.
 
     Small enough to be compiled into the caller's loop, where it spares most calls of `touch`.
     """
-    line = np.uint64(sector) // np.uint64(sectors_per_line)
-    bit = np.uint64(1) << (np.uint64(sector) % np.uint64(sectors_per_line))
-    copy, row, first = np.uint64(copy), line % np.uint64(lines.shape[1]), np.uint64(0)
-    return lines[copy, row, first] == np.int64(line) and (valid[copy, row, first] & bit) != 0
+    line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
+    bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
+    copy, row, first = np.uint64(copy), set_of(cache, line), np.uint64(0)
+    return cache.lines[copy, row, first] == np.int64(line) and (cache.valid[copy, row, first] & bit) != 0
 
 
 # Unsigned indices spare numba's check for negative ones, which halves the speed here.
@@ -105,7 +122,7 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     lines, valid, dirty = cache.lines, cache.valid, cache.dirty
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
     sector_bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    row = line % np.uint64(lines.shape[1])
+    row = set_of(cache, line)
     copy = np.uint64(copy)
     one, first, last = np.uint64(1), np.uint64(0), np.uint64(lines.shape[2] - 1)
     tag = np.int64(line)

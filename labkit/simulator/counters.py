@@ -4,18 +4,22 @@ Counting on the fly keeps a run small: no address is stored. Every function take
 index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
 `totals` has a row of counts for the whole chunk, or one for each of its blocks.
 Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
-an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps.
+an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps, and a load of them two parts at a
+time where its lanes read the same two by two.
 """
 
 import numpy as np
 from numba import njit
 
 from labkit.simulator.caches import is_latest, touch
-from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP
+from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
+from labkit.trace import WARP_LANES
 
 # What a reducer adds up at one site.
 ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS = range(7)
 COUNTS = 7
+
+MOST_WARPS = 32  # of a block
 
 
 @njit(cache=True)
@@ -40,6 +44,24 @@ def bank_passes(words, lanes, seen, chain):
 
 
 @njit(cache=True)
+def read_in_pairs(flat, mask, start, stop):
+    """Does each lane read what its neighbour reads, or each what the lane after its neighbour reads?
+
+    Then a wide load returns half as many registers as it has lanes to serve (NVIDIA of compute capability 7.x, at
+    forums.developer.nvidia.com/t/77228; on an H100 it is as measured with ncu).
+    """
+    for apart in (1, 2):
+        agree = True
+        for lane in range(start, stop):
+            other = start + ((lane - start) ^ apart)
+            if other < stop and mask[lane] and mask[other] and flat[lane] != flat[other]:
+                agree = False
+        if agree:
+            return True
+    return False
+
+
+@njit(cache=True)
 def _extent(flat, begin, end):
     """How far the lanes' elements lie apart."""
     low = high = flat[np.uint64(begin)]
@@ -51,7 +73,7 @@ def _extent(flat, begin, end):
 
 
 @njit(cache=True)
-def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, warps, totals):
+def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is_load, warps, totals):
     """Requests, wavefronts and bank conflicts of one access to shared memory.
 
     `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
@@ -61,9 +83,12 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, wa
     words = np.empty(32, np.int64)
     seen = np.empty(32, np.int64)
     chain = np.empty(32, np.int64)
-    group = 32 if itemsize * width <= 4 else 128 // (itemsize * width)
+    wide = itemsize * width > 4
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
+        group = 128 // (itemsize * width) if wide else 32
+        if wide and is_load and read_in_pairs(flat, mask, start, stop):
+            group *= 2
         least = passes = active = 0
         begin = start
         while begin < stop:
@@ -117,12 +142,11 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
     """Sectors of one access to global memory; L1 looks up loads, and what it misses is listed for L2.
 
     `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it.
-    Returns how many rows of `to_l2` (clock, block, sector) were filled.
+    Returns how many rows of `to_l2` (clock, warp, sector, SM) were filled; warps are numbered through the grid.
     """
     sectors = np.empty(64, np.int64)
     table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
     stamps = np.full(128, -1, np.int64)
-    lines, valid, per_line = l1.lines, l1.valid, l1.sectors_per_line
     rows = 0
     for warp in range(warps.shape[0]):
         distinct = active = hits = 0
@@ -150,12 +174,13 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
         warp_clock[warp] += 1
         for i in range(distinct):
             sm, sector = warps[warp, SM], sectors[i]
-            if is_load and (is_latest(lines, valid, per_line, sm, sector) or touch(l1, sm, sector, False, True)[0]):
+            if is_load and (is_latest(l1, sm, sector) or touch(l1, sm, sector, False, True)[0]):
                 hits += 1
             else:
                 to_l2[rows, 0] = clock
-                to_l2[rows, 1] = warps[warp, BLOCK]
-                to_l2[rows, 2] = sectors[i]
+                to_l2[rows, 1] = warps[warp, BLOCK] * MOST_WARPS + warps[warp, THREAD] // WARP_LANES
+                to_l2[rows, 2] = sector
+                to_l2[rows, 3] = sm
                 rows += 1
         row = warps[warp, SLOT] if totals.shape[0] > 1 else 0
         totals[row, ACCESSES] += active
@@ -163,15 +188,3 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
         totals[row, SECTORS] += distinct
         totals[row, L1_HITS] += hits
     return rows
-
-
-@njit(cache=True)
-def replay_l2(l2, order, sectors, sites, writes, counts):
-    """Feeds L2 in `order`; adds hits to each site's counts. Returns how many dirty sectors were evicted."""
-    evicted = 0
-    for i in order:
-        hit, dirty = touch(l2, 0, sectors[i], writes[i], True)
-        evicted += dirty
-        if hit:
-            counts[sites[i], L2_HITS] += 1
-    return evicted

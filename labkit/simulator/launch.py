@@ -65,7 +65,7 @@ class Launch:
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
-        self.l2 = L2(gpu, self.sites, self.totals)
+        self.l2 = L2(gpu, self.totals)
         self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []

@@ -198,7 +198,9 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
         return
     if array.space == "shared":
         everyone = mask is None
-        count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, w.warps, totals)
+        count_shared(
+            flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, is_load, w.warps, totals
+        )
         return
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1

@@ -90,6 +90,7 @@ def _counters(launch, counted) -> Counters:
         l2_sectors=launch.l2.sectors,
         dram_read_bytes=launch.l2.bytes_read,
         dram_write_bytes=launch.l2.bytes_written,
+        l2_dirty_bytes=launch.l2.dirty_bytes,
     )
 
 
@@ -125,7 +126,7 @@ def _sm_counters(counted, flops, barriers) -> Counters:
 def _sample_counters(counted, flops, barriers) -> Counters:
     """As far as a sample tells: what reaches L2, but not what L2 makes of it."""
     l2_sectors = sum(c.sectors - c.l1_hits for c in counted)
-    unknown = dict.fromkeys(("l2_hits", "dram_read_bytes", "dram_write_bytes"))
+    unknown = dict.fromkeys(("l2_hits", "dram_read_bytes", "dram_write_bytes", "l2_dirty_bytes"))
     return replace(_sm_counters(counted, flops, barriers), l2_sectors=l2_sectors, **unknown)
 
 

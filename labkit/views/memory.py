@@ -125,6 +125,7 @@ def _site_data(trace, which):
         "text": site.text,
         "line": site.line,
         "array": site.array,
+        "load": site.kind == "load",
         "sectors": trace.sites[which].sectors,
         "itemsize": info.itemsize if info else 4,
         "base": info.base_address if info else 0,
@@ -172,7 +173,8 @@ def _passes(site, index) -> int:
     """Wavefronts of one warp's access."""
     totals = np.zeros((1, COUNTS), np.int64)
     warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
-    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 1, 0, index >= 0, False, warp, totals)
+    lanes = index >= 0
+    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 1, 0, lanes, False, site["load"], warp, totals)
     return int(totals[0, WAVEFRONTS])
 
 

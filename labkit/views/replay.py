@@ -8,7 +8,7 @@ from jaxtyping import Int64
 
 from labkit.gpus import CacheLevel, gpu
 from labkit.loops import LoopTrace
-from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, touch
+from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, set_of, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 
@@ -130,9 +130,8 @@ def _moves(arrays, array, elements, cache: Cache, copies, piece_bytes):
 
 def _leaving(cache, copy, piece):
     """The pieces of the line that makes room if `piece`'s line is not in the cache."""
-    lines = cache.lines[copy]
     line = piece // cache.sectors_per_line
-    ways = lines[line % len(lines)]
+    ways = cache.lines[copy, set_of(cache, line)]
     if line in ways:
         return range(0)
     first = int(ways[-1]) * cache.sectors_per_line

@@ -1,5 +1,7 @@
 """The kernels whose counters are compared are right, and the comparison says so where it should."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,21 @@ from labkit import simulate
 from labkit.bench.counters import compare
 from labkit.bench.counters.compared import COUNTERS, METRICS
 from labkit.bench.counters.kernels import launches
-from labkit.bench.counters.machine_code import sass_factor, widths_bytes
-from labkit.bench.counters.ncu import Profiled
+from labkit.bench.counters.machine_code import wavefront_factor, widths_bytes
+from labkit.bench.counters.ncu import Profiled, read
+from labkit.sass import Instruction, Sass
 
 LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
 SMALL = {name: one for name, one in LAUNCHES.items() if np.prod(one.grid) <= 4096}
-TILED = "  LDG.E R0\n" * 2 + "  LDS R1\n" * 16 + "  LDS.128 R4\n" * 4 + "  FFMA R2\n" * 16 + "  STG.E R2\n"
+
+
+def code(**times):
+    """Machine code that holds each instruction so many times; a dot in a name is written `_`."""
+    names = [name.replace("_", ".") for name, count in times.items() for _ in range(count)]
+    return Sass(tuple(Instruction(16 * i, name, None, 0) for i, name in enumerate(names)), ())
+
+
+TILED = code(LDG_E=2, LDS=16, LDS_128=4, FFMA=16, STG_E=1)
 
 
 def block_sums(x, out):
@@ -100,19 +111,61 @@ def test_a_kernel_is_right_and_without_an_error(name):
 
 
 def test_an_instruction_tells_its_width():
-    assert widths_bytes("  LDG.E R0\n @P0 LDG.E.U8 R1\n LDG.E.64.CONSTANT R2\n LDS.128 R3\n", "LDG") == [4, 1, 8]
+    assert widths_bytes(code(LDG_E=1, LDG_E_U8=1, LDG_E_64_CONSTANT=1, LDS_128=1), "global load") == [4, 1, 8]
 
 
 def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_code_makes():
-    one = LAUNCHES["gemm tiled 200x120x72"]
+    one = LAUNCHES["tiled 200x120x72"]
     trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
-    factors = {counter.name: sass_factor(TILED, counter.opcodes, trace) for counter in COUNTERS}
+    factors = {counter.name: counter.factor(TILED, trace) for counter in COUNTERS}
     assert factors.pop("shared_load_requests") == 20 / 32
+    assert factors.pop("shared_load_wavefronts") == (16 + 4 * 2) / 32, "all lanes of a half-warp read the same four"
     assert set(factors.values()) == {1}
 
 
+def test_loads_that_the_machine_code_merges_otherwise_leave_wavefronts_as_they_are():
+    one = LAUNCHES["tiled 200x120x72"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    assert wavefront_factor(TILED, trace) == 24 / 32
+    assert wavefront_factor(code(LDS=32), trace) == 1
+    assert wavefront_factor(code(LDS=24, LDS_128=2), trace) == 1, "half of them, and it is unknown which"
+
+
+def test_a_counter_that_a_launch_leaves_open_is_not_held_against_it():
+    one = LAUNCHES["histogram_global 262144"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    metrics = dict.fromkeys(METRICS, 1.0)
+    rows = {row["counter"]: row for row in compare(one, trace, Profiled(metrics, code()))}
+    left_open = {name for name, row in rows.items() if row["held"] is None}
+    assert left_open == {"l2_hit_rate", "global_atomic_sectors"}
+    assert all(bool(row["reason"]) == (name in left_open) for name, row in rows.items())
+
+
+def test_dram_is_not_written_what_l2_still_holds():
+    one = LAUNCHES["copy 262144"]
+    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    read, written = (c for c in COUNTERS if c.name.startswith("dram_"))
+    assert (read.predicted(trace), written.predicted(trace)) == (1 << 20, 0)
+
+
+def test_a_run_of_ncu_is_read_launch_by_launch(tmp_path):
+    table, sass = tmp_path / "ncu.csv", tmp_path / "sass.json"
+    table.write_text(
+        '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Value"\n'
+        '"0","copy","a.sum","1,024"\n"0","copy","b.sum","n/a"\n"1","copy","a.sum","7"\n'
+    )
+    sass.write_text(json.dumps([f".section .text.{name}\n  /*0000*/ {name} ;\n" for name in ("LDG", "STG")]))
+    first, second = read(table, sass)
+    assert [one.sass.instructions[0].name for one in (first, second)] == ["LDG", "STG"]
+    assert first.metrics["a.sum"] == 1024 and np.isnan(first.metrics["b.sum"])
+    assert second.metrics == {"a.sum": 7}
+    table.write_text("==ERROR== no permission\n")
+    with pytest.raises(RuntimeError, match="no permission"):
+        read(table, sass)
+
+
 def test_a_counter_that_is_off_misses_its_bound():
-    one = LAUNCHES["gemm tiled 200x120x72"]
+    one = LAUNCHES["tiled 200x120x72"]
     trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
     metrics = dict.fromkeys(METRICS, 0.0) | {
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": trace.counters.global_load_requests,

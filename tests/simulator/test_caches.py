@@ -65,6 +65,19 @@ def test_a_power_of_two_stride_falls_into_one_set():
     assert _walk(make_cache(32 * 1024, 8, 64, 64), near * 64) == 0
 
 
+@pytest.mark.parametrize("apart", [2**n for n in range(16)])
+def test_a_hash_spreads_every_stride_of_a_power_of_two(apart):
+    cache = make_cache(256 * 1024, 16, hashed=True)
+    assert _walk(cache, np.tile(np.arange(0, 256 * 4, 4) * apart, 10)) == 256 * 9
+
+
+@pytest.mark.parametrize("size_bytes", [28 * 1024, 256 * 1024, 25 * 1024 * 1024])
+def test_a_hash_gives_lines_in_a_row_a_place_each(size_bytes):
+    cache = make_cache(size_bytes, 16, hashed=True)
+    lines = size_bytes // 128 // 128 * 128  # whole runs of what the hash folds
+    assert _walk(cache, np.tile(np.arange(lines) * 4, 2)) == lines
+
+
 def test_a_walk_one_line_longer_than_the_cache_always_misses():
     assert _walk(make_cache(8 * 64, 8, 64, 64), np.tile(np.arange(9), 10)) == 0
     assert _walk(make_cache(8 * 64, 8, 64, 64), np.tile(np.arange(8), 10)) == 8 * 9

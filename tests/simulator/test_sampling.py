@@ -12,7 +12,7 @@ from labkit.roofline import intensity
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.sampling import Plan
 
-CACHES = {"l1_hits", "l2_hits", "l2_sectors", "dram_read_bytes", "dram_write_bytes"}
+CACHES = {"l1_hits", "l2_hits", "l2_sectors", "dram_read_bytes", "dram_write_bytes", "l2_dirty_bytes"}
 
 
 @cuda.jit

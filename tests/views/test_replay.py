@@ -9,7 +9,7 @@ import labkit
 from labkit import cuda
 from labkit.gpus import GPUS, CacheLevel
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
-from labkit.simulator.caches import l1_bytes
+from labkit.simulator.caches import make_l1, set_of
 from labkit.trace import ArrayInfo, Site
 from labkit.views.replay import replay_launch, replay_loop
 from tests.views.made import trace
@@ -31,15 +31,15 @@ def test_lanes_that_share_a_sector_ask_for_it_once():
 
 
 def test_a_full_cache_pushes_out_the_whole_oldest_line():
-    """Every seventeenth line of one set finds its 16 ways taken."""
-    shared_bytes = 228 * 1024
-    row = l1_bytes(GPUS["H100 SXM"], 32, shared_bytes) // 16 // 4  # floats from a line to the next of its set
-    walk = [(1, "A", [0, 8]), *((1, "A", [way * row]) for way in range(1, 17)), (1, "A", [8])]
-    run = replay_launch(trace(walk, {"A": ((17, row), 0)}, shared_bytes=shared_bytes))
-    last = 16 * row * 4 // 32
+    """Seventeen lines of one set meet 16 ways."""
+    shared_bytes, line = 228 * 1024, 32  # floats
+    l1 = make_l1(GPUS["H100 SXM"], 32, shared_bytes, 1)
+    lines = [number for number in range(1000) if set_of(l1, number) == set_of(l1, 0)][:17]
+    walk = [(1, "A", [0, 8]), *((1, "A", [number * line]) for number in lines[1:]), (1, "A", [8])]
+    run = replay_launch(trace(walk, {"A": ((1000, line), 0)}, shared_bytes=shared_bytes))
     assert run.moves[:2].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1]]
-    assert run.moves[17:20].tolist() == [[16, 0, 0, 0], [16, 0, 1, 0], [16, 0, last, 1]]
-    assert run.moves[20:].tolist() == [[17, 0, row * 4 // 32, 0], [17, 0, 1, 1]]
+    assert run.moves[17:20].tolist() == [[16, 0, 0, 0], [16, 0, 1, 0], [16, 0, 4 * lines[16], 1]]
+    assert run.moves[20:].tolist() == [[17, 0, 4 * lines[1], 0], [17, 0, 1, 1]]
 
 
 @cuda.jit

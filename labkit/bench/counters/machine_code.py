@@ -1,4 +1,4 @@
-"""What the compiler made of a kernel's accesses, read from its machine code (SASS) alone.
+"""How much of what the source asks for the compiler made into instructions of their own, from machine code alone.
 
 The simulator counts what the source asks for. The compiler may ask for less: it merges four shared loads of
 neighbours into one of 128 bits. An instruction's width tells how many accesses of the source it stands for, however
@@ -7,26 +7,76 @@ often the loop around it was unrolled.
 
 import re
 
-from labkit.trace import Trace
+import numpy as np
+from jaxtyping import Int64
 
-ROOMS = {"LDG": ("global", "load"), "STG": ("global", "store"), "LDS": ("shared", "load"), "STS": ("shared", "store")}
-ATOMICS = {"REDG": ("global", "atomic"), "ATOMG": ("global", "atomic")}
-
-
-def widths_bytes(sass: str, opcode: str) -> list[int]:
-    """Bytes a lane of each instruction of that opcode, in the order of the code: `LDG.E.128` moves 16."""
-    found = re.findall(rf"\b{opcode}((?:\.\w+)*) ", sass)
-    return [next((int(bits) // 8 for bits in re.findall(r"\.[US]?(8|16|64|128)\b", parts)), 4) for parts in found]
+from labkit.sass import Sass
+from labkit.simulator.counters import COUNTS, REQUESTS, WAVEFRONTS, count_shared
+from labkit.trace import WARP_LANES, Trace
 
 
-def sass_factor(sass: str, opcodes: tuple[str, ...], trace: Trace) -> float:
-    """Instructions of the opcodes in the machine code, over the accesses of the source that they stand for."""
-    kinds = {(ROOMS | ATOMICS)[opcode] for opcode in opcodes}
-    sites = [counted for counted in trace.sites if (counted.site.space, counted.site.kind) in kinds]
-    widths = [width for opcode in opcodes for width in widths_bytes(sass, opcode)]
+def widths_bytes(code: Sass, kind: str) -> list[int]:
+    """Bytes a lane of each instruction that does a kind of access: `LDG.E.128`, a "global load", moves 16."""
+    names = [instruction.name for instruction in code.instructions if instruction.does(kind)]
+    return [next((int(bits) // 8 for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 4) for name in names]
+
+
+def request_factor(code: Sass, kind: str, trace: Trace) -> float:
+    """Instructions of a kind in the machine code, over the accesses of the source that they stand for."""
+    sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
+    widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
     if not widths or not accesses:
         return 1.0
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     stand_for = max(sum(widths) / bytes_an_access, len(sites))
     return len(widths) / stand_for
+
+
+def wavefront_factor(code: Sass, trace: Trace) -> float:
+    """Wavefronts of the shared loads that the machine code makes, over those of the source.
+
+    A lane's loads of neighbours that follow each other become one, as wide as the widest load in the code. Reckoned
+    from the sampled blocks; 1 where that does not come to the instructions which the code has.
+    """
+    widest_bytes = max(widths_bytes(code, "shared load"), default=4)
+    source, machine = np.zeros((2, 1, COUNTS), np.int64)
+    for number, counted in enumerate(trace.sites):
+        site = counted.site
+        if (site.space, site.kind) != ("shared", "load"):
+            continue
+        array = trace.array(site.array)
+        merged = max(widest_bytes // (array.itemsize * site.elements), 1)
+        for rows in _warps(trace, number):
+            together = merged if _neighbours(rows, merged) else 1
+            for totals, step in ((source, 1), (machine, together)):
+                _count(rows[::step], array, site.elements * step, totals)
+    made, asked = machine[0], source[0]
+    if not asked[REQUESTS] or made[REQUESTS] / asked[REQUESTS] != request_factor(code, "shared load", trace):
+        return 1.0
+    return float(made[WAVEFRONTS] / asked[WAVEFRONTS])
+
+
+def _warps(trace, site):
+    """What the lanes of each sampled warp read at a site, access after access."""
+    samples = trace.samples
+    mine = samples.site == site
+    warps = samples.block * (samples.warp.max(initial=0) + 1) + samples.warp
+    return [samples.index[mine & (warps == warp)].astype(np.int64) for warp in np.unique(warps[mine])]
+
+
+def _neighbours(rows: Int64[np.ndarray, "accesses lanes"], count: int) -> bool:
+    """Do the same lanes read `count` neighbours in each `count` accesses, from a multiple of it on?"""
+    if len(rows) % count:
+        return False
+    first = rows[::count, None, :]
+    wanted = np.where(first >= 0, first + np.arange(count)[:, None], first)
+    return bool((rows.reshape(wanted.shape) == wanted).all() and (first[first >= 0] % count == 0).all())
+
+
+def _count(rows, array, width, totals):
+    starts = np.arange(0, rows.size, WARP_LANES)
+    warps = np.zeros((len(rows), 6), np.int64)
+    warps[:, 0], warps[:, 1] = starts, starts + WARP_LANES
+    lanes = rows.ravel()
+    count_shared(lanes, array.base_address, array.itemsize, width, 0, lanes >= 0, False, True, warps, totals)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import labkit
 from labkit.bench.counters.compared import METRICS
+from labkit.sass import Sass, parsed
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Profiled:
     """One launch on the GPU: its metrics by name, and the machine code that ran."""
 
     metrics: dict[str, float]
-    sass: str
+    sass: Sass
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,25 @@ def start(folder: Path) -> Profile:
 
 
 def finish(profile: Profile) -> list[Profiled]:
-    """Waits for the run, and reads it: the launches in their order."""
+    """Waits for the run, and reads it."""
     said, _ = profile.process.communicate()
-    text = profile.csv.read_text(encoding="utf-8", errors="replace") if profile.csv.exists() else ""
-    begin = text.find('"ID"')
-    if profile.process.returncode != 0 or begin < 0:
+    if profile.process.returncode != 0:
+        text = profile.csv.read_text(encoding="utf-8", errors="replace") if profile.csv.exists() else ""
         raise RuntimeError(f"ncu read nothing: {said[-1000:]}{text[-1000:]}")
+    return read(profile.csv, profile.sass)
+
+
+def read(table: Path, sass: Path) -> list[Profiled]:
+    """What a run has left: the launches in their order."""
+    text = table.read_text(encoding="utf-8", errors="replace")
+    begin = text.find('"ID"')
+    if begin < 0:
+        raise RuntimeError(f"ncu read nothing: {text[-1000:]}")
     found: dict[int, dict[str, float]] = {}
     for row in csv.DictReader(io.StringIO(text[begin:])):
         found.setdefault(int(row["ID"]), {})[row["Metric Name"]] = _number(row["Metric Value"])
-    code = json.loads(profile.sass.read_text(encoding="utf-8"))
-    return [Profiled(found[number], sass) for number, sass in zip(sorted(found), code, strict=True)]
+    code = json.loads(sass.read_text(encoding="utf-8"))
+    return [Profiled(found[number], parsed(text)) for number, text in zip(sorted(found), code, strict=True)]
 
 
 def _number(text: str) -> float:

@@ -3,10 +3,11 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import along, empty, normal, whole
+from labkit.bench.counters.kernels.launch import FIRST_WARP, along, empty, normal, whole
 
 SMALL = 1 << 18
 LARGE = 1 << 24  # 64 MiB of float32: more than the L2 of an H100
+FLOATS_A_SECTOR = 8
 
 
 @cuda.jit
@@ -61,8 +62,14 @@ def _strided(stride, elements=SMALL):
 
 
 def _shifted(shift):
+    """Where the shift is no whole number of sectors, warps share them."""
+    left_open = FIRST_WARP if shift % FLOATS_A_SECTOR else {}
     return along(
-        shifted_copy, SMALL, lambda: (normal(SMALL + 32), empty(SMALL), shift), name=f"copy shifted by {shift}"
+        shifted_copy,
+        SMALL,
+        lambda: (normal(SMALL + 32), empty(SMALL), shift),
+        name=f"copy shifted by {shift}",
+        left_open=left_open,
     )
 
 
@@ -80,8 +87,8 @@ LAUNCHES = (
     along(copy, SMALL, lambda: (normal(SMALL), empty(SMALL))),
     along(copy, LARGE, lambda: (normal(LARGE), empty(LARGE))),
     *map(_strided, (2, 8, 33)),
-    _strided(8, LARGE // 8),
-    _strided(33, LARGE // 8),
+    _strided(8, LARGE // 4),
+    _strided(33, LARGE // 2),
     along(strided_store, SMALL, lambda: (normal(SMALL), empty(8 * SMALL), 8), name="store with stride 8"),
     *map(_shifted, (1, 8, 17, 31)),
     along(gather, SMALL, lambda: (normal(SMALL), _order(SMALL), empty(SMALL))),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import WARP_BLOCK, Launch, along, empty, whole
+from labkit.bench.counters.kernels.launch import FIRST_WARP, WARP_BLOCK, Launch, along, empty, whole
 
 BINS = 256
 ELEMENTS = 1 << 18
@@ -32,7 +32,8 @@ def _arguments():
     return whole(ELEMENTS, BINS, np.uint8), empty(BINS, dtype=np.int32)
 
 
+REPEATED = {"global_atomic_sectors": "how L2 takes a warp's atomics apart that repeat an element is not published"}
 LAUNCHES = (
-    along(histogram_global, ELEMENTS, _arguments),
-    Launch(histogram_shared, 256, WARP_BLOCK, _arguments, str(ELEMENTS)),
+    along(histogram_global, ELEMENTS, _arguments, left_open=FIRST_WARP | REPEATED),
+    Launch(histogram_shared, 256, WARP_BLOCK, _arguments, str(ELEMENTS), left_open=FIRST_WARP),
 )

@@ -1,7 +1,7 @@
 """A kernel with all that its launch needs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,10 @@ WARP_BLOCK = 256  # threads of a block, where nothing asks for another number
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: `arguments()` makes what the kernel is given, anew and always the same."""
+    """One launch: `arguments()` makes what the kernel is given, anew and always the same.
+
+    `left_open` names counters that no model of addresses can tell, and says why.
+    """
 
     kernel: Any
     grid: int | tuple[int, int]
@@ -19,16 +22,29 @@ class Launch:
     arguments: Callable[[], tuple]
     problem: str
     name: str = ""
+    left_open: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         return self.name or self.kernel.__name__
 
 
-def along(kernel, elements: int, arguments: Callable[[], tuple], problem: str = "", name: str = "") -> Launch:
+FIRST_WARP = {
+    "l2_hit_rate": "L2 fetches sectors in pairs, and neighbouring warps share one: what hits hangs on which came first"
+}
+
+
+def along(
+    kernel,
+    elements: int,
+    arguments: Callable[[], tuple],
+    problem: str = "",
+    name: str = "",
+    left_open: dict[str, str] | None = None,
+) -> Launch:
     """A launch with a thread for each of so many elements."""
     grid = -(-elements // WARP_BLOCK)
-    return Launch(kernel, grid, WARP_BLOCK, arguments, problem or str(elements), name)
+    return Launch(kernel, grid, WARP_BLOCK, arguments, problem or str(elements), name, left_open or {})
 
 
 def normal(*shape: int, dtype=np.float32) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import WARP_BLOCK, Launch, along, empty, normal
+from labkit.bench.counters.kernels.launch import FIRST_WARP, WARP_BLOCK, Launch, along, empty, normal
 
 QUARTER = np.float32(0.25)
 THREADS = WARP_BLOCK
@@ -73,8 +73,8 @@ def _plane(kernel, side):
 
 
 LAUNCHES = (
-    along(stencil_1d, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS))),
-    along(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS))),
+    along(stencil_1d, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS)), left_open=FIRST_WARP),
+    along(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS)), left_open=FIRST_WARP),
     _plane(stencil_2d, SIDE),
     _plane(stencil_2d_shared, SIDE),
 )

@@ -9,7 +9,7 @@ THREADS = WARP_BLOCK
 PAIRS = 2 * THREADS
 FOURS = 4 * THREADS
 SMALL = 1 << 18
-LARGE = 1 << 24
+LARGE = 1 << 25
 
 
 @cuda.jit
