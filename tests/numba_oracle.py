@@ -1,14 +1,14 @@
-"""What numba-cuda's own type inference says; it needs no driver. Tests that ask skip themselves where it is missing."""
+"""What numba-cuda's own type inference says, without a driver; tests that ask are marked `needs("numba-cuda")`."""
 
 from functools import cache
 
-import pytest
 from numba import types
 
 
 def variable_types(function, argument_types) -> dict[str, set]:
     """The scalar types that numba infers for each variable of a kernel, over all its versions."""
-    compiler = pytest.importorskip("numba.cuda.compiler")
+    from numba.cuda import compiler
+
     found: dict[str, set] = {}
     inferred = compiler.compile_cuda(function, types.void, tuple(argument_types), cc=(9, 0)).type_annotation.typemap
     for name, kind in inferred.items():
@@ -20,7 +20,9 @@ def variable_types(function, argument_types) -> dict[str, set]:
 @cache
 def typing_context():
     """The rules by which numba-cuda types a call."""
-    context = pytest.importorskip("numba.cuda.descriptor").cuda_target.typing_context
+    from numba.cuda.descriptor import cuda_target
+
+    context = cuda_target.typing_context
     context.refresh()
     return context
 

@@ -28,6 +28,7 @@ def test_computes_the_expected_values_and_finds_no_error(case):
         np.testing.assert_array_equal(kept, argument)
 
 
+@pytest.mark.needs("numba-cuda")
 @pytest.mark.parametrize("case", [c for c in CASES if c.name != "with_device_functions"], ids=lambda c: c.name)
 def test_types_are_numbas(case):
     function = case.kernel.py_func

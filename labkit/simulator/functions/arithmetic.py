@@ -54,6 +54,11 @@ def repeated_power(base, exponent):
     """`base ** exponent` of a float and an integer: by squaring, as numba does up to exponents of 65536."""
     if np.any(np.abs(exponent.astype(np.float64)) > 0x10000):
         return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)[()]
+    return power_by_squaring(base, exponent)
+
+
+def power_by_squaring(base, exponent):
+    """`base ** exponent` of a float and an integer, rounded after every product, as libdevice's `powi` does."""
     result, square, left = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
     while np.any(left):
         result = np.where(left & 1, result * square, result)

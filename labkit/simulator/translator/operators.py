@@ -41,7 +41,7 @@ REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6}
 COMPLEX = {types.complex64, types.complex128}
 # Where NumPy's operator has other rules than numba's.
-FUNCTIONS = {
+NUMBAS_RULES = {
     ("Integer", "FloorDiv"): "floor_quotient",
     ("Integer", "Pow"): "integer_power",
     ("Float", "FloorDiv"): "float_quotient",
@@ -110,7 +110,7 @@ class Operators(Variables):
         family = "Integer" if isinstance(result, types.Integer) else "Complex" if result in COMPLEX else "Float"
         if power_of_integer and family == "Float":
             return Value(f"repeated_power({a}, {b})", result)
-        function = FUNCTIONS.get((family, op))
+        function = NUMBAS_RULES.get((family, op))
         return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
 
     def may_be_zero(self, op, right, result) -> bool:

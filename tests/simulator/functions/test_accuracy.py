@@ -76,6 +76,14 @@ def test_functions_of_two_numbers_stay_within_cudas_bounds(name, true, dtype):
     assert np.all((np.abs(libdevice(name, x, y) - exact) <= allowed_error(name, exact, dtype, x))[ordinary])
 
 
+def test_whole_powers_are_rounded_after_every_product():
+    x, ones = np.float32([1.1, -1.3, 3.7]), np.ones(3, np.int32)
+    fifth = x * ((x * x) * (x * x))
+    for name in ("cuda.libdevice.powif", "math.pow"):
+        for exponent, expected in ((5, fifth), (-5, 1 / fifth)):
+            np.testing.assert_array_equal(called(FUNCTIONS[name].run, x.dtype, x, exponent * ones), expected)
+
+
 def test_every_function_that_may_stray_has_a_bound():
     inexact = {n.removeprefix("math.") for n, f in mathematics.FUNCTIONS.items() if n.startswith("math.")}
     exact = "sqrt ceil floor trunc fabs isnan isinf isfinite copysign fmod nextafter remainder frexp ldexp modf".split()

@@ -47,8 +47,11 @@ def test_a_function_that_numba_cuda_has_no_code_for_is_refused_with_another():
         labkit.simulate(kernel, 1, 1, np.ones(1))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_functions_are_known_by_the_names_they_are_imported_under():
-    bf16, devices = pytest.importorskip("numba.cuda.bf16"), pytest.importorskip("numba.cuda.libdevice")
+    from numba.cuda import bf16
+    from numba.cuda import libdevice as devices
+
     text = "@cuda.jit\ndef kernel(x):\n    x[0] = brev(5) + bf16.hadd(bfloat16(1.0), one(2.0))"
     kernel = kernel_in(text, brev=devices.brev, bf16=bf16, bfloat16=bf16.bfloat16, one=bf16.float32_to_bfloat16)
     assert labkit.simulate(kernel, 1, 1, np.zeros(1)).outputs[0][0] == -1610612736 + 3
