@@ -82,6 +82,8 @@ def test_counters_wrap_at_their_limits(dtype):
     last = np.iinfo(dtype).max
     assert after("inc", dtype(last), np.full(1, last, dtype))[1] == 0
     assert after("inc", dtype(9), np.full(1, 3, dtype))[1] == 0
+    assert after("inc", dtype(3), np.full(1, 3, dtype))[1] == 0
+    assert after("dec", dtype(3), np.full(1, 3, dtype))[1] == 2
     assert after("dec", dtype(0), np.full(1, last, dtype))[1] == last
     assert after("dec", dtype(9), np.full(1, 3, dtype))[1] == 3
     assert after("add", dtype(last), np.full(1, 2, dtype))[1] == 1
