@@ -11,7 +11,7 @@ from labkit import cuda
 FINDING = "barrier"
 ARRAY = None
 WHO = ((0, 1), (0, 0))
-SANITIZER = "synccheck"
+SANITIZER = None  # synccheck looks for it, and says nothing on an H100
 GRID, BLOCK = 1, 64
 
 

@@ -12,7 +12,7 @@ FINDING = "mask"
 ALSO = "shuffle"
 ARRAY = None
 WHO = ((0, 0), (0, 16))
-SANITIZER = "synccheck"
+SANITIZER = None  # synccheck looks for it, and says nothing on an H100
 GRID, BLOCK = 1, 32
 
 
