@@ -5,6 +5,7 @@ the lockstep simulator and arrays stay in host memory; numba-cuda need not be in
 """
 
 import inspect
+import math
 import warnings
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit import device as _device
+from labkit.gpus import gpu as published
 from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import host
+from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.language import VECTORS
 from labkit.simulator.signatures import parsed
@@ -94,6 +97,11 @@ class Kernel:
         threads = tpb or 128
         return self[-(-ntasks // threads), threads, stream, sharedmem]
 
+    @property
+    def overloads(self) -> dict:
+        """For each signature that the kernel was declared with, what numba tells of its compiled form."""
+        return {signature: Overload(self, signature) for signature in self.signatures}
+
     def __call__(self, *args):
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from here")
@@ -107,6 +115,30 @@ class Kernel:
 
     def _arguments(self):
         return ", ".join(inspect.signature(self.py_func).parameters)
+
+
+@dataclass(frozen=True)
+class Overload:
+    """A kernel for arguments of given types."""
+
+    kernel: Kernel
+    signature: tuple
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the kernel waits for its whole grid."""
+        return self._program().cooperative
+
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """How many blocks of that size the modelled GPU holds at once, as many as a cooperative grid may have."""
+        gpu = published(host.MODELLED_GPU)
+        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
+        return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
+
+    def _program(self):
+        from labkit.simulator.run import program_for
+
+        return program_for(self.kernel.py_func, self.signature)
 
 
 @dataclass(frozen=True)
@@ -209,6 +241,8 @@ def __getattr__(name):
             return getattr(host, name)
         if name == "random":
             return import_module("labkit.simulator.random")
+        if name in ("reduce", "Reduce"):
+            return import_module("labkit.reduction").Reduce
         if name in _LANGUAGE:
             return host.KernelName(name)
     try:

@@ -12,7 +12,7 @@ PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
     "trace gpus places environment occupancy",
     "simulator",
-    "cuda compiler rebinding ptx cuda_cpp timing roofline sass timemodel device results",
+    "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
     "loops",
     "gemm",
     "conv",

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numba import types
 
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
@@ -19,7 +20,9 @@ from labkit.simulator.host import blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared
+from labkit.simulator.translator.program import Program
 from labkit.simulator.translator.source import argument_names, read_source, unwrap
+from labkit.simulator.translator.values import Array
 from labkit.trace import Trace
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
@@ -115,6 +118,8 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     grid = dimensions(grid, "grid")
     block = dimensions(block, "block")
     check_limits(grid, block, shared_bytes, device)
+    if function.__name__ == "<lambda>":
+        raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
     blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
@@ -133,6 +138,16 @@ def _depends(launched, launch):
         if other.printed != launch.printed or other.memory() != launch.memory():
             return True
     return False
+
+
+def program_for(function: FunctionType, signature: tuple) -> Program:
+    """The kernel translated for the argument types of a signature; raises KernelError as `simulate` does."""
+    names = argument_names(read_source(function))
+    kinds = [
+        Array(kind.dtype, kind.ndim, "global", name) if isinstance(kind, types.Array) else kind
+        for name, kind in zip(names, signature)
+    ]
+    return _program(function, tuple(kinds))
 
 
 def _program(function, kinds, **translation):

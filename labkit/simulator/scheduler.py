@@ -42,6 +42,7 @@ class Chunk:
         self.launch = launch
         self.blocks = blocks
         self.trips = self.work = 0
+        self.sets: list[_Set] = []
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no

@@ -10,11 +10,12 @@ import re
 import sys
 import types
 import unittest
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from io import StringIO
 from itertools import count
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -30,6 +31,8 @@ MODULES = """
     doc_examples.test_random doc_examples.test_reduction doc_examples.test_sessionize doc_examples.test_ufunc
     doc_examples.test_vecadd
 """.split()
+
+SMALLER_WHEN_SIMULATED = {"cudapy.test_atomics", "cudapy.test_cooperative_groups", "cudapy.test_matmul"}
 
 _texts = count(1)
 
@@ -64,6 +67,7 @@ class _Testing(types.ModuleType):
     captured_stdout = staticmethod(lambda: redirect_stdout(StringIO()))
     cc_X_or_above = staticmethod(lambda *_: True)
     test_data_dir = Path()
+    override_config = staticmethod(lambda *_: nullcontext())
 
     def __getattr__(self, name):
         if name.startswith(("skip", "require")):
@@ -77,7 +81,22 @@ class _Config:
     CUDA_ENABLE_NRT = DISABLE_PERFORMANCE_WARNINGS = False
 
     def __init__(self, module):
-        self.ENABLE_CUDASIM = module in ("cudapy.test_atomics", "cudapy.test_cooperative_groups")
+        self.ENABLE_CUDASIM = module in SMALLER_WHEN_SIMULATED
+
+
+class _Kernel(cuda.Kernel):
+    """A kernel that runs in the simulator, and whose PTX is numba's own."""
+
+    def inspect_asm(self, signature=None):
+        from numba.cuda import compile_ptx
+
+        from labkit.compiler import bound
+
+        made = {s: compile_ptx(bound(self.py_func), s, cc=(9, 0))[0] for s in self.signatures}
+        return made if signature is None else next(iter(made.values()))
+
+    def specialize(self, *_):
+        return self
 
 
 def _run(text, scope, local=None):
@@ -99,6 +118,15 @@ _IMPORTS = (
 )
 
 
+# As numba's suite does for its own simulator: less of the same work.
+_SMALLER = {
+    "nsamps = 1000000": "nsamps = 100000",
+    "X, Y, Z = 701, 900, 719": "X, Y, Z = 71, 90, 72",
+    "gx, gy, gz = 16, 16, 16": "gx, gy, gz = 2, 2, 2",
+    "niter = 10000": "niter = 2000",
+}
+
+
 @cache
 def load(name: str) -> dict:
     """The names of a test module, bound to the simulator."""
@@ -106,6 +134,8 @@ def load(name: str) -> dict:
     text = path.read_text()
     for pattern, put in _IMPORTS:
         text = re.sub(pattern, put, text)
+    for large, small in _SMALLER.items():
+        text = text.replace(large, small)
     sys.modules["_numba_testing"] = _Testing("_numba_testing")
     scope = {"__name__": name, "__file__": str(path), "_config": _Config(name), "exec": _run, "cuda": cuda}
     _run(text, scope)
@@ -113,18 +143,15 @@ def load(name: str) -> dict:
 
 
 def cases(name: str) -> list[str]:
-    """The tests of a module, as "Class.test"."""
-    classes = [c for c in load(name).values() if isinstance(c, type) and issubclass(c, unittest.TestCase)]
-    return [
-        f"{c.__name__}.{test}"
-        for c in classes
-        if c.__module__ == name
-        for test in unittest.TestLoader().getTestCaseNames(c)
-    ]
+    """The tests of a module, as "Class.test" or "test"."""
+    own = [x for x in load(name).values() if getattr(x, "__module__", None) == name]
+    classes = [c for c in own if isinstance(c, type) and issubclass(c, unittest.TestCase)]
+    methods = [f"{c.__name__}.{test}" for c in classes for test in unittest.TestLoader().getTestCaseNames(c)]
+    return methods + [f.__name__ for f in own if isinstance(f, types.FunctionType) and f.__name__.startswith("test_")]
 
 
 def run(name: str, case: str) -> None:
     """Runs one test; raises what it raises."""
-    family, method = case.split(".")
-    with redirect_stdout(StringIO()):
-        load(name)[family](method).debug()
+    family, _, method = case.rpartition(".")
+    with redirect_stdout(StringIO()), mock.patch.object(cuda, "Kernel", _Kernel):
+        load(name)[family](method).debug() if family else load(name)[method]()

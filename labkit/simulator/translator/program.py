@@ -1,5 +1,6 @@
 """A translated kernel: its code, and what the launch must know about it."""
 
+import math
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -67,6 +68,12 @@ class Program:
     text: str = ""
     visits: int = 0
     characters: int = 0
+
+    @property
+    def static_shared_bytes(self) -> int:
+        """Shared memory that a block needs before any that the launch adds."""
+        shared = [a for a in self.allocations.values() if a.space == "shared" and a.shape != 0]
+        return sum(-(-math.prod(a.shape) * a.dtype.itemsize // 16) * 16 for a in shared)
 
     @property
     def waits_for_all(self) -> bool:

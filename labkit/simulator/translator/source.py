@@ -50,8 +50,6 @@ def _moved(source, at):
 
 
 def _read(function):
-    if function.__name__ == "<lambda>":
-        raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     code = function.__code__
     try:
         linecache.checkcache(code.co_filename)
@@ -62,6 +60,7 @@ def _read(function):
         if len(text) > MAX_CHARACTERS:
             raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
+        tree = _lambda_in(tree, code) if code.co_name == "<lambda>" else tree
     except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
             f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "
@@ -80,6 +79,19 @@ def _read(function):
     return Source(text, code.co_filename, first, tree)
 
 
+def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
+    """The one lambda of a statement, as a function; a statement with several leaves open which was meant."""
+    found = [n for n in ast.walk(statement) if isinstance(n, ast.Lambda)]
+    if len(found) != 1:
+        raise KernelError(
+            "which of the lambdas in this line is meant cannot be told; write a function with `def`",
+            code.co_firstlineno,
+        )
+    body = ast.copy_location(ast.Return(found[0].body), found[0])
+    made = ast.FunctionDef(name="a_lambda", args=found[0].args, body=[body], decorator_list=[], type_params=[])
+    return ast.copy_location(made, found[0])
+
+
 def _changed(code: CodeType) -> KernelError:
     return KernelError(
         f"the source of `{code.co_name}` is no longer what it was when Python read it; run its cell or import it again",
@@ -94,7 +106,7 @@ def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
     if not any(isinstance(n, ast.Assert) for n in ast.walk(tree)):  # pytest rewrites those
         used |= {*code.co_names}
     written = set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
-    same = tree.name == code.co_name and arguments == [*code.co_varnames[: code.co_argcount]]
+    same = code.co_name in (tree.name, "<lambda>") and arguments == [*code.co_varnames[: code.co_argcount]]
     return same and {name for name in used if name.isidentifier()} <= written
 
 
