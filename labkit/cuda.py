@@ -24,20 +24,13 @@ from labkit.simulator.signatures import parsed
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
 
-_FIELDS = {
-    **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), "x y z"),
-    **dict.fromkeys(("shared", "local"), "array"),
-    "const": "array_like",
-    "cg": "this_grid",
-    "atomic": "add sub and_ or_ xor inc dec exch max min nanmax nanmin compare_and_swap cas",
-}
 _LANGUAGE = {
-    *_FIELDS,
+    *host.FIELDS,
     *(name.removeprefix("cuda.") for name in VECTORS),
     *"""grid gridsize laneid warpsize syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
     shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync
     match_all_sync activemask lanemask_lt threadfence threadfence_block threadfence_system nanosleep selp popc
-    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16""".split(),
+    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16 bf16""".split(),
 }
 
 
@@ -129,7 +122,11 @@ class _Launch:
 
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
         arrays = [host.unwrap(value) for value in values]
-        trace = simulate(self.kernel, self.grid, self.block, *arrays, shared_bytes=self.shared_bytes)
+        trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
+        stored = {counted.site.array for counted in trace.sites if counted.site.kind != "load"}
+        for name, value in zip(inspect.signature(self.kernel.py_func).parameters, values):
+            if name in stored and isinstance(value, host.DeviceArray):
+                value.fill_blank()
         for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
             if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
                 np.copyto(array, output.view(array.dtype))
@@ -204,31 +201,6 @@ def _specialised(kernel, constants, used):
 # --- names -------------------------------------------------------------------------------------
 
 
-class _KernelName:
-    """Stands for a name of the kernel language, so that it completes; only a kernel gives it a meaning."""
-
-    def __init__(self, name: str):
-        self._name = self.__qualname__ = name  # the simulator asks it as it asks a function
-
-    def __getattr__(self, field):
-        if field in _FIELDS.get(self._name, "").split():
-            return _KernelName(f"{self._name}.{field}")
-        raise AttributeError(f"cuda.{self._name} has no {field!r}")
-
-    def __dir__(self):
-        return _FIELDS.get(self._name, "").split()
-
-    def __repr__(self):
-        return f"<cuda.{self._name}, a name for use inside a kernel>"
-
-    def _outside(self, *args, **kwargs):
-        raise LaunchError(f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit")
-
-    __call__ = __index__ = __int__ = __float__ = __bool__ = _outside
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _outside
-    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _outside
-
-
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
@@ -238,7 +210,7 @@ def __getattr__(name):
         if name == "random":
             return import_module("labkit.simulator.random")
         if name in _LANGUAGE:
-            return _KernelName(name)
+            return host.KernelName(name)
     try:
         return import_module("numba.cuda.random") if name == "random" else getattr(_theirs(), name)
     except AttributeError:

@@ -106,6 +106,4 @@ def _by_registers(gpu, warps, registers):
     if registers == 0:
         return inf
     of_warp = -(-registers * WARP_LANES // gpu.registers_unit) * gpu.registers_unit
-    if of_warp * -(-warps // gpu.sm_parts) * gpu.sm_parts > gpu.registers_per_sm:
-        return 0  # the launch is refused: it is checked as if every part got as many warps
     return gpu.registers_per_sm // gpu.sm_parts // of_warp * gpu.sm_parts // warps

@@ -5,9 +5,9 @@
     code.beside(trace)          # a row for each line and kind of access: source, SASS, and the factor between them
 
 The simulator counts what the source asks for; the compiler merges loads, keeps values in registers and unrolls loops.
-How often a piece of machine code runs is reckoned from its loops: in a piece that holds a line's arithmetic (or stores)
-four times over, one pass does four of the line's, and the trace knows how many of those there are. Counters of the
-hardware play no part in it, so that they can be held against the result.
+How often a piece of machine code runs is reckoned from its loops: in a piece that holds a line's arithmetic, stores or
+atomics four times over, one pass does four of the line's, and the trace knows how many of those there are. Counters of
+the hardware play no part in it, so that they can be held against the result.
 
 Compiling needs numba-cuda and `ptxas`; disassembling needs `nvdisasm`; neither needs a GPU.
 """
@@ -36,6 +36,7 @@ ACCESSES = {
     "LDS": "shared load", "STS": "shared store", "ATOMS": "shared atomic",
     "LDL": "local load", "STL": "local store",
 }  # fmt: skip
+NEVER_MERGED = ("FLOPs", "global store", "shared store", "global atomic", "shared atomic")
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
@@ -142,10 +143,10 @@ class Sass:
         return passes
 
     def _copies(self, trace, line):
-        """How many of the line's executions one pass of each piece does: by its arithmetic, else by its stores."""
+        """How many of the line's executions one pass of each piece does: by its arithmetic, stores or atomics."""
         asked = Counter(f"{s.site.space} {s.site.kind}" for s in trace.sites if s.site.line == line)
         asked["FLOPs"] = _operations(trace, line)
-        for kind in ("FLOPs", "global store", "shared store"):
+        for kind in NEVER_MERGED:
             done = Counter()
             for i in self.instructions:
                 done[i.block] += i.does(kind) if i.line == line else 0
@@ -185,7 +186,11 @@ def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -
     from labkit.compiler import bound
 
     function = bound(getattr(kernel, "py_func", kernel))
-    called = [name for name, value in names_of(function).items() if getattr(value, "device", False)]
+    called = [
+        name
+        for name, value in names_of(function).items()
+        if hasattr(value, "py_func") and getattr(value, "device", False)
+    ]
     if called and device.current().kind != "gpu":
         raise SassError(
             f"the kernel calls {called[0]}, and numba-cuda compiles device functions only where there is a GPU: write "

@@ -147,8 +147,8 @@ def _coordinates(index, shape):
 class Finding:
     """Something the simulator noticed.
 
-    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, misaligned, uninitialised, unwritten
-    (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, changed-global, sample (advice).
+    kind is one of: race, barrier, deadlock, mask, shuffle, bounds, misaligned, uninitialised, unwritten (errors);
+    uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail, changed-global, sample (advice).
     `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
     told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
     the second line of a race, `count` how often.
@@ -191,7 +191,8 @@ class Samples:
 
     block: index into `blocks`; site: index into `Trace.sites`, or -1 for a block barrier;
     warp: warp within the block; line: source line; index: flat element index (C order) of each of the
-    32 lanes in the site's array, -1 where the lane took no part.
+    32 lanes in the site's array, -1 where the lane took no part. `complete` is false where a long run's
+    later accesses were not kept.
     """
 
     blocks: tuple[tuple[int, int, int], ...]
@@ -200,6 +201,7 @@ class Samples:
     warp: np.ndarray
     line: np.ndarray
     index: np.ndarray
+    complete: bool = True
 
     def __len__(self):
         return len(self.site)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba_oracle import variable_types
 
 from labkit import gemm
 from labkit.places import folder
@@ -46,19 +47,6 @@ def assembled(ptx, target, folder) -> tuple[str, bytes]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr, (folder / "kernel.cubin").read_bytes()
-
-
-def numba_types(function, argument_types) -> dict[str, set]:
-    """The scalar types that numba infers for each variable, over all its versions."""
-    from numba import types
-    from numba.cuda.compiler import compile_cuda
-
-    found = {}
-    inferred = compile_cuda(function, types.void, argument_types, cc=(9, 0)).type_annotation.typemap
-    for name, kind in inferred.items():
-        if not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
-            found.setdefault(name.split(".")[0], set()).add(types.unliteral(kind))
-    return found
 
 
 def matrices(n):
@@ -98,8 +86,8 @@ def translated(monkeypatch):
     found = {}
     translate = run.translate.translate
 
-    def kept(function, kinds, watch):
-        program = translate(function, kinds, watch)
+    def kept(function, kinds, **options):
+        program = translate(function, kinds, **options)
         found[function.__code__] = function, kinds, program
         return program
 
@@ -126,7 +114,7 @@ def test_every_kernel_that_a_chapter_runs_has_numbas_types_and_assembles_without
     for function, kinds, program in translated():
         argument_types = tuple(types.Array(k.dtype, k.ndim, "C") if hasattr(k, "ndim") else k for k in kinds)
         if not program.compiled:  # a device function's variables would be among them
-            assert program.variables == numba_types(bound(function), argument_types), function
+            assert program.variables == variable_types(bound(function), argument_types), function
         ptx = ptx_of(bound(function), argument_types, TARGETS[0])  # later GPUs take it too
         for target in TARGETS:
             report, _ = assembled(ptx, target, tmp_path)

@@ -33,6 +33,20 @@ def copied(x, out):
         out[i] = x[i]
 
 
+@cuda.jit
+def counted(x, bins):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(bins, x[i], 1)
+
+
+HALF = np.float32(0.5)
+
+
+@cuda.jit
+def halved(x):
+    x[cuda.grid(1)] *= HALF
+
+
 @cuda.jit(device=True)
 def squared(x):
     return x * x
@@ -103,6 +117,26 @@ def test_passes_of_an_unrolled_loop(columns, passes):
     assert (stores.requested, stores.executed, stores.factor) == (2, 2, 1)
     assert loads.instructions == {"LDG.E": 5, "LDG.E.64": 1}
     assert loads.text == "total += x[i, k]"
+
+
+def test_a_trip_that_stands_before_its_loop_runs_once():
+    trace = simulated(8)
+    line = trace.first_line + 5
+    found = sass.parsed(f"""
+	.section	.text.summed
+	//## File "some.py", line {line}
+        /*0000*/                   LDG.E R2, [R4.64] ;
+        /*0010*/                   FADD R0, R0, R2 ;
+        /*0020*/              @!P0 BRA `(.L_x_2) ;
+.L_x_1:
+        /*0030*/                   LDG.E R2, [R4.64] ;
+        /*0040*/                   FADD R0, R0, R2 ;
+        /*0050*/               @P1 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0060*/                   EXIT ;
+""")
+    assert found.passes(trace) == {0x00: 2, 0x30: 14, 0x60: 2}
+    assert found.executed(trace) == 2 * 3 + 14 * 3 + 2
 
 
 def test_code_that_no_line_tells_of_has_no_factor():
@@ -177,3 +211,14 @@ def test_a_copy_without_arithmetic_is_told_by_its_stores(size):
     x = np.ones(size, np.float32)
     rows = rows_of(copied, 4, 64, x, x.copy())
     assert [row.factor for row in rows.values()] == [pytest.approx(1)] * 2
+
+
+@compiles
+def test_a_histogram_is_told_by_its_atomics():
+    rows = rows_of(counted, 4, 64, np.arange(1000) % 16, np.zeros(16, np.int32))
+    assert {kind: row.factor for (_, kind), row in rows.items()} == {"global load": 1, "global atomic": 1}
+
+
+@compiles
+def test_a_number_from_outside_is_no_device_function():
+    assert len(rows_of(halved, 2, 32, np.ones(64, np.float32))) == 3

@@ -3,8 +3,13 @@
 import math
 
 from labkit.simulator.arrays import Array
+from labkit.simulator.caches import resident_blocks
 from labkit.simulator.translator.source import captured
+from labkit.simulator.translator.trusted import in_words, same
 from labkit.trace import Finding, SiteCounters
+
+# Beyond so many full waves a last one that is nearly empty costs less than a tenth of the time.
+MOST_WAVES_WITH_A_TAIL = 9
 
 
 def unwritten(launch) -> list[Finding]:
@@ -122,16 +127,35 @@ def sampled(launch, counters) -> Finding:
     )
 
 
+def tail(launch):
+    """A last wave of blocks that leaves most multiprocessors idle, in a launch of few waves."""
+    on_one_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
+    wave = launch.gpu.sms * on_one_sm
+    full, last = divmod(launch.blocks, wave)
+    if 1 <= full <= MOST_WAVES_WITH_A_TAIL and 0 < last < launch.gpu.sms / 2:
+        yield Finding(
+            "tail",
+            "advice",
+            f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
+            f"({launch.gpu.sms} multiprocessors with {on_one_sm} each) and a last one of {last}, during which at least "
+            f"{launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
+            f"{(full + 1) * wave} blocks. Launch {wave} blocks that loop over the rest, or make the blocks smaller.",
+            launch.source.first_line,
+            count=last,
+        )
+
+
 def changed_globals(launch):
     """Globals that have another value than the one the kernel was compiled with."""
     for (function, name), value in launch.program.frozen.items():
         now = captured(function).get(name, value)
-        if now is not value and now != value:
+        if not same(now, value):
             line = launch.source.first_line
             yield Finding(
                 "changed-global",
                 "advice",
-                f"`{name}` is {now} now, but the kernel was compiled when it was {value}, and numba keeps that: run "
-                f"the kernel's cell again, or use `labkit.specialise(kernel, {name}={now})`.",
+                f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and "
+                f"numba keeps that: run the kernel's cell again, or use "
+                f"`labkit.specialise(kernel, {name}={in_words(now)})`.",
                 line,
             )

@@ -8,7 +8,9 @@ from labkit.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import unwrap
+from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
+from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array
 
 
@@ -58,13 +60,15 @@ def typed_arguments(names, args, signatures=()):
         if hasattr(value, "copy_to_host"):
             value = value.copy_to_host()
         if isinstance(value, np.ndarray):
+            if value.nbytes > MAX_ARGUMENT_BYTES:
+                raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
             kinds.append(Array(_element_type(name, value), value.ndim, "global", name))
         elif isinstance(value, (bool, np.bool_)):
             kinds.append(types.boolean)
             value = np.bool_(value)
         elif isinstance(value, int):
             if not -(2**63) <= value < 2**63:
-                raise LaunchError(f"the argument `{name}` = {value} does not fit into 64 bits")
+                raise LaunchError(f"the argument `{name}`, {in_words(value)}, does not fit into 64 bits")
             kinds.append(types.int64)
             value = np.int64(value)
         elif isinstance(value, (float, complex, np.number)):

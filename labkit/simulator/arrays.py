@@ -43,12 +43,16 @@ class Array:
         self.alignment = ADDRESS_ALIGNMENT
         self.shadow = None
         self.written = None
-        self.root = self
         self.fields = {}  # of a structured array, as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))
         self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, strides_of(shape), shape) if n > 1)
+
+    @property
+    def root(self) -> "Array":
+        """The whole array of which a view is a part."""
+        return self
 
     def c_order(self, place):
         """The C-order number of elements, given where they lie in `data` (within one copy)."""
@@ -98,6 +102,12 @@ class Region:
     def watch(self):
         """Remembers from now on who touched each element."""
         self.shadow = GlobalShadow(self.data.size)
+
+    def mark_blank(self, value, blank):
+        """Remembers which elements of an argument nothing has written."""
+        places = np.arange(self.data.size)[self.first(value) :]
+        strides = tuple(s // value.itemsize * places.itemsize for s in value.strides)
+        self.shadow.mark_blank(as_strided(places, value.shape, strides)[blank])
 
 
 def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:

@@ -9,6 +9,7 @@ own. (CUDA C++ Programming Guide, warp shuffle, vote and match functions; PTX IS
 import numpy as np
 from numba import njit
 
+from labkit.simulator import collective_findings
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 
@@ -56,9 +57,9 @@ def take_part(w, line, mask, call, named) -> np.ndarray:
     groups = np.zeros(w.lanes, np.uint32)
     problem, lane, absent = _find_groups(w.fill(named), active, exited, w.warps, groups)
     if problem == UNNAMED:
-        w.chunk.launch.log.unnamed(w, line, call, lane, int(w.fill(named)[lane]))
+        collective_findings.unnamed(w, line, call, lane, int(w.fill(named)[lane]))
     elif problem == ABSENT:
-        w.chunk.launch.log.absent(w, line, call, lane, absent)
+        collective_findings.absent(w, line, call, lane, absent)
     return groups
 
 
@@ -87,7 +88,7 @@ def shuffle(w, line, mask, call, named, value, operand):
     deaf = w.active(mask) & ~heard
     if deaf.any():
         first = int(np.argmax(deaf))
-        w.chunk.launch.log.deaf(w, line, mask, call, first, int(source[first]), int(deaf.sum()))
+        collective_findings.deaf(w, line, mask, call, first, int(source[first]), int(deaf.sum()))
         garbage = w.chunk.launch.undefined * (1e30 if value.dtype.kind == "f" else 1 << 20)
         shuffled = np.where(heard, shuffled, value.dtype.type(garbage))
     return shuffled

@@ -144,7 +144,7 @@ class Log:
         if self.known(key, count):
             return
         who = self.lane(w, int(lane))
-        place = array.position(int(flat) % array.elements)
+        place = array.position(array.c_order(int(flat)) if array.space == "global" else int(flat) % array.elements)
         self.add(
             key,
             count,
@@ -247,86 +247,6 @@ class Log:
             index=place,
             threads=(mine, theirs),
             other_line=other.line,
-        )
-
-    # --- warp collectives ---
-
-    def unnamed(self, w, line, call, lane, named):
-        """The lane makes a collective call with a mask that does not name it."""
-        key = ("mask", line, "unnamed")
-        if self.known(key):
-            return
-        who, number = self.lane(w, lane), int(w.lane[lane])
-        cure = f"Every thread that makes the call must be in its own mask: set bit {number}, or keep it out by an `if`."
-        self.add(
-            key,
-            kind="mask",
-            severity="error",
-            message=(
-                f"Line {line}: {self.name(who)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
-                f"{named:#x}, in which bit {number} is not set. What the call does then is undefined. {cure}"
-            ),
-            remedy=cure,
-            line=line,
-            threads=(who,),
-        )
-
-    def absent(self, w, line, call, lane, other):
-        """The lane's mask names `other`, a lane of its warp that does not make the call with the same mask."""
-        key = ("mask", line, "absent")
-        if self.known(key):
-            return
-        who, away = self.lane(w, lane), self.lane(w, int(w.first_lane[lane]) + other)
-        cure = (
-            "Make the call where all named lanes come, before the `if` or loop that parts them, or name only those "
-            "that come: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
-        )
-        self.add(
-            key,
-            kind="mask",
-            severity="error",
-            message=(
-                f"Line {line}: the mask that {self.name(who)} gives to `cuda.{call}` names lane {other} of its warp, "
-                f"but {self.name(away)}, which is that lane, does not come there with the same mask. On a GPU the "
-                f"result is undefined, or the warp waits for ever. {cure}"
-            ),
-            remedy=cure,
-            line=line,
-            threads=(who, away),
-        )
-
-    def deaf(self, w, line, mask, call, lane, source, count):
-        """The lane reads the value of lane `source` of its warp, which takes no part in the shuffle."""
-        key = ("shuffle", line)
-        if self.known(key, count):
-            return
-        who, number = self.lane(w, lane), int(w.lane[lane])
-        other = int(w.first_lane[lane]) + source
-        if other >= w.lanes or w.first_lane[other] != w.first_lane[lane]:
-            lanes = int(np.sum(w.first_lane == w.first_lane[lane]))
-            why = f"which does not exist: the block's last warp has only {lanes} threads"
-            cure = "Make the number of threads in a block a multiple of 32, or read only from lanes that exist."
-        else:
-            cure = "Let that lane make the call too, named in the mask, or read only from lanes that do."
-            if w.exited is not False and w.active(w.exited)[other]:
-                why = "which has returned from the kernel"
-                cure = "Let it stay until the shuffle, with a value that does no harm, such as 0 in a sum."
-            elif w.active(mask)[other]:
-                why = "which is not in its mask"
-            else:
-                why = "which does not make this call"
-        self.add(
-            key,
-            count,
-            kind="shuffle",
-            severity="error",
-            message=(
-                f"Line {line}: {self.name(who)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
-                f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
-            ),
-            remedy=cure,
-            line=line,
-            threads=(who,),
         )
 
     @property

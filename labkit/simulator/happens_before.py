@@ -39,21 +39,20 @@ class Races:
         kept = [k for k in range(second) if k < first or self.clocks[k][warp] < first]
         within = set(kept)
         edges = {(self.ids[i], self.ids[j]) for i, j in self.pairs if i in within and j in within}
-        kept = [k for k in kept if self.turns[k].site is not None]
+        kept = [k for k in kept if not self.turns[k].members]
         key = frozenset([*edges, *(self.ids[k] for k in kept), ("then", self.turns[second].warp)])
         return [self.turns[k].warp for k in [*kept, second]], key
 
 
-def find_races(turns: list[Turn], warps: int, warps_per_block: int) -> Races:
+def find_races(turns: list[Turn], warps: int) -> Races:
     """Finds the conflicts of a run that neither a barrier nor another conflict orders."""
     now = [(-1,) * warps for _ in range(warps)]
     history: dict[int, tuple] = {}
     pairs, clocks, ids, count = [], [], [], [0] * warps
     for j, turn in enumerate(turns):
-        if turn.site is None:
-            members = range(turn.warp, turn.warp + warps_per_block)
-            joined = tuple(map(max, *(now[m] for m in members))) if warps_per_block > 1 else now[turn.warp]
-            for member in members:
+        if turn.members:
+            joined = tuple(max(known) for known in zip(*(now[m] for m in turn.members)))
+            for member in turn.members:
                 now[member] = joined
             clocks.append(joined)
             ids.append((-1, j))

@@ -19,11 +19,13 @@ MODELLED_GPU = "H100 SXM"
 class DeviceArray:
     """An array that only kernels may read and write; `copy_to_host` brings it back.
 
-    Slices, `reshape`, `ravel` and `T` share its memory, as numba's do.
+    Slices, `reshape`, `ravel` and `T` share its memory, as numba's do. `blank` marks the elements that nothing has
+    written yet; None says that there are none.
     """
 
-    def __init__(self, memory: np.ndarray):
+    def __init__(self, memory: np.ndarray, blank: np.ndarray | None = None):
         self._memory = memory
+        self._blank = blank
 
     shape = property(lambda self: self._memory.shape)
     strides = property(lambda self: self._memory.strides)
@@ -31,7 +33,7 @@ class DeviceArray:
     ndim = property(lambda self: self._memory.ndim)
     size = property(lambda self: self._memory.size)
     nbytes = property(lambda self: self._memory.nbytes)
-    T = property(lambda self: DeviceArray(self._memory.T))
+    T = property(lambda self: self.transpose())
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
         """A copy as a NumPy array, put into `ary` if that is given."""
@@ -46,18 +48,28 @@ class DeviceArray:
         source = unwrap(ary)
         _same_form(self, source)
         np.copyto(self._memory, source)
+        self.fill_blank()
+
+    def fill_blank(self) -> None:
+        """Takes every element for written."""
+        if self._blank is not None:
+            self._blank[...] = False
 
     def reshape(self, *shape) -> "DeviceArray":
-        return DeviceArray(self._memory.reshape(*shape))
+        return self._view(lambda a: a.reshape(*shape))
 
     def ravel(self) -> "DeviceArray":
-        return DeviceArray(self._memory.reshape(-1))
+        return self.reshape(-1)
 
     def view(self, dtype) -> "DeviceArray":
+        self.fill_blank()  # what is written through the view cannot be told
         return DeviceArray(self._memory.view(dtype))
 
     def transpose(self, axes=None) -> "DeviceArray":
-        return DeviceArray(self._memory.transpose(axes))
+        return self._view(lambda a: a.transpose(axes))
+
+    def _view(self, of) -> "DeviceArray":
+        return DeviceArray(of(self._memory), None if self._blank is None else of(self._blank))
 
     def is_c_contiguous(self) -> bool:
         return self._memory.flags.c_contiguous
@@ -67,10 +79,12 @@ class DeviceArray:
 
     def __getitem__(self, key):
         found = self._memory[key]
-        return DeviceArray(found) if isinstance(found, np.ndarray) else found
+        return self._view(lambda a: a[key]) if isinstance(found, np.ndarray) else found
 
     def __setitem__(self, key, value):
         self._memory[key] = unwrap(value)
+        if self._blank is not None:
+            self._blank[key] = False
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
@@ -98,6 +112,12 @@ def unwrap(value):
     return value._memory if isinstance(value, DeviceArray) else value
 
 
+def blank_in(value) -> np.ndarray | None:
+    """Marks for the elements of a device array that nothing has written, if there are such."""
+    blank = value._blank if isinstance(value, DeviceArray) else None
+    return blank if blank is not None and blank.any() else None
+
+
 # --- memory ------------------------------------------------------------------------------------
 
 
@@ -118,7 +138,7 @@ def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> 
     memory = np.empty(shape, np.dtype(dtype), order=order)
     if memory.dtype.kind in "fc":
         memory.fill(np.nan)
-    return DeviceArray(memory)
+    return DeviceArray(memory, np.ones(shape, np.bool_, order=order))
 
 
 def device_array_like(ary, stream=0) -> DeviceArray:
@@ -326,3 +346,41 @@ mapped_array_like managed_array pinned mapped defer_cleanup as_cuda_array is_cud
 Event stream default_stream legacy_default_stream per_thread_default_stream event event_elapsed_time
 synchronize gpus list_devices is_available cuda_error detect get_current_device select_device close
 profile_start profile_stop""".split()
+
+
+# --- the names of the kernel language, outside a kernel ---
+
+FIELDS = {
+    **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), "x y z"),
+    **dict.fromkeys(("shared", "local"), "array"),
+    "const": "array_like",
+    "cg": "this_grid",
+    "atomic": "add sub and_ or_ xor inc dec exch max min nanmax nanmin compare_and_swap cas",
+}
+
+
+class KernelName:
+    """Stands for a name of the kernel language, so that it completes; only a kernel gives it a meaning."""
+
+    __module__ = "labkit.cuda"  # where it is found
+
+    def __init__(self, name: str):
+        self._name = self.__qualname__ = name  # the simulator asks it as it asks a function
+
+    def __getattr__(self, field):
+        if field in FIELDS.get(self._name, "").split():
+            return KernelName(f"{self._name}.{field}")
+        raise AttributeError(f"cuda.{self._name} has no {field!r}")
+
+    def __dir__(self):
+        return FIELDS.get(self._name, "").split()
+
+    def __repr__(self):
+        return f"<cuda.{self._name}, a name for use inside a kernel>"
+
+    def _outside(self, *args, **kwargs):
+        raise LaunchError(f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit")
+
+    __call__ = __index__ = __int__ = __float__ = __bool__ = _outside
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _outside
+    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _outside

@@ -20,7 +20,7 @@ MAX_TURNS = 5000
 
 @dataclass
 class Turn:
-    """What a warp (its number in the launch) did in a turn; or a barrier that a block passed, whose site is None.
+    """What a warp (its number in the launch) did in a turn; or a barrier, passed by `members` from that warp on.
 
     cells: the elements that it touched, as numbers that tell all memory of the launch apart; elements: the same in C
     order of their array. found, values: what they held before and afterwards. changed: did any of them change?
@@ -30,6 +30,7 @@ class Turn:
     warp: int
     line: int
     site: int | None = None
+    members: range | None = None
     commutes: str = ""
     reads: bool = False
     cells: list[int] = field(default_factory=list)
@@ -104,34 +105,35 @@ class Interleaved(Chunk):
     def _schedule(self):
         for number in range(len(self.sets)):
             self._advance(number)
-        idle, mark = 0, 0
+        idle, mark = 0, 0  # rounds in which all who are left look again in vain, and the turns before them
         while not all(s.done for s in self.sets):
             self._pass_barriers()
             ready = [n for n, s in enumerate(self.sets) if not (s.done or s.barrier or n in self.asleep)]
             if ready:
-                self._take_turn(self.order.pick(ready))
-                s = self.sets[self.turn.warp]
-                if self.turn.changed or s.done or s.barrier:
+                if not idle and len(self.turns) >= MAX_TURNS:
+                    raise LaunchError(
+                        f"this launch was stopped after {MAX_TURNS:,} accesses in one order; explore fewer threads or "
+                        "a smaller problem, and make sure that every loop ends"
+                    )
+                if self._take_turn(self.order.pick(ready)):
                     idle = 0
             elif self.asleep and idle < IDLE_ROUNDS:
-                idle, mark = idle + 1, mark if idle else len(self.turns)
+                mark = mark if idle else len(self.turns)
+                idle += 1
                 for number in sorted(self.asleep):
                     self._wake(number)
             else:
                 if idle:
                     del self.turns[mark:]
                 self._stuck([s for s in self.sets if not s.done])
+                idle = 0
 
-    def _take_turn(self, number):
-        if len(self.turns) == MAX_TURNS:
-            raise LaunchError(
-                f"this launch was stopped after {MAX_TURNS:,} accesses in one order; explore fewer threads or a "
-                "smaller problem, and make sure that every loop ends"
-            )
+    def _take_turn(self, number) -> bool:
+        """Runs a warp through one access; tells whether that got the launch on."""
         s = self.sets[number]
         site = _sites(s.at)[0]
         reads = self.launch.sites[site].kind != "store" and not s.at.commutes
-        turn = self.turn = Turn(number, s.line, site, s.at.commutes, reads)
+        turn = self.turn = Turn(number, s.line, site, commutes=s.at.commutes, reads=reads)
         self.turns.append(turn)
         self._advance(number)
         self.worked[number] |= turn.changed
@@ -139,6 +141,7 @@ class Interleaved(Chunk):
             for other in [n for n, cells in self.asleep.items() if n != number and not cells.isdisjoint(turn.cells)]:
                 self._wake(other)
         self._pass_barriers()
+        return turn.changed or s.done or s.barrier or self.turns[-1] is not turn
 
     def _advance(self, number):
         """Runs a warp to its next access, or to where it waits or ends."""
@@ -201,7 +204,9 @@ class Interleaved(Chunk):
     def _sample_barrier(self, line, slots):
         if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
             self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
-        self.turns += [Turn(int(slot) * self.launch.warps_per_block, line) for slot in slots]
+        per_block = self.launch.warps_per_block
+        members = range(int(slots[0]) * per_block, int(slots[-1] + 1) * per_block)  # one block, or all
+        self.turns.append(Turn(members[0], line, members=members))
 
 
 def _sites(access) -> list[int]:
@@ -213,7 +218,10 @@ def _same(values, before):
 
 
 def run_in(order: Order, launch) -> tuple[list[Turn], bool]:
-    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs)."""
+    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs).
+
+    Turns in which the warps of a launch that hangs look again in vain are left out.
+    """
     chunk = Interleaved(launch, order)
     try:
         with np.errstate(all="ignore"):

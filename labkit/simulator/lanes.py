@@ -4,9 +4,11 @@ A value is a NumPy scalar (the same in every lane) or an array with an element a
 type numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean array.
 """
 
+from functools import cache
+
 import numpy as np
 
-from labkit.simulator.functions.rounding import to_integer
+from labkit.simulator.functions.rounding import cast_to_integer
 
 # --- masks -------------------------------------------------------------------------------------
 
@@ -66,7 +68,43 @@ def select(mask, new, old):
         return tuple(select(mask, n, o) for n, o in zip(new, old))
     if not isinstance(new, (np.generic, np.ndarray)):
         return new  # an array of the kernel: the same object in every lane
+    if new.dtype is not old.dtype and _loses_digits(new.dtype, old.dtype):
+        return _mixed(mask, new, old)
     return np.where(mask, new, old)
+
+
+# A variable that holds a 64-bit integer in some lanes and a float, or an integer of the other sign, in the rest:
+# the bits of each, and its place among the types. No NumPy type has the digits of both.
+_WIDE = tuple(np.dtype(kind) for kind in (np.int64, np.uint64, np.float64))
+_MIXED = np.dtype([("bits", np.int64), ("kind", np.int8)])
+
+
+@cache
+def _loses_digits(first, second) -> bool:
+    if _MIXED in (first, second):
+        return True
+    wide = any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in (first, second))
+    return wide and np.result_type(first, second).kind == "f"
+
+
+def _mixed(mask, new, old):
+    """`new` in the lanes of `mask` and `old` in the others, each with all its digits."""
+    return np.where(mask, _tagged(new), _tagged(old))
+
+
+def _tagged(value):
+    if value.dtype == _MIXED:
+        return value
+    wide = _WIDE[0] if value.dtype.kind in "bi" else _WIDE[1] if value.dtype.kind == "u" else _WIDE[2]
+    tagged = np.empty(np.shape(value), _MIXED)
+    tagged["bits"] = np.asarray(value.astype(wide)).view(np.int64)
+    tagged["kind"] = _WIDE.index(wide)
+    return tagged
+
+
+def _untagged(value, dtype):
+    parts = [cast(value["bits"].view(wide), dtype) for wide in _WIDE]
+    return np.select([value["kind"] == k for k in range(len(_WIDE))], parts)
 
 
 def choose(mask, first, second, dtype):
@@ -83,9 +121,10 @@ def cast(value, dtype):
     """The value converted as a GPU does: a float that leaves an integer's range gives the end of the range."""
     if value.dtype == dtype:
         return value
+    if value.dtype.names:
+        return _untagged(value, dtype)
     if value.dtype.kind == "f" and dtype.kind in "iu":
-        # numba rounds a float16 to the nearest integer, and cuts off the fraction of the others
-        return to_integer(np.rint(value) if value.dtype.itemsize == 2 else np.trunc(value), dtype)
+        return cast_to_integer(value, dtype)
     return value.astype(dtype)
 
 

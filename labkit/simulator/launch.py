@@ -1,19 +1,21 @@
 """One launch: its arguments in simulated memory, its counters and caches, and the chunks that it runs."""
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 
+from labkit.simulator import limits
 from labkit.simulator.arrays import place
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
-from labkit.simulator.errors import LaunchError
+from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.findings import Log
 from labkit.simulator.host import unwrap
 from labkit.simulator.l2 import L2, NoL2
-from labkit.simulator.races import RACE_FIELDS
+from labkit.simulator.races import RACE_FIELDS, SHADOW_BYTES
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.translator.source import read_source
@@ -21,7 +23,6 @@ from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
 LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
-MAX_PRINTED_LINES = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class BlockCounts:
 class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
-    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, labels, undefined=0):
+    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, blank, labels, undefined=0):
         """`undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
         self.program = program
         self.function = function
@@ -57,10 +58,11 @@ class Launch:
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
         self._check_residence()
-        self._place_arguments(function, arguments)
+        self._place_arguments(function, arguments, blank)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
         self.printed: list[str] = []
+        self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
@@ -76,7 +78,7 @@ class Launch:
             if a.space == "shared" and a.shape != 0:
                 end = _multiple(end, max(16, a.alignment))
                 layout[number] = (a.shape, end)
-                end += int(np.prod(a.shape)) * a.dtype.itemsize
+                end += math.prod(a.shape) * a.dtype.itemsize
         dynamic = [(n, a) for n, a in allocations if a.space == "shared" and a.shape == 0]
         if len({a.dtype for _, a in dynamic}) > 1:
             raise LaunchError("dynamic shared arrays of several dtypes overlap; use one dtype, or static arrays")
@@ -91,14 +93,19 @@ class Launch:
             )
         return total, layout
 
-    def _place_arguments(self, function, arguments):
-        """Copies the arguments into simulated memory; arrays that overlap keep overlapping."""
+    def _place_arguments(self, function, arguments, blank):
+        """Copies the arguments into simulated memory; arrays that overlap keep overlapping.
+
+        `blank` marks, by name, the elements of device arrays that nothing has written.
+        """
         names = function.__code__.co_varnames
         given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
         self.regions = place(captured | given)
-        for name in given.keys() & self.program.stored:
+        for name in given.keys() & (self.program.stored | blank.keys()):
             self.regions[name].watch()
+        for name, marks in blank.items():
+            self.regions[name].mark_blank(given[name], marks)
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [
             self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
@@ -139,6 +146,7 @@ class Launch:
 
     def run(self):
         """Runs wave after wave of resident blocks, each wave in chunks of whole SMs."""
+        self._check_size()
         try:
             if self.plan:
                 self._run_sample()
@@ -152,7 +160,7 @@ class Launch:
             for start in range(0, self.blocks, wave):
                 blocks = np.arange(start, min(start + wave, self.blocks))
                 on_one_sm = -(-len(blocks) // sms)
-                sms_a_chunk = max(1, CHUNK_LANES // (on_one_sm * self.threads))
+                sms_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // on_one_sm)
                 for first in range(0, min(sms, len(blocks)), sms_a_chunk):
                     sm = blocks % sms
                     chosen = blocks[(sm >= first) & (sm < first + sms_a_chunk)]
@@ -167,12 +175,19 @@ class Launch:
             chunk.run()
         finally:
             chunk.sets.clear()  # they hold the chunk, which holds them: memory would wait for the collector
+        self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_a_block() // limits.WORK_BYTES
+        if self.work > limits.MAX_WORK:
+            raise KernelError(
+                "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
+                "its blocks (`sample=64`)",
+                self.source.tree.lineno,
+            )
         return chunk
 
     def _run_sample(self):
         """Runs the groups of the plan in chunks, and keeps what each block did."""
         groups = self.plan.groups
-        groups_a_chunk = max(1, CHUNK_LANES // (len(groups[0]) * self.threads))
+        groups_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
         for first in range(0, len(groups), groups_a_chunk):
             blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
@@ -181,6 +196,34 @@ class Launch:
             for slot, block in enumerate(blocks):
                 flops = {dtype: int(amounts[slot]) for dtype, amounts in self.flops.items()}
                 self.sampled_counts.append(BlockCounts(block, self.counts[:, slot], flops, int(barriers[slot])))
+
+    def _check_size(self):
+        """Refuses a launch that would take this machine too long, or too much of its memory."""
+        lanes = (self.plan.run if self.plan else self.blocks) * self.threads
+        if lanes > limits.MAX_LANES:
+            raise LaunchError(
+                f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
+                "smaller problem, or a sample of its blocks (`sample=64`)"
+            )
+        if self.program.waits_for_all and (lanes > limits.MAX_LANES_TOGETHER or self.blocks > self._blocks_that_fit()):
+            raise LaunchError(
+                f"threads that wait for one another are simulated side by side, and {self.blocks:,} blocks of "
+                f"{self.threads} are too many for that; simulate a smaller problem"
+            )
+
+    def _blocks_that_fit(self):
+        """How many blocks' shared and local memory this machine is to hold at a time."""
+        return limits.MAX_CHUNK_BYTES // (self._bytes_a_block() or 1)
+
+    def _bytes_a_block(self):
+        """What a block's shared and local memory takes here, with all that is known of each element."""
+        bytes_a_block = 0
+        for number, a in enumerate(self.program.allocations.values()):
+            if a.space == "shared":
+                bytes_a_block += math.prod(self.shared_layout[number][0]) * (a.dtype.itemsize + SHADOW_BYTES)
+            else:
+                bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
+        return bytes_a_block
 
     def memory(self) -> list[bytes]:
         """What the arguments' memory holds."""
@@ -199,9 +242,12 @@ class Launch:
                 self.log.zero_division(w, missing, sign, line, column, divisor.dtype.kind == "c")
 
     def print(self, w, mask, *values):
-        for lane in np.flatnonzero(w.active(mask))[: MAX_PRINTED_LINES - len(self.printed)]:
+        for lane in np.flatnonzero(w.active(mask)):
+            if len(self.printed) >= limits.MAX_PRINTED_LINES or self.printed_characters > limits.MAX_PRINTED_CHARACTERS:
+                return
             shown = [v[lane] if isinstance(v, np.ndarray) else v for v in values]
             self.printed.append(" ".join(str(s.item() if isinstance(s, np.generic) else s) for s in shown))
+            self.printed_characters += len(self.printed[-1])
 
     def record(self, record, inspect):
         self.recorded = {}
@@ -230,7 +276,7 @@ class Launch:
 
     def watch(self, w, mask, line, variables):
         """Keeps the inspected thread's variables after a statement it ran."""
-        if self.inspecting is None or mask is False:
+        if self.inspecting is None or mask is False or self.inspected_values > limits.MAX_INSPECTED_VALUES:
             return
         block, thread = self.inspecting
         lane = np.flatnonzero((w.block == block) & (w.thread == thread))
@@ -238,6 +284,7 @@ class Launch:
             return
         values = {n: (v[lane[0]] if isinstance(v, np.ndarray) else v).item() for n, v in variables.items()}
         self.inspected.append(ThreadStep(line, values))
+        self.inspected_values += 1 + len(values)
 
 
 def _multiple(size, of):

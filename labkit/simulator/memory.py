@@ -242,9 +242,10 @@ def _uniform(array, index):
     return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
 
 
-def elements(w, array, mask):
+def elements(w, line, array, mask):
     """(index, the lanes of `mask` whose array has it) for each element, in C order."""
     for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
+        w.tick(line, 2)
         own = mask if left is None else both(mask, left)
         if own is not False:
             yield unravelled(array, number), own

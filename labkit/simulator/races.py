@@ -54,6 +54,7 @@ HOST = -2  # it came filled from outside the kernel
     W_INSTRUCTION,
 ) = range(29)
 FIELDS = 29
+SHADOW_BYTES = 4 * FIELDS  # of an element
 PARTY = 3  # fields
 UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
 
@@ -87,9 +88,8 @@ def order_of(w) -> Order:
 
 
 def kept(order: Order) -> Order:
-    """The order as it is now, for later."""
-    now = {name: getattr(order, name).copy() for name in ("epochs", "warp_epochs", "lane_epochs")}
-    return order._replace(**now)
+    """The order as it is now, for later, where blocks and whole warps alone have met at barriers."""
+    return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
 @njit(cache=True)

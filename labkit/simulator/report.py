@@ -7,6 +7,7 @@ import numpy as np
 from labkit.simulator import advice
 from labkit.simulator.arrays import Array
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
+from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
@@ -23,7 +24,8 @@ def trace(launch, given) -> Trace:
         found.append(advice.sampled(launch, counters))
     elif not any(f.kind == "deadlock" for f in found):
         found += advice.unwritten(launch)
-    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.changed_globals(launch)]
+    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.tail(launch)]
+    found += advice.changed_globals(launch)
     found.sort(key=lambda f: (f.severity != "error", f.line, f.column))
     return Trace(
         kernel=launch.function.__name__,
@@ -172,7 +174,8 @@ def _samples(launch) -> Samples:
 
     warp = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
     index = np.concatenate([p[4] for p in parts]) if parts else np.zeros((0, WARP_LANES), np.int64)
-    return Samples(tuple(launch.recorded.values()), column(0), column(1), warp, column(3), index)
+    complete = launch.sampled_lanes <= MAX_SAMPLED_LANES
+    return Samples(tuple(launch.recorded.values()), column(0), column(1), warp, column(3), index, complete)
 
 
 def _dtype_name(name):

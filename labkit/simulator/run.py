@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,10 +15,11 @@ from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import article, check_limits, dimensions, typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.host import blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared
-from labkit.simulator.translator.source import argument_names, read_source
+from labkit.simulator.translator.source import argument_names, read_source, unwrap
 from labkit.trace import Trace
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
@@ -103,8 +105,8 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
 
     `translation` goes to `translate`.
     """
-    function = getattr(kernel, "py_func", kernel)
-    if not callable(function) or not hasattr(function, "__code__"):
+    function = unwrap(kernel) or kernel
+    if type(function) is not FunctionType:
         raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
     try:
         device = named_gpu(gpu)
@@ -115,8 +117,9 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     check_limits(grid, block, shared_bytes, device)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
+    blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
     program = _program(function, kinds, **translation)
-    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments)
+    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank)
     return launch_with, arguments
 
 

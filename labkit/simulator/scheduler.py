@@ -6,21 +6,22 @@ own. A set that waits yields; a set that can go on is run; when none can, that i
 some threads never reach.
 """
 
+import math
+
 import numpy as np
 
+from labkit.simulator import limits
 from labkit.simulator.arrays import Array, strides_of
 from labkit.simulator.errors import KernelError
 from labkit.simulator.shadow import SharedShadow
 from labkit.simulator.warps import SLOT, START, WarpSet
+from labkit.trace import WARP_LANES
 
 # What a thread does; from WAITING on, it waits at a barrier of its block or of the grid.
 RUNNING, RETURNED, ENDED, WAITING, AT_GRID = range(5)
 
 # Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
 IDLE_ROUNDS = 200
-
-# Trips of all loops of a chunk, each counted once for the lanes that run together; a learner waits seconds.
-MAX_TRIPS = 300_000
 
 
 class Fork(Exception):
@@ -40,7 +41,7 @@ class Chunk:
     def __init__(self, launch, blocks):
         self.launch = launch
         self.blocks = blocks
-        self.trips = 0
+        self.trips = self.work = 0
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
@@ -54,7 +55,7 @@ class Chunk:
         if allocation.space != "shared":
             return None
         shape, first_byte = self.launch.shared_layout[number]
-        data = np.zeros(int(np.prod(shape)) * len(self.blocks), allocation.dtype)
+        data = np.zeros(math.prod(shape) * len(self.blocks), allocation.dtype)
         array = self._array(allocation, data, shape, first_byte)
         array.alignment = allocation.alignment
         array.shadow = SharedShadow(data.size, self.launch, self.epochs)
@@ -74,13 +75,14 @@ class Chunk:
 
     # --- running ---
 
-    def tick(self, line):
-        """Counts one trip of a loop; a kernel that never ends stops here."""
+    def tick(self, line, work):
+        """Counts one trip of a loop, or a call of a device function; a kernel that never ends stops here."""
         self.trips += 1
-        if self.trips > MAX_TRIPS:
+        self.work += work
+        if self.work > limits.MAX_CHUNK_WORK or self.launch.work + self.work > limits.MAX_WORK:
             raise KernelError(
-                f"this loop was stopped after {MAX_TRIPS:,} trips; make sure that it ends in every thread, or simulate "
-                "a smaller problem",
+                f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
+                "every thread, or simulate a smaller problem",
                 line,
             )
 
@@ -143,6 +145,8 @@ class Chunk:
         for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
             self._mismatch(slot)
             self._open(slot)
+        if (self.state == AT_GRID).any():
+            self._open_grid()
 
     # --- barriers ---
 
@@ -236,11 +240,13 @@ class Chunk:
 
     def _release_grid(self):
         """Opens the barrier of the grid when every thread has come, or is gone."""
+        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
+            self._open_grid()
+
+    def _open_grid(self):
         here = self.state == AT_GRID
-        if not here.any() or np.isin(self.state, (RUNNING, WAITING)).any():
-            return
         empty = ~here.any(axis=1, keepdims=True)  # a block that has left altogether cannot count itself in
-        missing = (self.state == ENDED) | empty
+        missing = ~here & (self.state != RETURNED) | empty
         if missing.any():
             (slot, thread), (other_slot, other) = np.argwhere(here)[0], np.argwhere(missing)[0]
             self.launch.log.grid_barrier(
@@ -308,12 +314,15 @@ class Chunk:
 
     def sample(self, w, site, array, mask, flat):
         """Keeps the raw accesses of the recorded blocks."""
+        if self.launch.sampled_lanes > limits.MAX_SAMPLED_LANES:
+            return
         for slot, block, first, last in w.sampled:
             lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
                 place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
                 self.launch.sampled.append((block, site, threads, array.c_order(place)))
+                self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
 
     def _sample_barrier(self, line, slots):
         for slot, block in self.sampled:

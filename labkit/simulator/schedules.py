@@ -31,7 +31,7 @@ UNREST = (0.0, 0.1, 0.5)
 
 @dataclass(frozen=True)
 class Step:
-    """What a warp did in its turn, or a barrier that its block passed.
+    """What a warp did in its turn (`kind`: load, store, atomic); or a barrier that its block, or the grid, passed.
 
     `elements` are the elements of `array` that it touched (C order; of a shared array, within its block's), and
     `values` what they held afterwards. `unordered` are the places in the schedule of accesses by other warps that
@@ -96,8 +96,9 @@ class Exploration:
     `simulate`).
 
     `orders` counts those that differ in more than accesses that do not touch; `complete` says that there are no
-    others (with these arguments). `difference` is where the first two outcomes part, `findings` the errors that
-    `simulate` tells, and `explained_by` the race among them that is behind the difference.
+    others (with these arguments, warps in lockstep, and accesses seen by all at once). `difference` is where the
+    first two outcomes part, `findings` the errors that `simulate` tells, and `explained_by` the race among them that
+    is behind the difference.
     """
 
     kernel: str
@@ -263,7 +264,7 @@ class _Search:
             yield Order([*warps[:w], *warps[w + 1 :], w])
 
     def follow(self, schedule):
-        given = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.kind == "barrier")]
+        given = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.warp < 0)]
         try:
             self.run(Order(range(self.warps), given))
         except CannotRun as wrong:
@@ -278,8 +279,8 @@ class _Search:
         """One run; returns its races if it is a new one."""
         launch = self._launch()
         turns, ended = run_in(order, launch)
-        self.turns += len(turns)
-        races = find_races(turns, self.warps, self.per_block)
+        self.turns += order.turns
+        races = find_races(turns, self.warps)
         if races.key in self.known:
             return None
         self.known[races.key] = None
@@ -287,6 +288,7 @@ class _Search:
             launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
             for a, value in zip(launch.arguments, self.arguments, strict=True)
         )
+        launch.log.drop_undefined()  # `simulate` tells whether anything depends on those
         errors = tuple(f for f in launch.log.finished() if f.severity == "error")
         key = _bytes(outputs) if ended else tuple(f.line for f in errors if f.kind == "deadlock")
         changes = sum(a.warp != b.warp for a, b in pairwise(turns))
@@ -330,7 +332,7 @@ class _Search:
         )
 
     def _steps(self, races, launch) -> tuple[Step, ...]:
-        kinds = [None if turn.site is None else launch.sites[turn.site].kind for turn in races.turns]
+        kinds = [None if turn.members else launch.sites[turn.site].kind for turn in races.turns]
         unordered = [[] for _ in kinds]
         for i, j in races.pairs:
             unordered[i].append(j)
@@ -339,7 +341,8 @@ class _Search:
         for turn, kind, others in zip(races.turns, kinds, unordered):
             block, warp = self._place(turn.warp)
             if kind is None:
-                steps.append(Step(block, -1, turn.line, "barrier", stands=turn.stands))
+                kind = "grid barrier" if len(turn.members) > self.per_block else "barrier"
+                steps.append(Step(block, -1, turn.line, kind, stands=turn.stands))
                 continue
             array = launch.sites[turn.site].array
             others = tuple(sorted(others))

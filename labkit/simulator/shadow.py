@@ -24,6 +24,12 @@ class GlobalShadow:
         self._cells = np.empty((0, races.FIELDS), np.int32)
         self._pages = np.empty(0, np.int64)  # which pages of the argument have cells, in the cells' order
         self._held = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
+        self._blank = None
+
+    def mark_blank(self, flat):
+        """Remembers that nothing has written these elements, not even the host."""
+        self._blank = np.zeros((len(self._held), PAGE), np.bool_)
+        self._blank.reshape(-1)[flat] = True
 
     def cells(self, flat):
         """The cells, and which of them are those of the elements `flat`."""
@@ -58,6 +64,8 @@ class GlobalShadow:
             cells[:used] = self._cells[:used]
             self._cells = cells
         races.clear(self._cells[used:needed], filled=True)
+        if self._blank is not None:
+            self._cells[used:needed][self._blank[pages].reshape(-1), races.W_THREAD] = races.NOBODY
 
 
 class SharedShadow:
@@ -91,7 +99,8 @@ class SharedShadow:
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
         order = races.order_of(w)
-        if not self._launch.program.keeps_clocks and self._in_order(flat, lanes):
+        by_barriers = not self._launch.program.keeps_clocks and not len(order.lane_epochs)  # little to keep
+        if by_barriers and self._in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()
             self._waiting.append((flat, lanes, races.kept(order), site))

@@ -21,6 +21,7 @@ class View(Array):
 
     def __init__(self, array, shape, strides, offset):
         vars(self).update(vars(array))
+        self._root = array.root
         self.shape, self.strides, self.offset = shape, strides, offset
         self.varies = any(isinstance(n, np.ndarray) for n in (offset, *shape, *strides))
         self.shape_values = tuple(np.int64(n) for n in shape)
@@ -29,6 +30,10 @@ class View(Array):
         for n in self.shape_values:
             size = size * n
         self.size_value = size
+
+    @property
+    def root(self):
+        return self._root
 
     def c_order(self, place):
         return self.root.c_order(place)

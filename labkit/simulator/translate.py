@@ -15,7 +15,8 @@ that holds all its uses.
 Values. `v_x` holds x in all lanes, and lanes on another path may hold another type. NumPy then keeps the wider of the
 two, and each read converts to the type of its own path.
 
-Waiting. A kernel with a barrier or a spin becomes a generator that yields where its warps wait (`scheduler`).
+Waiting. A kernel with a barrier or a spin becomes a generator that yields where its warps wait (`scheduler`), and one
+whose orders are explored yields before each access as well (`interleaving`).
 
 Counting. Each load, store and atomic has a site, to which the lanes that make it are added. FLOPs are summed while
 the mask stays the same, and added to the launch in one line.
@@ -36,6 +37,6 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     that warps can take turns there (`interleaving`). Raises KernelError for what the kernel language does not hold.
     """
     program = Program(read_source(function).filename, watch=watch, pauses=pauses)
-    program.blocking = pauses or blocks(function)
+    program.blocking = pauses or blocks(function, program.waiting)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
     return program

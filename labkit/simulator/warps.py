@@ -4,7 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
+from labkit.simulator.errors import KernelError
 from labkit.simulator.lanes import union
+from labkit.simulator.limits import WORK_LANES
 from labkit.trace import WARP_LANES
 
 # Columns of `WarpSet.warps`, a row a warp: its lanes, its block (linear), its first thread, its block's
@@ -33,6 +35,7 @@ class WarpSet:
         self.members = members
         self.warps = np.array(rows, np.int64).reshape(-1, 6)
         self.lanes = start
+        self.weight = 1 + start // WORK_LANES
         sizes = self.warps[:, STOP] - self.warps[:, START]
         within = np.arange(start) - np.repeat(self.warps[:, START], sizes)
         self.thread = np.repeat(self.warps[:, THREAD], sizes) + within
@@ -99,6 +102,15 @@ class WarpSet:
         if len(self._terms) == MAX_TERMS:
             del self._terms[next(iter(self._terms))]
         self._terms[id(index), size, stride] = index, term
+
+    def tick(self, line, work):
+        """Counts one trip of a loop by this set's lanes."""
+        self.chunk.tick(line, work * self.weight)
+
+    def check_step(self, mask, step, line):
+        """Stops a `range` that would never move on."""
+        if np.any(self.active(mask) & (step == 0)):
+            raise KernelError("the step of this `range` is 0 here, so it would never end; use another step", line)
 
     def leave(self, mask):
         """The lanes of `mask` returned from the kernel."""

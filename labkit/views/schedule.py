@@ -11,6 +11,7 @@ from labkit.views.wording import block_name, join, named
 MOST_STEPS = 500
 MOST_OUTCOMES = 8
 MOST_ELEMENTS = 1024
+CELL_DIGITS = 4  # what fits into an element of the picture; sentences have more
 KINDS = ("load", "store", "atomic", "barrier")
 _NOW = {"load": "reads", "store": "writes", "atomic": "updates"}
 _THEN = {"load": "read", "store": "wrote", "atomic": "updated"}
@@ -75,12 +76,12 @@ def _panel(exploration, info):
         return None
     shape = info.shape or (1,)
     size = min(int(np.prod(shape)), MOST_ELEMENTS)
-    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 32 else 16
+    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 40 else 16
     filled = [None] * size
     if info.space == "global":
         names = [a.name for a in exploration.arrays if a.space == "global"]
         arrays = [a for a in exploration.inputs if isinstance(a, np.ndarray)]
-        filled = [_show(v) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
+        filled = [_show(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
     return {
         "name": info.name,
         "shape": list(shape),
@@ -158,10 +159,11 @@ def _order(exploration: Exploration, number: int, labels: list[str], shown) -> d
         "count": outcome.orders,
         "row": pack(np.array(rows, int)),
         "line": pack(np.array([step.line for step in steps], int)),
-        "kind": pack(np.array([KINDS.index(step.kind) for step in steps], int)),
+        "kind": pack(np.array([KINDS.index(step.kind.removeprefix("grid ")) for step in steps], int)),
+        "high": pack(np.array([_rows_high(exploration, step) for step in steps], int)),
         "races": [bool(step.races) for step in steps],
         "unordered": [[k for k in step.unordered if k < len(steps)] for step in steps],
-        "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), -1)),
+        "stands": pack(np.array([step.stands for step in steps], int).reshape(len(steps), len(row_of))),
         "touched": [_touched(step, outcome.schedule, shown) for step in steps],
         "table": table(
             ["step", "warp", "line", "what"],
@@ -178,6 +180,11 @@ def _places(exploration):
     return [(block, warp) for block in blocks for warp in range(exploration.warps_per_block)]
 
 
+def _rows_high(exploration, step) -> int:
+    """How many warps the step is about."""
+    return {"barrier": exploration.warps_per_block, "grid barrier": len(_places(exploration))}.get(step.kind, 1)
+
+
 def _touched(step: Step, steps, info):
     """What a step does to the shown array: its elements, those that race, and their new values unless it only reads."""
     if info is None or step.array != info.name:
@@ -185,7 +192,7 @@ def _touched(step: Step, steps, info):
     kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
     elements = [e for e, _ in kept]
     racing = {e for k in step.races for e in steps[k].elements}
-    values = [] if step.kind == "load" else [_show(v) for _, v in kept]
+    values = [] if step.kind == "load" else [_show(v, CELL_DIGITS) for _, v in kept]
     return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
 
 
@@ -203,15 +210,15 @@ class _Words:
         self.parting = self.difference.steps[self.mine] if self.difference else None
 
     def who(self, step) -> str:
-        if step.kind == "barrier":
-            one = self.exploration.grid == (1, 1, 1)
-            return "all warps" if one else f"block {_block(self.exploration, step.block)}"
+        if step.warp < 0:
+            all_of = self.exploration.grid == (1, 1, 1) or step.kind == "grid barrier"
+            return "all warps" if all_of else f"block {_block(self.exploration, step.block)}"
         name = _row_name(self.exploration, step.block, step.warp)
         return name.replace(" warp", ", warp")
 
     def what(self, step) -> str:
-        if step.kind == "barrier":
-            return "barrier"
+        if step.warp < 0:
+            return step.kind
         return f"{_NOW[step.kind]} {plain(self._elements(step))}"
 
     def _elements(self, step) -> str:
@@ -225,9 +232,9 @@ class _Words:
 
     def say(self, k) -> str:
         step, number = self.steps[k], f"Step {k + 1} of {len(self.steps)}"
-        if step.kind == "barrier":
-            whose = "" if self.exploration.grid == (1, 1, 1) else f" of {self.who(step)}"
-            say = f"{number}: the barrier in line {step.line} opens{whose}, since all warps have come."
+        if step.warp < 0:
+            whose = "all warps" if self.who(step) == "all warps" else f"all warps of {self.who(step)}"
+            say = f"{number}: the {step.kind} in line {step.line} opens, since {whose} have come."
         else:
             did = f"{_NOW[step.kind]} {self._elements(step)} at line {step.line}{self._value(step)}"
             say = f"{number}: **{self.who(step)}** {did}."
@@ -274,5 +281,5 @@ class _Words:
         return f"**The end**: {self.label}, as in {self.outcome.orders} of {orders} orders."
 
 
-def _show(value) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+def _show(value, digits=7) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -27,14 +27,13 @@ def still(figure, data, step):
 
 
 def _turns(axes, data, step, lines, kinds, rows):
-    names, per_block = data["common"]["rows"], data["common"]["perBlock"]
+    names, high = data["common"]["rows"], unpack(data["high"])
     first = max(0, min(step - WINDOW // 2, len(lines) - WINDOW))
     for k in range(first, min(first + WINDOW, len(lines))):
         colour = COLOURS["hot" if data["races"][k] else TONES[kinds[k]]]
-        high = per_block if kinds[k] == 3 else 1
         edge = {"edgecolor": COLOURS["fg"], "linewidth": 1.4} if k == step else {"edgecolor": "none"}
         wide = 0.3 if kinds[k] == 3 else 0.9
-        axes.bar(k, high - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
+        axes.bar(k, high[k] - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
         if kinds[k] != 3:
             text = f"{LETTERS[kinds[k]]}{lines[k]}"
             axes.text(k, rows[k], text, size=5, ha="center", va="center", color="white" if k <= step else COLOURS["fg"])

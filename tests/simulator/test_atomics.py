@@ -48,14 +48,18 @@ CHANGES = {
 }
 
 
-def after(name, start, values, arguments="0, x[t]"):
-    """(what each thread read, what is in memory) after 64 threads did an atomic on one element."""
-    kernel = kernel_in(f"""
+def kernel_of(name, arguments):
+    return kernel_in(f"""
         @cuda.jit
         def kernel(x, there, read):
             t = cuda.threadIdx.x
             read[t] = cuda.atomic.{name}(there, {arguments})
         """)
+
+
+def after(name, start, values, arguments="0, x[t]"):
+    """(what each thread read, what is in memory) after 64 threads did an atomic on one element."""
+    kernel = kernel_of(name, arguments)
     trace = labkit.simulate(kernel, 1, len(values), values, np.array([start]), np.zeros_like(values))
     assert trace.errors == ()
     return trace.outputs[2], trace.outputs[1][0]
@@ -82,30 +86,50 @@ def test_counters_wrap_at_their_limits(dtype):
     last = np.iinfo(dtype).max
     assert after("inc", dtype(last), np.full(1, last, dtype))[1] == 0
     assert after("inc", dtype(9), np.full(1, 3, dtype))[1] == 0
+    assert after("inc", dtype(3), np.full(1, 3, dtype))[1] == 0
+    assert after("dec", dtype(3), np.full(1, 3, dtype))[1] == 2
     assert after("dec", dtype(0), np.full(1, last, dtype))[1] == last
     assert after("dec", dtype(9), np.full(1, 3, dtype))[1] == 3
     assert after("add", dtype(last), np.full(1, 2, dtype))[1] == 1
     assert after("sub", dtype(1), np.full(1, 2, dtype))[1] == last
 
 
-@pytest.mark.parametrize(
-    ("name", "start", "value", "left"),
-    [
-        ("max", 1.0, np.nan, 1.0),
-        ("max", np.nan, 1.0, np.nan),
-        ("min", 1.0, np.nan, 1.0),
-        ("min", np.nan, 1.0, np.nan),
-        ("nanmax", 1.0, np.nan, 1.0),
-        ("nanmax", np.nan, 1.0, 1.0),
-        ("nanmin", 1.0, np.nan, 1.0),
-        ("nanmin", np.nan, 1.0, 1.0),
-        ("nanmin", np.nan, np.nan, np.nan),
-    ],
-)
+NOT_NUMBERS = [
+    ("max", 1.0, np.nan, 1.0),
+    ("max", np.nan, 1.0, np.nan),
+    ("min", 1.0, np.nan, 1.0),
+    ("min", np.nan, 1.0, np.nan),
+    ("nanmax", 1.0, np.nan, 1.0),
+    ("nanmax", np.nan, 1.0, 1.0),
+    ("nanmin", 1.0, np.nan, 1.0),
+    ("nanmin", np.nan, 1.0, 1.0),
+    ("nanmin", np.nan, np.nan, np.nan),
+]
+
+
+@pytest.mark.parametrize(("name", "start", "value", "left"), NOT_NUMBERS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_not_a_number_is_left_alone_unless_the_operation_says_so(name, start, value, left, dtype):
     _, there = after(name, dtype(start), np.full(1, value, dtype))
     np.testing.assert_equal(there, dtype(left))
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(("name", "start", "value", "left"), NOT_NUMBERS)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_gpu_leaves_the_same(name, start, value, left, dtype):
+    there = np.array([start], dtype)
+    kernel_of(name, "0, x[t]")[1, 1](np.full(1, value, dtype), there, np.zeros(1, dtype))
+    np.testing.assert_equal(there[0], dtype(left))
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("name", sorted(CHANGES.keys() - {"exch"}))
+def test_a_gpu_counts_as_the_simulator_does(name):
+    values = np.full(64, 9, np.uint32)
+    there = np.array([4], np.uint32)
+    kernel_of(name, "0, x[t]")[1, 64](values, there, np.zeros_like(values))
+    assert there[0] == after(name, np.uint32(4), values)[1]
 
 
 @pytest.mark.parametrize("call", ["cas(there, 0, x[t], 100 + t)", "compare_and_swap(there, x[t], 100 + t)"])

@@ -13,6 +13,23 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.values import Array
 
 FULL = 0xFFFFFFFF
+CALLS = {
+    "shfl_sync": "-1, x, 0",
+    "shfl_up_sync": "-1, x, 1",
+    "shfl_down_sync": "-1, x, 1",
+    "shfl_xor_sync": "-1, x, 1",
+    "all_sync": "-1, x",
+    "any_sync": "-1, x",
+    "eq_sync": "-1, x",
+    "ballot_sync": "-1, x",
+    "match_any_sync": "-1, x",
+    "match_all_sync": "-1, x",
+    "syncthreads_count": "x",
+    "syncthreads_and": "x",
+    "syncthreads_or": "x",
+    "activemask": "",
+    "lanemask_lt": "",
+}
 LANES = np.arange(32)
 SCALARS = {name: getattr(types, name) for name in "int8 int16 uint32 uint64".split()}
 
@@ -365,6 +382,105 @@ def test_an_undefined_value_that_nothing_depends_on_is_no_error(kernel, block, e
     np.testing.assert_array_equal(trace.outputs[1], expected)
 
 
+# --- any groups of any warp, against the rules as PTX states them ----------------------------------
+
+ABSENT, GONE, HERE = range(3)  # what a lane does: it goes another way, it has returned, it makes the call
+
+
+def bits_of(lanes):
+    return int(np.array(sum(1 << int(k) for k in lanes), np.uint32).view(np.int32))
+
+
+def in_words_of_ptx(call, roles, masks, values, operands):
+    """What each lane of a warp that calls gets, by the pseudo-code of the PTX ISA; None where that is undefined."""
+    results = [None] * 32
+    for lane in np.flatnonzero(roles == HERE):
+        group = [k for k in range(32) if roles[k] == HERE and masks[lane] >> k & 1]
+        if call.startswith("shfl"):
+            b = int(operands[lane]) & 31
+            sources = {"shfl_sync": b, "shfl_up_sync": lane - b, "shfl_down_sync": lane + b, "shfl_xor_sync": lane ^ b}
+            source = sources[call]
+            source = source if 0 <= source < 32 else lane
+            results[lane] = values[source] if source in group else None
+            continue
+        bits = {k: values[k].tobytes() for k in group}
+        yes = [k for k in group if values[k]]
+        alike = [k for k in group if bits[k] == bits[lane]]
+        results[lane] = {
+            "all_sync": len(yes) == len(group),
+            "any_sync": len(yes) > 0,
+            "eq_sync": len(yes) in (0, len(group)),
+            "ballot_sync": bits_of(yes),
+            "match_any_sync": bits_of(alike),
+            "match_all_sync": bits_of(alike) if len(alike) == len(group) else 0,
+        }[call]
+    return results
+
+
+def random_warp(rng, dtype):
+    """Lanes that come, left or went another way; those that come are in groups, and masks name returned lanes too."""
+    roles = rng.choice([ABSENT, GONE, HERE, HERE], 32).astype(np.int32)
+    groups = rng.integers(0, rng.integers(1, 5), 32)
+    masks = np.zeros(32, np.uint32)
+    extra = sum(1 << int(k) for k in np.flatnonzero((roles == GONE) & (rng.random(32) < 0.5)))
+    for group in set(groups):
+        members = np.flatnonzero((groups == group) & (roles == HERE))
+        masks[members] = extra | sum(1 << int(k) for k in members)
+    values = rng.integers(-1, 2, 32).astype(dtype)
+    return roles, masks, values, rng.integers(-40, 40, 32).astype(np.int32)
+
+
+def collective_kernel(call):
+    arguments = "masks[i], values[i]" + ", operands[i]" * call.startswith("shfl")
+    return kernel_in(f"""
+        @cuda.jit
+        def kernel(roles, masks, values, operands, out):
+            i = cuda.grid(1)
+            if roles[i] == 1:
+                return
+            if roles[i] == 2:
+                out[i] = cuda.{call}({arguments}){"[0]" * (call == "match_all_sync")}
+        """)
+
+
+GROUPED = [name for name in CALLS if name.endswith("_sync")]
+
+
+@pytest.mark.parametrize(
+    ("call", "dtype"),
+    [
+        (call, dtype)
+        for call in GROUPED
+        for dtype in (np.int32, np.int64, np.float32, np.float64)
+        if call.startswith(("shfl", "match")) or dtype in (np.int32, np.int64)
+    ],
+)
+def test_groups_of_any_form_get_what_ptx_says(call, dtype):
+    rng = np.random.default_rng(len(call))
+    warps = [random_warp(rng, dtype) for _ in range(24)]
+    roles, masks, values, operands = map(np.concatenate, zip(*warps))
+    out = np.zeros(len(values), dtype if call.startswith("shfl") else np.int64)
+    trace = labkit.simulate(collective_kernel(call), 8, 96, roles, masks, values, operands, out)
+    expected = [result for warp in warps for result in in_words_of_ptx(call, *warp)]
+    defined = np.array([result is not None for result in expected])
+    np.testing.assert_array_equal(trace.outputs[4][defined], [e for e in expected if e is not None])
+    undefined = (~defined & (roles == HERE)).any()
+    assert [f.kind for f in trace.errors] == ["shuffle"] * bool(undefined and call.startswith("shfl"))
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("call", GROUPED)
+def test_groups_of_any_form_get_the_same_on_a_gpu(call):
+    rng = np.random.default_rng(len(call))
+    warps = [random_warp(rng, np.int32) for _ in range(24)]
+    roles, masks, values, operands = map(np.concatenate, zip(*warps))
+    expected = [result for warp in warps for result in in_words_of_ptx(call, *warp)]
+    defined = np.array([result is not None for result in expected])
+    out = np.zeros(len(values), np.int64)
+    collective_kernel(call)[8, 96](roles, masks, values, operands, out)
+    np.testing.assert_array_equal(out[defined], [e for e in expected if e is not None])
+
+
 # --- whole algorithms ------------------------------------------------------------------------------
 
 
@@ -438,23 +554,6 @@ def test_reductions_scans_and_aggregated_atomics_over_warps():
 
 # --- types -----------------------------------------------------------------------------------------
 
-CALLS = {
-    "shfl_sync": "-1, x, 0",
-    "shfl_up_sync": "-1, x, 1",
-    "shfl_down_sync": "-1, x, 1",
-    "shfl_xor_sync": "-1, x, 1",
-    "all_sync": "-1, x",
-    "any_sync": "-1, x",
-    "eq_sync": "-1, x",
-    "ballot_sync": "-1, x",
-    "match_any_sync": "-1, x",
-    "match_all_sync": "-1, x",
-    "syncthreads_count": "x",
-    "syncthreads_and": "x",
-    "syncthreads_or": "x",
-    "activemask": "",
-    "lanemask_lt": "",
-}
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from labkit import cuda, simulate
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -123,3 +124,29 @@ def test_device_arrays_are_told_from_others():
 
 def test_every_name_is_there():
     assert all(hasattr(host, name) for name in host.__all__)
+
+
+@cuda.jit
+def add_two(x):
+    i = cuda.grid(1)
+    x[i] += 2
+
+
+def blanks_read(array):
+    return [f.count for f in simulate(add_two, 1, 8, array).findings if f.kind == "uninitialised"]
+
+
+def test_a_new_array_is_blank_until_it_is_written():
+    new = cuda.device_array((4, 8), np.float32)
+    assert blanks_read(new[1]) == [8]
+    new[1, 2:5] = 1
+    assert blanks_read(new[1]) == [5]
+    assert blanks_read(new.T[:, 1]) == [5]
+    assert blanks_read(new.reshape(-1)[8:16]) == [5]
+    new[1].copy_to_device(np.ones(8, np.float32))
+    assert blanks_read(new[1]) == []
+    with pytest.warns(cuda.FindingWarning, match="which nothing has written"):
+        add_two[1, 8](new[0])
+    assert blanks_read(new[0]) == []
+    assert blanks_read(new[2]) == [8]
+    assert blanks_read(cuda.to_device(np.ones(8, np.float32))) == []

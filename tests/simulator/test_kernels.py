@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cells import kernel_in, run_cell
 from numba import njit, types
+from numba_oracle import variable_types
 
 import labkit
 from kernels import cases
@@ -27,24 +28,13 @@ def test_computes_the_expected_values_and_finds_no_error(case):
         np.testing.assert_array_equal(kept, argument)
 
 
-def numba_variable_types(function, arguments):
-    """The scalar types that numba infers for each variable, over all its SSA versions."""
-    cuda_compiler = pytest.importorskip("numba.cuda.compiler")
-    kinds = [types.Array(numba_types.type_of(a.dtype), a.ndim, "C") for a in arguments]
-    typed = cuda_compiler.compile_cuda(function, types.void, tuple(kinds), cc=(9, 0)).type_annotation.typemap
-    found: dict[str, set] = {}
-    for name, kind in typed.items():
-        if not name.startswith(("$", "arg.")) and isinstance(kind, (types.Number, types.Boolean)):
-            found.setdefault(name.split(".")[0], set()).add(types.unliteral(kind))
-    return found
-
-
+@pytest.mark.needs("numba-cuda")
 @pytest.mark.parametrize("case", [c for c in CASES if c.name != "with_device_functions"], ids=lambda c: c.name)
 def test_types_are_numbas(case):
     function = case.kernel.py_func
     kinds = tuple(Array(numba_types.type_of(a.dtype), a.ndim, "global") for a in case.arguments)
-    ours = translate(function, kinds).variables
-    assert ours == numba_variable_types(bound_to_numba(function), case.arguments)
+    theirs = [types.Array(kind.dtype, kind.ndim, "C") for kind in kinds]
+    assert translate(function, kinds).variables == variable_types(bound_to_numba(function), theirs)
 
 
 def bound_to_numba(function):

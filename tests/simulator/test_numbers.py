@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from cells import kernel_in, run_cell
-from inference import plain, typed, variable_types
 from numba import njit, types
+from numba_oracle import plain, signature_in_numba, variable_types
 
 import labkit
 from labkit.simulator import numba_types
@@ -32,23 +32,30 @@ def run(body, *arrays, **names):
 
 
 def theirs(kind):
-    if kind != numba_types.bfloat16:
-        return kind
-    return pytest.importorskip("numba.cuda.types").bfloat16
+    """numba-cuda's own type for a type of ours."""
+    from numba.cuda import types as cuda_types
+
+    return cuda_types.bfloat16 if kind == numba_types.bfloat16 else kind
 
 
+@pytest.mark.needs("numba-cuda")
 @pytest.mark.parametrize("operation", [f for f, _ in (*BINARY.values(), *COMPARE.values())], ids=lambda f: f.__name__)
 def test_operators_are_typed_as_on_a_gpu(operation):
     for a in SCALARS.values():
         for b in SCALARS.values():
             ours = numba_types.resolve(operation, (a, b))
-            assert (ours and plain(*ours)) == typed(operation, (theirs(a), theirs(b))), (a, b)
+            assert (ours and plain(*ours)) == signature_in_numba(operation, (theirs(a), theirs(b))), (a, b)
 
 
+NOT_FOR = {("complex64", "int(v)"), ("complex64", "float(v)"), ("complex64", "round(v)")}
+NOT_FOR |= {("float16", "bool(v)"), ("float16", "not v")}
+
+
+@pytest.mark.needs("numba-cuda")
 @pytest.mark.parametrize("text", ["-v", "+v", "abs(v)", "int(v)", "float(v)", "bool(v)", "round(v)", "not v"])
 def test_signs_and_conversions_are_typed_as_on_a_gpu(text):
     for name in ("int8", "uint32", "int64", "float16", "float32", "complex64"):
-        if name == "complex64" and text in ("int(v)", "float(v)", "round(v)"):
+        if (name, text) in NOT_FOR:
             continue
         source = f"v = x[0]\n    s = {text}\n    out[0] = s != 0"
         kernel = kernel_in(f"@cuda.jit\ndef kernel(x, out):\n    {source}")
@@ -110,6 +117,12 @@ def test_float16_becomes_the_nearest_integer():
     assert found.tolist() == [2, -4, 4, 0]
 
 
+@pytest.mark.parametrize("text", ["bool(v)", "not v", "1 if v else 2", "v and v"])
+def test_a_float16_has_no_truth_value(text):
+    with pytest.raises(KernelError, match="write `!= 0`"):
+        run(f"v = x[i]\nout[i] = {text}", np.ones(1, np.float16), np.zeros(1))
+
+
 def test_bfloat16_is_held_in_arrays_and_rounded():
     body = """t = cuda.shared.array(4, cuda.bf16.bfloat16)
 t[i] = cuda.bf16.bfloat16(x[i])
@@ -127,6 +140,12 @@ def bfloat(x):
     """float32 rounded to the nearest bfloat16, by adding half a unit to its bits."""
     bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def test_all_elements_of_a_bfloat16_array_are_set_at_once():
+    body = "t = cuda.local.array(2, cuda.bf16.bfloat16)\nt[:] = x[i]\nout[i] = t[0] + t[1]"
+    found, _ = run(body, np.array([1.5, 0.1], np.float32), np.zeros(2))
+    assert found.tolist() == [3.0, float(bfloat(2 * bfloat(0.1)))]
 
 
 def test_bfloat16_goes_with_numbers_as_numba_says():
@@ -173,6 +192,24 @@ def test_complex_numbers_have_no_order():
             run(f"out[i] = {text}", np.ones(1, complex), np.zeros(1))
 
 
+@pytest.mark.parametrize("other", ["0.5", "uint64(7)", "float32(0.5)"])
+def test_a_large_integer_keeps_its_digits_beside_lanes_that_hold_another_type(other):
+    body = f"""a = x[i]
+if i < 2:
+    a = {other}
+    if i < 1:
+        a = y[i]
+        out[i] = a
+    else:
+        out[i] = a * 2
+else:
+    a = a + 1
+    out[i] = a"""
+    x = np.array([0, 0, 2**53, -(2**60) - 7, 2**62 + 1])
+    found, _ = run(body, x, np.full(5, 2**53 + 1), np.zeros(5, np.int64))
+    assert found.tolist() == [2**53 + 1, 14 if "7" in other else 1, 2**53 + 1, -(2**60) - 6, 2**62 + 2]
+
+
 # --- division, shifts, powers ---
 
 
@@ -185,6 +222,11 @@ def test_an_integer_divided_by_zero_is_zero_and_a_finding(sign, dtype):
     (finding,) = trace.errors
     assert (finding.kind, finding.line, finding.count) == ("zero-division", 4, 1)
     assert "thread 1" in finding.message and f"`{sign}`" in finding.message
+
+
+def test_a_zero_that_is_written_out_is_a_finding_too():
+    found, trace = run("out[i] = 7 // 0", np.ones(1, np.int64))
+    assert found[0] == 0 and [f.kind for f in trace.errors] == ["zero-division"]
 
 
 def test_lanes_that_do_not_divide_are_not_told():
@@ -255,3 +297,41 @@ def test_min_and_max_of_two_floats_leave_nan_out():
 def test_divmod_gives_a_tuple():
     found, _ = run("q, r = divmod(x[i], y[i])\nout[i] = q * 100 + r", np.array([-7]), np.array([3]), np.zeros(1))
     assert found[0] == -3 * 100 + 2
+
+
+WHOLE = [name for name in NAMES if "int" in name]
+PYTHON = {"//": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0}
+
+
+@pytest.mark.parametrize(
+    "operation", ["Add", "Sub", "Mult", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "LShift", "Pow"]
+)
+def test_integers_of_every_width_wrap_around_as_numbas_do(operation):
+    function, sign = BINARY[operation]
+    pairs = [(a, b) for a in WHOLE for b in WHOLE]
+    pairs = [(a, b, numba_types.resolve(function, (SCALARS[a], SCALARS[b]))[0]) for a, b in pairs]
+    pairs = [pair for pair in pairs if isinstance(pair[2], types.Integer)]
+    lines = [f"out[{i}, i] = x_{a}[i] {sign} y_{b}[i]" for i, (a, b, _) in enumerate(pairs)]
+    inputs = ", ".join(f"{side}_{name}" for side in "xy" for name in WHOLE)
+    body = "\n    ".join(["i = cuda.grid(1)", *lines])
+    kernel = kernel_in(f"@cuda.jit\ndef kernel({inputs}, out):\n    {body}")
+    rng = np.random.default_rng(6)
+    small = {"LShift": 8, "Pow": 4}.get(operation)
+    x, y = ({name: whole_numbers(rng, name, limit) for name in WHOLE} for limit in (None, small))
+    found = labkit.simulate(kernel, 1, 16, *x.values(), *y.values(), np.zeros((len(pairs), 16), np.uint64)).outputs[-1]
+    for (a, b, kind), row in zip(pairs, found):
+        for one, other, result in zip(x[a].tolist(), y[b].tolist(), row.tolist()):
+            expected = PYTHON.get(sign, function)(wrapped(one, kind), wrapped(other, kind))
+            assert result == wrapped(expected, kind) % 2**64, (a, b, one, other)
+
+
+def wrapped(value, kind):
+    """A whole number as an integer type holds it."""
+    value %= 2**kind.bitwidth
+    return value - 2**kind.bitwidth if kind.signed and value >= 2 ** (kind.bitwidth - 1) else value
+
+
+def whole_numbers(rng, name, limit):
+    limits = np.iinfo(name)
+    low, high = (limits.min, limits.max) if limit is None else (0, limit)
+    return rng.integers(low, high, 16, name, endpoint=limit is None)

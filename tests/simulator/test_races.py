@@ -358,6 +358,31 @@ def the_last_block_has_left(x, out):
     x[i] = out[i ^ 64]
 
 
+@cuda.jit
+def half_a_warp_waits(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    if cuda.threadIdx.x < 16:
+        cuda.cg.this_grid().sync()
+
+
+@cuda.jit(device=True)
+def met():
+    cuda.cg.this_grid().sync()
+
+
+@cuda.jit
+def blocks_meet_in_a_device_function(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    if cuda.blockIdx.x % 2 == 0:
+        met()
+        x[i] = out[x.size - 1 - i]
+    else:
+        met()
+        x[i] = out[x.size - 1 - i]
+
+
 def test_what_came_before_a_barrier_of_the_grid_is_known_to_all_behind_it():
     trace = labkit.simulate(rows_in_turn, 8, 64, np.zeros((12, 512), np.int32))
     assert trace.errors == ()
@@ -367,6 +392,9 @@ def test_what_came_before_a_barrier_of_the_grid_is_known_to_all_behind_it():
     assert trace.errors == ()
     np.testing.assert_array_equal(trace.outputs[2], (x * np.tile(np.repeat([1, -1], 32), 4))[::-1])
     trace = labkit.simulate(some_blocks_wait_twice, 4, 64, x, np.zeros_like(x))
+    assert trace.errors == ()
+    np.testing.assert_array_equal(trace.outputs[0], x[::-1])
+    trace = labkit.simulate(blocks_meet_in_a_device_function, 4, 64, x, np.zeros_like(x))
     assert trace.errors == ()
     np.testing.assert_array_equal(trace.outputs[0], x[::-1])
 
@@ -379,7 +407,9 @@ def test_a_barrier_of_the_grid_left_out_is_a_race_between_blocks():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "blocks"), [(the_first_block_does_not_wait, (1, 0)), (the_last_block_has_left, (0, 3))]
+    ("kernel", "blocks"),
+    [(the_first_block_does_not_wait, (1, 0)), (the_last_block_has_left, (0, 3)), (half_a_warp_waits, (0, 0))],
+    ids=lambda p: getattr(p, "__name__", ""),
 )
 def test_a_block_that_never_comes_to_the_barrier_of_the_grid_is_named(kernel, blocks):
     (finding,) = errors(kernel, 4, 64, numbers(256), np.zeros(256, np.float32))

@@ -614,9 +614,9 @@ def test_a_loop_that_gets_on_is_no_deadlock_though_it_holds_an_atomic():
 
 
 def test_a_loop_of_atomics_that_never_ends_is_stopped(monkeypatch):
-    from labkit.simulator import scheduler
+    from labkit.simulator import limits
     from labkit.simulator.errors import KernelError
 
-    monkeypatch.setattr(scheduler, "MAX_TRIPS", 1000)
-    with pytest.raises(KernelError, match="make sure that it ends in every thread"):
+    monkeypatch.setattr(limits, "MAX_CHUNK_WORK", 1000)
+    with pytest.raises(KernelError, match="make sure that each ends in every thread"):
         labkit.simulate(never_moved_on, 1, 64, np.zeros(10, np.int32), np.zeros(1, np.int32))

@@ -336,12 +336,25 @@ def test_a_producer_and_a_consumer_agree_in_every_order(box):
     assert found.orders == 2, "the consumer looks too early, or it does not"
 
 
-def test_a_warp_that_waits_goes_on_as_soon_as_it_may(box):
-    order = [0, 1, 0, 0, 1, 1, 1]  # clears the flag | looks | fills the box, raises the flag | looks, takes, stores
-    (outcome,) = labkit.explore(handshake, 1, 64, *box, orders=[order]).outcomes
-    assert [step.warp for step in outcome.schedule if step.kind != "barrier"] == order
-    with pytest.raises(LaunchError, match="turn 2 of the order .* goes to warp 1 of block 0, which cannot run then"):
-        labkit.explore(handshake, 1, 64, *box, orders=[[0, 1, 1]])
+@cuda.jit
+def relay(out, flag):
+    """Warp 1 waits for warp 0, which has more to do afterwards."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        cuda.atomic.exch(flag, 0, 1)
+        out[0] = 1
+    if t == WARP:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        out[0] = 2
+
+
+def test_a_warp_that_waits_goes_on_as_soon_as_it_may():
+    order = [1, 0, 1, 1, 0]  # looks | raises the flag | looks again, writes | writes
+    (outcome,) = labkit.explore(relay, 1, 64, zeros(1), zeros(1), orders=[order]).outcomes
+    assert [step.warp for step in outcome.schedule] == order and outcome.outputs[0][0] == 1
+    with pytest.raises(LaunchError, match="turn 1 of the order .* goes to warp 1 of block 0, which cannot run then"):
+        labkit.explore(relay, 1, 64, zeros(1), zeros(1), orders=[[1, 1]])
 
 
 def test_a_flag_raised_too_early_lets_the_consumer_read_an_empty_box(box):
@@ -359,6 +372,24 @@ def test_a_lock_lets_blocks_take_turns_in_every_order():
     found = labkit.explore(locked, 3, WARP, zeros(1), zeros(1))
     assert found.complete and results(found, 0) == {3: found.orders}
     assert found.orders >= 6
+
+
+@cuda.jit
+def through_the_grid(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+    cuda.cg.this_grid().sync()
+    x[i] = y[(i + 64) % y.size]
+
+
+def test_the_barrier_of_the_grid_orders_all_blocks():
+    x = np.arange(128, dtype=np.float32)
+    found = labkit.explore(through_the_grid, 2, 64, x, x * 0)
+    assert found.complete and found.orders == 1
+    np.testing.assert_array_equal(found.outcomes[0].outputs[0], np.roll(x, 64))
+    schedule = found.outcomes[0].schedule
+    assert [step.kind for step in schedule if step.warp < 0] == ["grid barrier"]
+    assert not any(step.unordered for step in schedule)
 
 
 # --- waiting for ever ----------------------------------------------------------------------------
@@ -390,6 +421,20 @@ def test_a_deadlock_of_some_orders_is_an_outcome():
     assert stuck.schedule[-1].stands == (stuck.deadlock.line,) * 2
     again = labkit.explore(two_locks, 1, 64, zeros(1), zeros(2), orders=[stuck.schedule])
     assert again.outcomes[0].deadlock == stuck.deadlock
+
+
+@cuda.jit
+def nobody_comes(out, flag):
+    if cuda.threadIdx.x % WARP == 0:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        out[0] = 1
+
+
+def test_many_warps_that_wait_in_vain_hang_and_say_so():
+    found = labkit.explore(nobody_comes, 2, 1024, zeros(1), zeros(1), orders=1)
+    assert found.outcomes[0].deadlock.line == line_of(nobody_comes, "while ")
+    assert len(found.outcomes[0].schedule) == 64, "each looks once; that it looks again and again is left out"
 
 
 @cuda.jit
@@ -483,6 +528,22 @@ def test_an_error_that_only_some_orders_show_stands_with_their_outcome():
     found = labkit.explore(reads_what_another_wrote, 1, 64, np.ones(4), zeros(1, float))
     kinds = {outcome.outputs[1][0]: {f.kind for f in outcome.errors} for outcome in found.outcomes}
     assert kinds == {1.0: {"race"}, 0.0: {"race", "bounds"}}
+
+
+@cuda.jit
+def deaf(x, out):
+    """Lanes of the upper half get nothing defined, and nothing depends on it."""
+    t = cuda.threadIdx.x
+    if t < 16:
+        value = cuda.shfl_down_sync(0xFFFF, x[t], 8)
+        if t < 8:
+            out[t] = x[t] + value
+
+
+def test_an_undefined_value_that_nothing_depends_on_is_no_error_of_an_order():
+    found = labkit.explore(deaf, 1, 32, np.arange(32), zeros(8, np.int64))
+    assert found.outcomes[0].errors == found.findings == ()
+    np.testing.assert_array_equal(found.outcomes[0].outputs[1], 2 * np.arange(8) + 8)
 
 
 @cuda.jit(device=True)

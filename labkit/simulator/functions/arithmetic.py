@@ -44,7 +44,7 @@ def float_remainder(x, y):
 
 def integer_power(base, exponent):
     """`base ** exponent` of integers: with a negative exponent 0 except for bases 1, -1 and 0 (the least number)."""
-    power = base ** np.abs(exponent)
+    power = base ** np.where(exponent < 0, exponent & 1, exponent)  # of 1 and -1 the parity decides
     least = np.iinfo(power.dtype).min if power.dtype.kind == "i" else 0
     inverse = np.where(np.abs(base) == 1, power, np.where(base == 0, power.dtype.type(least), 0))
     return np.where(exponent < 0, inverse, power).astype(power.dtype)[()]
@@ -54,6 +54,11 @@ def repeated_power(base, exponent):
     """`base ** exponent` of a float and an integer: by squaring, as numba does up to exponents of 65536."""
     if np.any(np.abs(exponent.astype(np.float64)) > 0x10000):
         return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)[()]
+    return power_by_squaring(base, exponent)
+
+
+def power_by_squaring(base, exponent):
+    """`base ** exponent` of a float and an integer, rounded after every product, as libdevice's `powi` does."""
     result, square, left = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
     while np.any(left):
         result = np.where(left & 1, result * square, result)

@@ -1,10 +1,12 @@
 """Bits of integers: `cuda.popc brev clz ffs selp`, and the integer functions of libdevice."""
 
 import numpy as np
+from numba import types
 
 from labkit.simulator.functions.table import Function, cases
 
 INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+NARROW = {types.boolean, types.int8, types.int16, types.uint8, types.uint16}
 SELECTED = "float64 float32 int16 uint16 int32 uint32 int64 uint64".split()
 
 
@@ -54,7 +56,12 @@ FUNCTIONS = {
         Function("cuda.popc", count_ones, cases=_same(*INTEGERS)),
         Function("cuda.clz", leading_zeros, cases=_same(*INTEGERS)),
         Function("cuda.brev", reverse, cases=_same("uint32", "uint64")),
-        Function("cuda.ffs", find_first, cases=cases(*(f"uint32({kind})" for kind in INTEGERS))),
+        Function(
+            "cuda.ffs",
+            find_first,
+            cases=cases(*(f"uint32({kind})" for kind in INTEGERS)),
+            lacks_code=NARROW.issuperset,
+        ),
     )
 }
 

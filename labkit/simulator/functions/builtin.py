@@ -21,8 +21,8 @@ def rounded(x, digits=None):
     return np.where(np.isfinite(x) & np.isfinite(scaled), result, x)
 
 
-def truncated(x):
-    return x if x.dtype.kind in "iub" else rounding.to_integer(np.trunc(x), np.int64)
+def whole(x):
+    return x if x.dtype.kind in "iub" else rounding.cast_to_integer(x, np.int64)
 
 
 def quotient_and_remainder(a, b):
@@ -34,7 +34,7 @@ def quotient_and_remainder(a, b):
 FUNCTIONS = {
     "abs": Function("abs", np.abs, typed_as=abs),
     "round": Function("round", rounded, typed_as=round),
-    "int": Function("int", truncated, typed_as=int),
+    "int": Function("int", whole, typed_as=int),
     "float": Function("float", lambda x: x, typed_as=float),
     "divmod": Function("divmod", quotient_and_remainder, typed_as=divmod),
 }

@@ -3,15 +3,19 @@
 import cmath
 
 import numpy as np
+from numba import types
 
 from labkit.simulator.functions.table import Function
 
 
 def joined(real, imaginary=None):
-    """A complex number from its parts, of which either may be complex itself."""
-    if imaginary is None:
-        return real.astype(np.complex128)
-    return real.astype(np.complex128) + 1j * imaginary.astype(np.complex128)
+    """A complex number from its parts."""
+    number = real.astype(np.complex128)
+    return number if imaginary is None else number + 1j * imaginary
+
+
+def _of_complex_parts(kinds):
+    return len(kinds) == 2 and any(isinstance(kind, types.Complex) for kind in kinds)
 
 
 def _in_complex128(function):
@@ -42,4 +46,4 @@ FUNCTIONS = {
     f"cmath.{name}": Function(f"cmath.{name}", _in_complex128(run), typed_as=getattr(cmath, name))
     for name, run in _CMATH.items()
 }
-FUNCTIONS["complex"] = Function("complex", joined, typed_as=complex)
+FUNCTIONS["complex"] = Function("complex", joined, typed_as=complex, lacks_code=_of_complex_parts)

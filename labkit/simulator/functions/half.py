@@ -107,7 +107,15 @@ def _or_nan(choose):
 
 
 def _integer(mode, dtype):
-    return lambda x: rounding.to_integer(INTEGER_ROUNDING[mode](x.astype(np.float32)), dtype)
+    limits = np.iinfo(dtype)
+
+    def converted(x):
+        nearest = INTEGER_ROUNDING[mode](x.astype(np.float32))
+        if limits.bits == 8:  # these stop at the ends of the range, unlike a cast
+            nearest = np.clip(nearest, limits.min, limits.max)
+        return rounding.to_integer(nearest, dtype)
+
+    return converted
 
 
 def _family(kind, rounded, bits):

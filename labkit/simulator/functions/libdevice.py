@@ -7,6 +7,7 @@ rounding mode. The fast variants are computed to full precision: how far they st
 import numpy as np
 
 from labkit.simulator.functions import bits, rounding, special
+from labkit.simulator.functions.arithmetic import power_by_squaring
 from labkit.simulator.functions.mathematics import in_float64, remainder_and_quotient
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
 from labkit.simulator.functions.table import Function, cases
@@ -123,7 +124,7 @@ OF_TWO = {
     "pow": in_float64(np.power),
     "remainder": lambda x, y: remainder_and_quotient(x, y)[0],
 }
-WITH_INTEGER = {"ldexp": np.ldexp, "powi": in_float64(np.power), "scalbn": np.ldexp}
+WITH_INTEGER = {"ldexp": np.ldexp, "powi": power_by_squaring, "scalbn": np.ldexp}
 ORDERED = {"jn": special.jn, "yn": special.yn}
 TUPLES = {
     "{0}, int32({0})": {"frexp": np.frexp},

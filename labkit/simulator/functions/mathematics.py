@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from labkit.simulator.functions import rounding
+from labkit.simulator.functions.arithmetic import power_by_squaring
 from labkit.simulator.functions.special import erf, erfc, gamma, lgamma
 from labkit.simulator.functions.table import Function, cases
 
@@ -76,6 +77,8 @@ def _like(x, constant):
 
 
 def _power(x, y):
+    if y.dtype.kind == "i":
+        return power_by_squaring(x, y)
     return np.power(x.astype(np.float64), y.astype(np.float64))
 
 

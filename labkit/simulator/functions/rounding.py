@@ -42,6 +42,11 @@ def to_integer(value, dtype):
     return whole[()]
 
 
+def cast_to_integer(value, dtype):
+    """A float as an integer, as numba casts it: float16 to the nearest, the others toward zero."""
+    return to_integer(np.rint(value) if value.dtype.itemsize == 2 else np.trunc(value), dtype)
+
+
 # --- to narrower floats ---
 
 

@@ -26,6 +26,8 @@ class Function:
         Where numba-cuda types the call by a list of signatures of its own: `cases("float32(float32)")`.
     flops
         Floating-point operations of a call in one lane, where the hardware counts them.
+    lacks_code
+        Tells of types of arguments that numba-cuda has a typing for, and no code.
     """
 
     name: str
@@ -33,9 +35,12 @@ class Function:
     typed_as: object = None
     cases: tuple = ()
     flops: int = 0
+    lacks_code: Callable = lambda kinds: False
 
     def resolve(self, kinds):
         """(result type, argument types after conversion) of a call, or None if numba has none."""
+        if self.lacks_code(kinds):
+            return None
         if self.cases:
             return numba_types.overload(self.name, self.cases, kinds)
         return numba_types.resolve(self.typed_as, kinds)

@@ -3,21 +3,10 @@
 Functions of float32 that are not exact are computed in float64 and rounded.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import types
 
 from labkit.simulator.functions.table import Function
-
-
-@dataclass(frozen=True)
-class Ufunc(Function):
-    """A universal function; numba-cuda has no code for float16 in any."""
-
-    def resolve(self, kinds):
-        return None if types.float16 in kinds else super().resolve(kinds)
-
 
 EXACT = """bitwise_and bitwise_or bitwise_xor conjugate equal fmax fmin greater greater_equal invert isnan left_shift
     less less_equal logical_and logical_not logical_or logical_xor maximum minimum not_equal right_shift
@@ -52,6 +41,11 @@ _RUN = {
     **{name: _in_double(getattr(np, name)) for name in ROUNDED},
 }
 FUNCTIONS = {
-    f"np.{name}": Ufunc(f"np.{name}", _RUN[ALIASES.get(name, name)], typed_as=getattr(np, name))
+    f"np.{name}": Function(
+        f"np.{name}",
+        _RUN[ALIASES.get(name, name)],
+        typed_as=getattr(np, name),
+        lacks_code=lambda kinds: types.float16 in kinds,
+    )
     for name in (*_RUN, *ALIASES)
 }

@@ -1,6 +1,7 @@
 """Arrays that a kernel makes: shared by its block, or a thread's own."""
 
 import ast
+import math
 from contextlib import suppress
 
 import numpy as np
@@ -13,6 +14,8 @@ from labkit.simulator.language import CASTS
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.values import MISSING, Array, Value
 from labkit.simulator.translator.variables import Variables
+
+LOCAL_BYTES = 512 * 1024  # of a thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
 
 class Allocations(Variables):
@@ -43,6 +46,8 @@ class Allocations(Variables):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
         kind = self.element_type(given["dtype"])
         dtype = numba_types.stored_dtype(kind)
+        if space == "local" and math.prod(shape) * dtype.itemsize > LOCAL_BYTES:
+            self.fail(node, f"a thread has {LOCAL_BYTES:,} bytes of local memory; make the array smaller")
         alignment = self.alignment(given["alignment"]) if "alignment" in given else dtype.itemsize
         key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
         name = self.target_name(node, space)

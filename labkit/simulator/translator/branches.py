@@ -2,6 +2,7 @@
 
 import ast
 
+from labkit.simulator import limits
 from labkit.simulator.translator.control_flow import has, is_spin, jumps, meets_grid, moving, never_ends, waits
 from labkit.simulator.translator.homes import region_of
 from labkit.simulator.translator.values import MISSING, Tuple, Value
@@ -52,8 +53,9 @@ class Branches(Variables):
     def guard_fork(self, body, taken, outer):
         """Where warps would part ways around a wait, ask the scheduler to run them as separate sets."""
         spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
-        if spins or waits(body, self.names):
-            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins or meets_grid(body)})")
+        if spins or waits(body, self.names, self.program.waiting):
+            spins = spins or meets_grid(body, self.names, self.program.meeting)
+            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
         """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
@@ -71,7 +73,8 @@ class Branches(Variables):
             self.loops.append(loop)
             with self.block(header):
                 with self.inside(region, inner):
-                    self.emit(f"w.chunk.tick({node.lineno})")
+                    tick = len(self.lines)
+                    self.emit("")
                     enter(looping, inner)
                     self.guard_fork([node], inner, outer)
                     self.statements(node.body)
@@ -85,6 +88,8 @@ class Branches(Variables):
                 if isinstance(node, ast.While) and is_spin(node):
                     changing = "".join(f"v_{name}, " for name in moving(node))
                     self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
+                work = limits.work_of(self.lines[tick:])
+                self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
             self.loops.pop()
             settled = dict(head)
             for name, kind in back.items():

@@ -21,6 +21,7 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
+from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.signatures import declared
 from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
@@ -158,17 +159,19 @@ class Calls(Variables):
     def device_function(self, node, function, kinds):
         """The translated function for arguments of these types, and the type of its result."""
         at = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
-        key = (function, kinds, at)
-        if key not in self.program.compiled:
-            self.program.compiled[key] = None
-            try:
-                self.program.compiled[key] = type(self)(self.program, function, kinds, False, at).run()
-            except KernelError:
-                del self.program.compiled[key]
-                raise
-        if self.program.compiled[key] is None:
+        key, compiled = (function, kinds, at), self.program.compiled
+        if any(f is function and done is None for (f, *_), done in compiled.items()):
             self.fail(node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop")
-        return self.program.compiled[key]
+        if key not in compiled:
+            if len(compiled) >= MAX_FUNCTIONS:
+                self.fail(node, f"this kernel calls more than {MAX_FUNCTIONS} device functions; write them as one loop")
+            compiled[key] = None
+            try:
+                compiled[key] = type(self)(self.program, function, kinds, False, at).run()
+            except KernelError:
+                del compiled[key]
+                raise
+        return compiled[key]
 
     def arguments(self, node, count, what):
         if len(node.args) != count:

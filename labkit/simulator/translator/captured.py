@@ -26,6 +26,10 @@ class Captured(Variables):
     def constant_array(self, node, array: np.ndarray) -> Value:
         """A NumPy array of the module: numba copies it into constant memory when it compiles the kernel."""
         name = self.written(node)
+        if array.dtype.kind not in "biufcV" or array.ndim == 0:
+            self.fail(
+                node, f"`{name}` is an array of {array.dtype}, shape {array.shape}; a kernel takes numbers from it"
+            )
         if array.nbytes > CONSTANT_BYTES:
             self.fail(
                 node,

@@ -7,29 +7,46 @@ from labkit.simulator.translator.source import captured, read_source, unwrap
 WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
 
 
-def blocks(function, seen=frozenset()) -> bool:
-    """Does the function, or a device function that it calls, wait for other warps?"""
-    tree = read_source(function).tree
-    spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
-    return spins or waits([tree], captured(function), seen | {function})
+def blocks(function, known: dict) -> bool:
+    """Does the function, or a device function that it calls, wait for other warps? `known` keeps the answers."""
+    if function not in known:
+        known[function] = False  # until it is known; a function that calls itself is refused
+        tree = read_source(function).tree
+        spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
+        known[function] = spins or waits([tree], captured(function), known)
+    return known[function]
 
 
-def waits(nodes, names, seen=frozenset()) -> bool:
+def waits(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    for call in (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in WAITING_CALLS:
-            return True
-        if isinstance(call.func, ast.Name):
-            callee = unwrap(names.get(call.func.id))
-            if callee is not None and callee not in seen and blocks(callee, seen):
-                return True
-    return False
+    if any(name in WAITING_CALLS for name in methods(nodes)):
+        return True
+    return any(blocks(callee, known) for callee in callees(nodes, names))
 
 
-def meets_grid(nodes) -> bool:
-    """Do these statements hold a barrier of the whole grid?"""
+def meets_grid(nodes, names, known: dict) -> bool:
+    """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
+    return "sync" in methods(nodes) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+
+
+def _meets_grid(function, known):
+    if function not in known:
+        known[function] = False
+        known[function] = meets_grid([read_source(function).tree], captured(function), known)
+    return known[function]
+
+
+def methods(nodes) -> set[str]:
+    """The names behind a dot that these statements call: `syncthreads` of `cuda.syncthreads()`."""
     calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    return any(isinstance(function, ast.Attribute) and function.attr == "sync" for function in calls)
+    return {function.attr for function in calls if isinstance(function, ast.Attribute)}
+
+
+def callees(nodes, names) -> list:
+    """The device functions that these statements call."""
+    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    found = (unwrap(names.get(function.id)) for function in calls if isinstance(function, ast.Name))
+    return [callee for callee in found if callee is not None]
 
 
 def is_spin(loop: ast.While) -> bool:

@@ -103,11 +103,14 @@ class Elements(Variables):
         return self.temp(code, array.type.dtype)
 
     @contextmanager
-    def each_element(self, array):
+    def each_element(self, node, array):
         """Writes a loop over the elements of an array; gives the index of one."""
         index, mask = self.name("i"), self.name("m")
         self.flush_flops()
-        with self.block(f"for {index}, {mask} in elements(w, {array.code}, {self.mask}):"), self.narrowed(mask):
+        with (
+            self.block(f"for {index}, {mask} in elements(w, {node.lineno}, {array.code}, {self.mask}):"),
+            self.narrowed(mask),
+        ):
             yield [Value(f"*{index}", types.int64)]
 
     def one_of(self, node, array, what):
@@ -140,12 +143,8 @@ class Elements(Variables):
         if not isinstance(value.type, types.Type) or value.type is types.none:
             self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
         self.check_writable(node, array)
-        if isinstance(value.type, types.Complex) and not isinstance(array.type.dtype, types.Complex):
-            self.fail(node, f"an element of type {array.type.dtype} cannot hold a complex number; store its `.real`")
         number = self.site(node, array, "store")
-        code = self.converted(value, array.type.dtype)
-        if array.type.dtype == bfloat16:
-            code = f"to_bits({code})"
+        code = self.stored(node, value, array.type.dtype)
         self.pause(node, number, array)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
 

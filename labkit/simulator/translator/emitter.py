@@ -6,6 +6,7 @@ from typing import Any
 
 from numba import types
 
+from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.homes import Homes
@@ -50,6 +51,19 @@ class Emitter:
 
     def emit(self, text):
         self.lines.append("    " * self.indent + text)
+        self.program.characters += len(text)
+        if self.program.characters > limits.MAX_TEXT:
+            self.too_long()
+
+    def visit(self):
+        """Counts a part of the source that is about to be translated."""
+        self.program.visits += 1
+        if self.program.visits > limits.MAX_VISITS:
+            self.too_long()
+
+    def too_long(self):
+        what = "inspect" if self.program.watch else "translate"
+        self.fail(self.source.tree, f"this kernel is too long to {what}: shorten it, or write what repeats as a loop")
 
     @contextmanager
     def block(self, header):

@@ -7,9 +7,11 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
+from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.translator.control_flow import has, is_test
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.trusted import in_words
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe, entries_of
 from labkit.simulator.translator.variables import Variables
 
 
@@ -17,6 +19,7 @@ class Expressions(Variables):
     """Each `of_Node` gives the value of one kind of expression."""
 
     def expression(self, node) -> Value:
+        self.visit()
         handler = getattr(self, f"of_{type(node).__name__}", None)
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{self.written(node)}` does not work in a kernel"))
@@ -39,7 +42,7 @@ class Expressions(Variables):
             return Value(self.constant(np.bool_(value)), types.boolean, bool(value))
         if isinstance(value, int):
             if not -(2**63) <= value < 2**64:
-                self.fail(node, f"the number {value} does not fit into 64 bits")
+                self.fail(node, f"{in_words(value)} does not fit into 64 bits; use smaller numbers, or floats")
             kind = types.int64 if value < 2**63 else types.uint64
             return Value(self.constant(numba_types.as_type(value, kind)), kind, value)
         if isinstance(value, float) and not isinstance(value, np.floating):
@@ -47,9 +50,15 @@ class Expressions(Variables):
         if isinstance(value, complex) and not isinstance(value, np.complexfloating):
             return Value(self.constant(np.complex128(value)), types.complex128, value)
         if isinstance(value, np.number):
+            if value.dtype.char in "gG":
+                self.fail(node, f"a {value.dtype} is wider than the numbers of a GPU; convert it with `float64(...)`")
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
         if isinstance(value, tuple):
+            if len(value) > MAX_ENTRIES:
+                self.fail(node, f"a tuple of {len(value):,} entries is too long for a kernel; pass an array of them")
             items = [self.known(v, node) for v in value]
+            if None in items:
+                return None
             code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
             return Value(code, Tuple(tuple(i.type for i in items)), value)
         if isinstance(value, str):
@@ -70,6 +79,8 @@ class Expressions(Variables):
 
     def of_Tuple(self, node):
         items = [self.expression(e) for e in node.elts]
+        if sum(entries_of(i.type) for i in items) > MAX_ENTRIES:
+            self.fail(node, f"a tuple of more than {MAX_ENTRIES:,} values is too long for a kernel; use an array")
         code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
         static = tuple(i.static for i in items) if all(i.static is not MISSING for i in items) else MISSING
         return Value(code, Tuple(tuple(i.type for i in items)), static)
@@ -81,6 +92,8 @@ class Expressions(Variables):
         value = self.scalar(node, "a condition")
         if value.type == types.boolean:
             return value
+        if value.type == types.float16:
+            self.no_truth(node)
         if value.static is not MISSING:
             return self.known(bool(value.static), node)
         return Value(f"truth({value.code})", types.boolean)
@@ -98,6 +111,8 @@ class Expressions(Variables):
                     return result
                 result = self.scalar(operand, what)
                 continue
+            if result.type == types.float16:
+                self.no_truth(node)
             first = self.temp(result.code, result.type)
             yes, no, second = self.name("m"), self.name("m"), self.name()
             self.flush_flops()

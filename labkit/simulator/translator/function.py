@@ -5,6 +5,7 @@ from numba import types
 
 from labkit.simulator import atomics, collectives, lanes, memory, records, slices
 from labkit.simulator.functions import arithmetic, half
+from labkit.simulator.limits import work_of
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured
@@ -74,7 +75,7 @@ class FunctionTranslator(
         head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]
         head.append("    gone = False")
         if not self.is_kernel:
-            head.append("    result = None")
+            head += ["    result = None", f"    w.tick({tree.lineno}, {work_of(body)})"]
         tail = [] if self.is_kernel else ["    return result"]
         if self.program.blocking:
             tail = ["    if False:", "        yield", *tail]
@@ -84,7 +85,10 @@ class FunctionTranslator(
         scope["np"] = np
         for module, names in _HELPERS.items():
             scope.update({name: getattr(module, name) for name in names.split()})
-        exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
+        try:
+            exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
+        except (SyntaxError, RecursionError, MemoryError):  # Python's own limits of nesting
+            self.fail(tree, "this function is nested too deeply; split it into several, or its expressions into lines")
         return scope[name], kind
 
     def result_type(self):

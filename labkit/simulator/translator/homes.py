@@ -13,13 +13,18 @@ class Homes(ast.NodeVisitor):
             self.uses[argument.arg] = [(tuple(self.path), True)]
         for statement in tree.body:
             self.visit(statement)
+        self._stores = {name: sum(stores for _, stores in uses) for name, uses in self.uses.items()}
+        self._homes = {name: self._shared_region(uses) for name, uses in self.uses.items()}
 
     def stores(self, name) -> int:
         """How often the function assigns to a name."""
-        return sum(stores for _, stores in self.uses.get(name, ()))
+        return self._stores.get(name, 0)
 
-    def home(self, name):
-        paths = self.uses[name]
+    def home(self, name) -> str:
+        return self._homes[name]
+
+    @staticmethod
+    def _shared_region(paths):
         shared = list(paths[0][0])
         for path, _ in paths[1:]:
             while tuple(shared) != path[: len(shared)]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.values import Array, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -85,6 +85,8 @@ class Iterations(Variables):
         codes = [self.converted(b, kind) for b in bounds]
         zero, one = self.constant(numba_types.as_type(0, kind)), self.constant(numba_types.as_type(1, kind))
         low, high, step = {1: [zero, *codes, one], 2: [*codes, one], 3: codes}[len(codes)]
+        if len(bounds) == 3 and bounds[2].static is MISSING:
+            self.emit(f"w.check_step({self.mask}, {step}, {node.lineno})")
         return Iteration(kind, low, high, step, lambda number: number)
 
     def enumerate(self, node) -> Iteration:

@@ -26,13 +26,15 @@ from labkit.simulator.translator.variables import Variables
 def path_of(value) -> str | None:
     """The name in the kernel language of something that a kernel captured, or None."""
     if isinstance(value, ModuleType):
-        return MODULES.get(value.__name__)
+        return MODULES.get(value.__name__) if type(value.__name__) is str else None
     if isinstance(value, types.Type):
         return f"numba.{'boolean' if value == types.boolean else value.name}"
     if isinstance(value, type) and issubclass(value, np.generic):
         return f"np.{np.dtype(value).name}" if value is not np.bool_ else "np.bool_"
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if module in MODULES and isinstance(name, str):
+    if type(module) is not str or type(name) is not str:
+        return None
+    if module in MODULES:
         return f"{MODULES[module]}.{name}"
     if name in BUILTINS and value is getattr(builtins, name):
         return name

@@ -41,7 +41,7 @@ REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6}
 COMPLEX = {types.complex64, types.complex128}
 # Where NumPy's operator has other rules than numba's.
-FUNCTIONS = {
+NUMBAS_RULES = {
     ("Integer", "FloorDiv"): "floor_quotient",
     ("Integer", "Pow"): "integer_power",
     ("Float", "FloorDiv"): "float_quotient",
@@ -91,7 +91,8 @@ class Operators(Variables):
         result, (a, b) = resolved
         if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
             a = b = result
-        if left.static is not MISSING and right.static is not MISSING and op != "Pow" and result != bfloat16:
+        fixed = left.static is not MISSING and right.static is not MISSING
+        if fixed and op != "Pow" and result != bfloat16 and not self.may_be_zero(op, right, result):
             with np.errstate(all="ignore"):
                 folded = function(numba_types.as_type(left.static, a), numba_types.as_type(right.static, b))
             return Value(self.constant(folded), result, folded)
@@ -109,7 +110,7 @@ class Operators(Variables):
         family = "Integer" if isinstance(result, types.Integer) else "Complex" if result in COMPLEX else "Float"
         if power_of_integer and family == "Float":
             return Value(f"repeated_power({a}, {b})", result)
-        function = FUNCTIONS.get((family, op))
+        function = NUMBAS_RULES.get((family, op))
         return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
 
     def may_be_zero(self, op, right, result) -> bool:

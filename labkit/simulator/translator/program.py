@@ -53,6 +53,8 @@ class Program:
     stored: set[str] = field(default_factory=set)
     past_l1: set[int] = field(default_factory=set)
     blocking: bool = False
+    waiting: dict[FunctionType, bool] = field(default_factory=dict)
+    meeting: dict[FunctionType, bool] = field(default_factory=dict)
     spins: bool = False
     cooperative: bool = False
     prints: bool = False
@@ -63,6 +65,8 @@ class Program:
     compiled: dict[tuple, tuple] = field(default_factory=dict)
     kernel: Any = None
     text: str = ""
+    visits: int = 0
+    characters: int = 0
 
     @property
     def waits_for_all(self) -> bool:

@@ -25,7 +25,17 @@ class Scalars(Variables):
             return f"to_bfloat16({value.code})"
         if value.static is not MISSING:
             return self.constant(numba_types.as_type(value.static, kind))
-        return f"cast({value.code}, {self.dtype(kind)})"
+        code = value.code
+        if value.type == bfloat16 and kind in (types.int8, types.uint8):  # stops at the ends of the range
+            code = f"np.clip({code}, {kind.minval}, {kind.maxval})"
+        return f"cast({code}, {self.dtype(kind)})"
+
+    def stored(self, node, value, kind) -> str:
+        """The code of a value as an array of this type holds it."""
+        if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
+            self.fail(node, f"an element of type {kind} cannot hold a complex number; store its `.real`")
+        code = self.converted(value, kind)
+        return f"to_bits({code})" if kind == bfloat16 else code
 
     def cast(self, node, kind):
         (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
@@ -35,12 +45,17 @@ class Scalars(Variables):
                 f"`{self.written(node.args[0])}` is complex and does not fit into {describe(kind)}; take its `.real`, "
                 "its `.imag` or its `abs`",
             )
+        if kind == types.boolean and value.type == types.float16:
+            self.no_truth(node.args[0])
         if value.static is not MISSING and kind != bfloat16:
             static = numba_types.as_type(value.static, kind)
             return Value(self.constant(static), kind, static)
         if kind == types.boolean:
             return Value(f"truth({value.code})", kind)
         return Value(self.converted(value, kind), kind)
+
+    def no_truth(self, node):
+        self.fail(node, f"`{self.written(node)}` is a float16, which is neither true nor false on a GPU; write `!= 0`")
 
     def function_call(self, node, function):
         values = [self.expression(a) for a in node.args]
@@ -59,7 +74,7 @@ class Scalars(Variables):
         for part, value in zip(node.args, inputs):
             if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
                 self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
-        with self.each_element(out) as index:
+        with self.each_element(node, out) as index:
             given = [
                 self.load(part, value, index) if isinstance(value.type, Array) else value
                 for part, value in zip(node.args, inputs)

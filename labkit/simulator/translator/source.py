@@ -3,14 +3,19 @@
 import ast
 import inspect
 import linecache
+import re
 import textwrap
+import tokenize
+import unicodedata
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
+from labkit.simulator.limits import MAX_CHARACTERS
+from labkit.simulator.translator.trusted import Device, trusted
 
 
 @dataclass(frozen=True)
@@ -47,23 +52,50 @@ def _moved(source, at):
 def _read(function):
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
+    code = function.__code__
     try:
-        linecache.checkcache(function.__code__.co_filename)
-        if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
+        linecache.checkcache(code.co_filename)
+        if code.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
             raise OSError
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
+        lines, first = inspect.getsourcelines(code)
+        text = textwrap.dedent("".join(lines))
+        if len(text) > MAX_CHARACTERS:
+            raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
+        tree = ast.parse(text).body[0]
+    except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
             f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "
             "not in a string given to exec",
-            function.__code__.co_firstlineno,
+            code.co_firstlineno,
         ) from None
-    text = textwrap.dedent("".join(lines))
-    tree = ast.parse(text).body[0]
-    if not isinstance(tree, ast.FunctionDef):
+    except (SyntaxError, ValueError):
+        raise _changed(code) from None
+    except (RecursionError, MemoryError):
+        raise KernelError("this function is nested too deeply; split it into several", code.co_firstlineno) from None
+    if isinstance(tree, ast.AsyncFunctionDef):
         raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
+    if not isinstance(tree, ast.FunctionDef) or not _describes(text, tree, code):
+        raise _changed(code)
     ast.increment_lineno(tree, first - 1)
-    return Source(text, function.__code__.co_filename, first, tree)
+    return Source(text, code.co_filename, first, tree)
+
+
+def _changed(code: CodeType) -> KernelError:
+    return KernelError(
+        f"the source of `{code.co_name}` is no longer what it was when Python read it; run its cell or import it again",
+        code.co_firstlineno,
+    )
+
+
+def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Is this the text of that code: the same name and arguments, and all the names that the code uses?"""
+    arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+    used = {*code.co_varnames}
+    if not any(isinstance(n, ast.Assert) for n in ast.walk(tree)):  # pytest rewrites those
+        used |= {*code.co_names}
+    written = set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
+    same = tree.name == code.co_name and arguments == [*code.co_varnames[: code.co_argcount]]
+    return same and {name for name in used if name.isidentifier()} <= written
 
 
 def argument_names(source: Source) -> list[str]:
@@ -78,11 +110,12 @@ def argument_names(source: Source) -> list[str]:
 
 
 def captured(function: FunctionType) -> dict[str, Any]:
-    """The values that a function's free names have now: closure cells over globals."""
-    names = dict(function.__globals__)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+    """The values that a function's free names have now: globals, and closure cells over them."""
+    code, globals_ = function.__code__, function.__globals__
+    names = {name: trusted(dict.__getitem__(globals_, name)) for name in code.co_names if name in dict.keys(globals_)}
+    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
         try:
-            names[name] = cell.cell_contents
+            names[name] = trusted(cell.cell_contents)
         except ValueError:
             continue
     return names
@@ -90,5 +123,5 @@ def captured(function: FunctionType) -> dict[str, Any]:
 
 def unwrap(thing):
     """The Python function behind what `cuda.jit` returned, or None."""
-    function = getattr(thing, "py_func", None)
-    return function if isinstance(function, FunctionType) else None
+    found = trusted(thing)
+    return found.py_func if isinstance(found, Device) else None

@@ -28,6 +28,7 @@ class Statements(Variables):
                 return
 
     def statement(self, node):
+        self.visit()
         handler = getattr(self, f"do_{type(node).__name__}", None)
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))
@@ -140,7 +141,7 @@ class Statements(Variables):
         """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""
         if isinstance(value.type, Array) and not value.type.same_form(view.type):
             self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
-        with self.each_element(view) as index:
+        with self.each_element(target, view) as index:
             one = self.load(given, value, index) if isinstance(value.type, Array) else value
             self.store(target, view, index, one, given)
 

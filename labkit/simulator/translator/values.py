@@ -77,6 +77,11 @@ class Value:
     static: Any = MISSING
 
 
+def entries_of(kind) -> int:
+    """How many values a tuple holds, those of the tuples in it counted; 1 for anything else."""
+    return sum(entries_of(item) for item in kind.items) if isinstance(kind, Tuple) else 1
+
+
 def element_of(name, array) -> str:
     """How to write one element of the array."""
     return f"{name}[{('i', 'row, col', 'z, row, col')[array.ndim - 1] if array.ndim < 4 else '...'}]"

@@ -1,7 +1,7 @@
 // Warps as rows, their turns as boxes from left to right; below, where each warp stands in the source, and an array.
 const view = {
   start(ui, data) {
-    const {common, row, line, kind, races, unordered, stands, touched} = data;
+    const {common, row, line, kind, high, races, unordered, stands, touched} = data;
     const TONE = ['A', 'C', 'B', 'ink'], LETTER = ['r', 'w', 'a'], BARRIER = 3;
     const on = tone => tone === 'B' ? '#1b1f24' : ui.colour('card');   // text on a filled box
     const rows = common.rows.length, turns = line.length, mono = 'ui-monospace, Menlo, monospace';
@@ -50,7 +50,7 @@ const view = {
         g.fillText(more[1], Math.min(width, left + shown * w), 10);
         g.textAlign = 'center';
         for (let k = begin; k < begin + shown; k++) {
-          const wide = kind[k] === BARRIER ? 5 : w - 3, tall = (kind[k] === BARRIER ? common.perBlock * TALL : TALL) - 5;
+          const wide = kind[k] === BARRIER ? 5 : w - 3, tall = high[k] * TALL - 5;
           const from = x(k) + (w - wide) / 2, top = y(row[k]) + 2, past = k <= ui.step;
           g.fillStyle = ui.colour('card');
           g.fillRect(from, top, wide, tall);
@@ -94,7 +94,7 @@ const view = {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
       whole.append(text || ' ');
-      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--cell);margin-left:1.5em;font-weight:600;position:sticky;right:6px'}, whole)};
+      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--cell);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
     });
     function named(numbers) {
       if (numbers.length === 1) return common.rows[numbers[0]];

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from labkit.simulator.errors import LaunchError
 from labkit.simulator.functions import mathematics
 from labkit.simulator.functions.ulp import BESSEL, FAST, FAST_EXPONENTIALS, ULP, allowed_error
 from labkit.simulator.lanes import called
@@ -75,6 +76,14 @@ def test_functions_of_two_numbers_stay_within_cudas_bounds(name, true, dtype):
     assert np.all((np.abs(libdevice(name, x, y) - exact) <= allowed_error(name, exact, dtype, x))[ordinary])
 
 
+def test_whole_powers_are_rounded_after_every_product():
+    x, ones = np.float32([1.1, -1.3, 3.7]), np.ones(3, np.int32)
+    fifth = x * ((x * x) * (x * x))
+    for name in ("cuda.libdevice.powif", "math.pow"):
+        for exponent, expected in ((5, fifth), (-5, 1 / fifth)):
+            np.testing.assert_array_equal(called(FUNCTIONS[name].run, x.dtype, x, exponent * ones), expected)
+
+
 def test_every_function_that_may_stray_has_a_bound():
     inexact = {n.removeprefix("math.") for n, f in mathematics.FUNCTIONS.items() if n.startswith("math.")}
     exact = "sqrt ceil floor trunc fabs isnan isinf isfinite copysign fmod nextafter remainder frexp ldexp modf".split()
@@ -129,7 +138,7 @@ def test_bessel_functions_keep_their_wronskian(x):
         assert j_next * y - j * y_next == pytest.approx(2 / (math.pi * x), rel=1e-11)
 
 
-@pytest.mark.parametrize(("n", "x"), [(40, 30.0), (128, 5.0), (3, 50.0)])
+@pytest.mark.parametrize(("n", "x"), [(40, 30.0), (128, 5.0), (3, 50.0), (31, 24.0), (28, 26.0), (29, 29.5)])
 def test_bessel_functions_keep_their_recurrence(n, x):
     before, here, after = (libdevice("jn", np.int32(m), np.float64(x)) for m in (n - 1, n, n + 1))
     assert before + after == pytest.approx(2 * n / x * here, rel=1e-11)
@@ -138,6 +147,14 @@ def test_bessel_functions_keep_their_recurrence(n, x):
 def test_the_normal_distribution_is_inverted_far_out():
     for p in (1e-300, 1e-20, 0.3, 0.9):
         assert libdevice("normcdf", libdevice("normcdfinv", np.float64(p))) == pytest.approx(p, rel=1e-12)
+
+
+def test_bessel_functions_of_an_order_far_above_the_argument_are_tiny_and_quick():
+    assert libdevice("jn", np.int32(9999), np.float64(9000)) < 1e-30
+    assert libdevice("jn", np.int32(50), np.float64(1e-9)) == 0
+    assert libdevice("jn", np.int32(31), np.float64(1e-8)) == pytest.approx(0.5e-8**31 / math.factorial(31), rel=1e-12)
+    with pytest.raises(LaunchError, match="orders up to 10000"):
+        libdevice("yn", np.int32(2**30), np.float64(1))
 
 
 def test_bessel_functions_have_their_limits():

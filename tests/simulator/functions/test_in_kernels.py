@@ -1,69 +1,35 @@
 """Every function of numbers is called in a kernel, on lanes that differ and on lanes that agree."""
 
-import cmath
-
 import numpy as np
 import pytest
 from cells import kernel_in
+from family_kernels import FAMILIES, expected_of, kernel_of, signature
 
 import labkit
-from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
-from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
-from labkit.simulator.lanes import called
-from labkit.simulator.numba_types import bfloat16, dtype_of, types
+from labkit.simulator.numba_types import dtype_of, types
 
-FAMILIES = {f.__name__.rsplit(".", 1)[1]: f for f in (bits, builtin, complexes, half, libdevice, mathematics, ufuncs)}
-TRIED = [numba_types.named(n) for n in "float64 float32 int32 boolean uint32 complex64 float16".split()]
 LANES = 4
 
 
-def signature(function):
-    """Types that the function takes, and what it gives for them."""
-    given = [case.args for case in function.cases] or [(t,) * n for n in (1, 2, 3) for t in TRIED]
-    kinds = next(k for k in given if function.resolve(k))
-    return kinds, function.resolve(kinds)
-
-
-def values(kind, position):
+def values(kind, place):
     """Numbers of a type, one a lane."""
-    numbers = np.array([0.75, 0.5, 0.25, 0.125]) + position / 16
+    numbers = np.array([0.75, 0.5, 0.25, 0.125]) + place / 16
     if isinstance(kind, types.Integer):
-        numbers = np.array([3, 5, 6, 9]) + position
+        numbers = np.array([3, 5, 6, 9]) + place
     return numbers.astype(dtype_of(kind))
 
 
 @pytest.mark.parametrize("uniform", [False, True], ids=["lanes that differ", "lanes that agree"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_functions_run_in_a_kernel(family, uniform):
-    functions = list(FAMILIES[family].FUNCTIONS.values())
-    kinds = sorted({(k, p) for f in functions for p, k in enumerate(signature(f)[0])}, key=str)
-    names = {(kind, place): f"{kind.name}_{place}" for kind, place in kinds}
-    lines = [f"{name} = {loaded(f'x_{name}', kind, uniform)}" for (kind, _), name in names.items()]
-    expected = []
-    for function in functions:
-        taken, (result, converted) = signature(function)
-        parts = list(result.types) if isinstance(result, types.BaseTuple) else [result]
-        call = f"{function.name}({', '.join(names[kind, place] for place, kind in enumerate(taken))})"
-        lines.append(f"{', '.join(f'r{i}' for i in range(len(parts)))} = {call}")
-        given = [values(k, p).astype(dtype_of(c)) for p, (k, c) in enumerate(zip(taken, converted))]
-        with np.errstate(all="ignore"):
-            found = called(function.run, tuple(map(dtype_of, parts)) if len(parts) > 1 else dtype_of(result), *given)
-        for i, value in enumerate(found if len(parts) > 1 else [found]):
-            lines.append(f"out[{len(expected)}, i] = r{i}")
-            expected.append((call, value))
-    inputs = "".join(f"x_{name}, " for name in names.values())
-    body = "\n    ".join(["i = cuda.grid(1)", *lines])
-    kernel = kernel_in(f"@cuda.jit\ndef kernel({inputs}out):\n    {body}", cmath=cmath)
-    arguments = [values(*key)[0] if uniform else values(*key) for key in names]
-    trace = labkit.simulate(kernel, 1, LANES, *arguments, np.zeros((len(expected), LANES), np.complex128))
-    for found, (call, value) in zip(trace.outputs[-1], expected):
-        np.testing.assert_array_equal(found, value[0] if uniform else value, err_msg=call)
-
-
-def loaded(name, kind, uniform):
-    text = name if uniform else f"{name}[i]"
-    return f"cuda.bf16.bfloat16({text})" if kind == bfloat16 else text
+    kernel, inputs, rows = kernel_of(list(FAMILIES[family].FUNCTIONS.values()), uniform)
+    arguments = [values(*key)[0] if uniform else values(*key) for key in inputs]
+    trace = labkit.simulate(kernel, 1, LANES, *arguments, np.zeros((len(rows), LANES), np.complex128))
+    for found, (function, part, _) in zip(trace.outputs[-1], rows):
+        kinds = signature(function)[0]
+        expected = expected_of(function, [values(kind, place) for place, kind in enumerate(kinds)])[part]
+        np.testing.assert_array_equal(found, expected[0] if uniform else expected, err_msg=function.name)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +47,11 @@ def test_a_function_that_numba_cuda_has_no_code_for_is_refused_with_another():
         labkit.simulate(kernel, 1, 1, np.ones(1))
 
 
+@pytest.mark.needs("numba-cuda")
 def test_functions_are_known_by_the_names_they_are_imported_under():
-    bf16, devices = pytest.importorskip("numba.cuda.bf16"), pytest.importorskip("numba.cuda.libdevice")
+    from numba.cuda import bf16
+    from numba.cuda import libdevice as devices
+
     text = "@cuda.jit\ndef kernel(x):\n    x[0] = brev(5) + bf16.hadd(bfloat16(1.0), one(2.0))"
     kernel = kernel_in(text, brev=devices.brev, bf16=bf16, bfloat16=bf16.bfloat16, one=bf16.float32_to_bfloat16)
     assert labkit.simulate(kernel, 1, 1, np.zeros(1)).outputs[0][0] == -1610612736 + 3

@@ -5,18 +5,19 @@ import math
 
 import numpy as np
 import pytest
-from inference import typing_context
+from numba_oracle import typing_context
 
 from labkit.simulator.functions.refused import REFUSED
 from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, why_unknown
+
+pytestmark = pytest.mark.needs("numba-cuda")
 
 RUN = {*FUNCTIONS, *CASTS, *CALLS}
 
 
 def offered():
     """The names that numba-cuda itself lists."""
-    cuda = pytest.importorskip("numba.cuda")
-    pytest.importorskip("numba.cuda.bf16")
+    from numba import cuda
     from numba.cuda import bf16, fp16, libdevicefuncs
     from numba.cuda.np import ufunc_db
 
@@ -52,7 +53,8 @@ def test_every_function_of_numba_cuda_runs_or_is_refused():
 
 
 def test_numpys_functions_are_those_that_numba_cuda_has_code_for():
-    ufuncs = pytest.importorskip("numba.cuda.ufuncs")
+    from numba.cuda import ufuncs
+
     coded = {f"np.{ufunc.__name__}" for ufunc in ufuncs.ufunc_db()}
     assert {first_name(name) for name in FUNCTIONS if name.startswith("np.")} == coded
 

@@ -80,5 +80,5 @@ def test_a_kernel_blocks_where_a_device_function_of_its_device_function_waits():
             x[0] = twice(x[1])
         """
     )
-    assert blocks(scope["waiting"].py_func)
-    assert not blocks(scope["free"].py_func)
+    assert blocks(scope["waiting"].py_func, {})
+    assert not blocks(scope["free"].py_func, {})

@@ -16,7 +16,7 @@ def test_lines_are_those_of_the_cell():
 
 
 def test_captured_prefers_closures_to_globals():
-    function = run_cell("n = 3\nm = 4\ndef outer(n):\n    def kernel(x):\n        x[0] = n\n    return kernel")[
+    function = run_cell("n = 3\nm = 4\ndef outer(n):\n    def kernel(x):\n        x[0] = n + m\n    return kernel")[
         "outer"
     ](7)
     assert captured(function)["n"] == 7

@@ -1,0 +1,164 @@
+"""`labkit bench sanitizer`: what the simulator finds in the planted bugs beside what compute-sanitizer finds.
+
+NVIDIA's compute-sanitizer instruments the machine code and watches the kernel run on the GPU, with one tool a run:
+memcheck (bounds, alignment), racecheck (races in shared memory), initcheck (global memory read before it is written)
+and synccheck (barriers); see its manual, https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer. A kernel that
+may break the GPU's context, or hang, has a process of its own.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib import import_module
+from itertools import product
+from multiprocessing import get_context
+from pkgutil import iter_modules
+
+from rich.console import Console
+
+import labkit
+from labkit import device, places
+from labkit.bench import _record
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+COLUMNS = dict.fromkeys(("bug", "kernel", "simulator", "lines", *TOOLS, "sanitizer_lines"), "")
+AT_A_TIME = 4
+TIMEOUT_S = 30
+NOT_RUN = "not run: it hangs"
+NO_END = f"no end within {TIMEOUT_S} s"
+
+
+def main(record=False, out=None) -> None:
+    found = device.detect()
+    missing = None
+    if places.CHECKOUT is None:
+        missing = "the planted bugs are in the repository's tests, not in the installed package"
+    elif found.kind != "gpu":
+        missing = found.detail
+    elif shutil.which("compute-sanitizer") is None:
+        missing = "compute-sanitizer is not on the PATH"
+    if missing:
+        Console().print(f"This bench watches kernels on a GPU, but {missing}; run `labkit doctor`.")
+        raise SystemExit(1)
+    rows = compare()
+    shown = [{name: str(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows]
+    _record.show(f"planted bugs on {found.name}", shown, COLUMNS)
+    _record.finish("sanitizer", rows, found.name, record, out)
+
+
+def planted() -> dict:
+    """The modules of the planted bugs, by name."""
+    folder = str(places.CHECKOUT / "tests" / "simulator")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    package = import_module("planted")
+    return {m.name: import_module(f"planted.{m.name}") for m in iter_modules(package.__path__)}
+
+
+def launch_of(bug, kernel: str) -> tuple:
+    """Grid and block of a bug's kernel, `wrong` or `right`."""
+    names = ("RIGHT_GRID", "RIGHT_BLOCK") if kernel == "right" else ("GRID", "BLOCK")
+    return getattr(bug, names[0], bug.GRID), getattr(bug, names[1], bug.BLOCK)
+
+
+def compare() -> list[dict]:
+    """A row for each kernel: what the simulator finds in it, and what each tool does."""
+    bugs = planted()
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=_leave_the_gpu_alone) as pool:
+        kernels = list(product(bugs, ("wrong", "right")))
+        rows = dict(zip(kernels, pool.map(simulated, *zip(*kernels)), strict=True))
+    hanging = {(name, "wrong") for name, bug in bugs.items() if getattr(bug, "HANGS", False)}
+    alone = [[key] for key, row in rows.items() if row["simulator"] and key not in hanging]
+    together = [key for key, row in rows.items() if not row["simulator"]]
+    runs = list(product([*alone, together], TOOLS))
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        outputs = pool.map(lambda run: watched(*run), runs)
+        for (kernels, tool), output in zip(runs, outputs, strict=True):
+            for key in kernels:
+                rows[key][tool], lines = verdict(output, *key)
+                rows[key]["sanitizer_lines"] = sorted({*rows[key]["sanitizer_lines"], *lines})
+    for key in hanging:
+        rows[key] |= dict.fromkeys(TOOLS, NOT_RUN)
+    return list(rows.values())
+
+
+def _leave_the_gpu_alone():
+    """Device arrays are the simulator's own then, and it knows what nobody has written there."""
+    os.environ["LABKIT_DEVICE"] = "simulator"
+
+
+def simulated(name: str, kernel: str) -> dict:
+    """The row of a kernel with what the simulator finds: the kind of error and its lines."""
+    bug = planted()[name]
+    errors = labkit.simulate(getattr(bug, kernel), *launch_of(bug, kernel), *bug.arguments()).errors
+    lines = sorted({line for e in errors for line in (e.line, e.other_line) if line})
+    kinds = ", ".join(sorted({e.kind for e in errors}))
+    return {"bug": name, "kernel": kernel, "simulator": kinds, "lines": lines, "sanitizer_lines": []}
+
+
+def watched(kernels: list[tuple[str, str]], tool: str) -> str:
+    """What compute-sanitizer says of some kernels, launched one after the other in one process."""
+    names = [".".join(key) for key in kernels]
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", sys.executable, "-c", LAUNCH, *names]
+    path = os.pathsep.join(filter(None, [str(places.CHECKOUT), os.environ.get("PYTHONPATH")]))
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,  # so that the whole group can be ended
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=TIMEOUT_S + len(kernels))
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, 9)
+            return NO_END
+    return output
+
+
+def verdict(output: str, bug: str, kernel: str) -> tuple[str, list[int]]:
+    """The heading of the first report on a kernel ("" for none), and the lines that its reports name."""
+    if output == NO_END:
+        return NO_END, []
+    if "COMPUTE-SANITIZER" not in output or " SUMMARY: " not in output:
+        last = (output.strip().splitlines() or ["no output"])[-1]
+        return f"failed: {last}", []
+    name = re.compile(rf"{bug}.*(?<![a-z]){kernel}(?![a-z_])", re.DOTALL)  # demangled or not
+    reports = [r for r in reports_in(output) if name.search(r)]
+    lines = {int(line) for report in reports for line in re.findall(rf"{bug}\.py:(\d+)", report)}
+    heading = reports[0].splitlines()[0].partition(" at ")[0] if reports else ""
+    return heading, sorted(lines)
+
+
+def reports_in(output: str) -> list[str]:
+    """The reports on kernels in what compute-sanitizer wrote: a heading, and the indented lines below it."""
+    said = [line.removeprefix("=========") for line in output.splitlines() if line.startswith("=========")]
+    reports = []
+    for line in said:
+        if line.startswith("     ") and reports:
+            reports[-1] += "\n" + line.strip()
+        elif line.strip():
+            reports.append(line.strip())
+    return [r for r in reports if "SUMMARY" not in r and re.search(r"\+0x[0-9a-f]+|\.py:\d+", r)]
+
+
+LAUNCH = """
+import sys
+import numpy as np
+from numba import cuda as numba_cuda
+from labkit import cuda
+from labkit.bench import sanitizer
+
+bugs = sanitizer.planted()
+for name, kernel in (argument.split(".") for argument in sys.argv[1:]):
+    bug = bugs[name]
+    watched = cuda.jit(getattr(bug, kernel).py_func, lineinfo=True)
+    arguments = [numba_cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in bug.arguments()]
+    watched[sanitizer.launch_of(bug, kernel)](*arguments)
+    numba_cuda.synchronize()
+"""

@@ -1,0 +1,86 @@
+"""What a kernel captured from outside, looked at by its type alone: no method or attribute of it ever runs."""
+
+import math
+from abc import ABCMeta
+from dataclasses import dataclass
+from enum import EnumType
+from inspect import getattr_static
+from types import BuiltinFunctionType, EllipsisType, FunctionType, ModuleType, NoneType
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from labkit.simulator.host import DeviceArray, KernelName
+
+_ancestors = type.__dict__["__mro__"].__get__
+_name = type.__dict__["__name__"].__get__
+_AS_THEY_ARE = (
+    bool, int, float, complex, str, bytes, NoneType, EllipsisType, np.ndarray, np.ufunc, ModuleType, FunctionType,
+    BuiltinFunctionType, type, EnumType, DeviceArray, KernelName,
+    *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
+)  # fmt: skip
+_PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the value, whatever derives from these
+
+
+@dataclass(frozen=True)
+class Device:
+    """A function under `cuda.jit`, whatever class `cuda.jit` gave it, and the argument types it was declared with."""
+
+    py_func: FunctionType
+    signatures: tuple[tuple, ...] = ()
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Something that has no meaning in a kernel."""
+
+    kind: str
+
+    def __str__(self):
+        return f"an object of type {self.kind}"
+
+
+def trusted(value) -> Any:
+    """The value itself if its type is one that the kernel language knows, as a plain one if it derives from such a
+    type, and else a Foreign."""
+    kind = type(value)
+    if any(kind is known for known in _AS_THEY_ARE) or _derives(kind, np.dtype) or _derives(kind, types.Type):
+        return value
+    if _derives(kind, np.ndarray):
+        return np.ndarray.view(value, np.ndarray)
+    if _derives(kind, tuple):
+        return tuple(trusted(item) for item in tuple.__iter__(value))
+    for base, plain in _PLAIN.items():
+        if _derives(kind, base):
+            return plain(value)
+    plain_class = type(kind) in (type, ABCMeta) and not _derives(kind, type)  # one whose own class runs no code
+    function = getattr_static(value, "py_func", None) if plain_class else None
+    if type(function) is not FunctionType:
+        return Foreign(_name(kind))
+    return Device(function, _types_in(getattr_static(value, "signatures", ())))
+
+
+def _types_in(signatures):
+    """The signatures, if that is what they are."""
+    plain = type(signatures) is tuple and all(type(signature) is tuple for signature in signatures)
+    return signatures if plain and all(_derives(type(t), types.Type) for s in signatures for t in s) else ()
+
+
+def _derives(kind, base) -> bool:
+    """Python's `issubclass`, which may ask the class."""
+    return any(ancestor is base for ancestor in _ancestors(kind))
+
+
+def same(first, second) -> bool:
+    """Are two trusted values one, or equal?"""
+    if first is second:
+        return True
+    return type(first) is type(second) and not isinstance(first, np.ndarray) and first == second
+
+
+def in_words(value) -> str:
+    """A trusted value for a sentence; a number of very many digits by their count."""
+    if type(value) is int and abs(value) >= 1 << 256:
+        return f"a number of about {round(value.bit_length() * math.log10(2)):,} digits"
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else str(value)
