@@ -1,8 +1,8 @@
 """Vector accesses: an instruction by which each lane reads or writes neighbouring elements of an array at once.
 
 Counted as one access of all their bytes. The banks of shared memory serve 128 bytes in a pass, so a warp that moves
-16 bytes a lane takes at least four passes, a quarter of it in each (CUDA C++ Best Practices Guide, "Shared Memory
-and Memory Banks"; measured with Nsight Compute).
+16 bytes a lane takes four passes, a quarter of it in each, or more (CUDA C++ Best Practices Guide, "Shared Memory and
+Memory Banks"; measured with Nsight Compute). A load of which lanes share the elements takes two: see counters.py.
 """
 
 import ast
