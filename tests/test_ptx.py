@@ -5,6 +5,7 @@ import pytest
 
 from labkit import cuda, ptx, simulate
 from labkit.ptx import load4
+from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
 NUMBERS = np.arange(512, dtype=np.float32)
@@ -120,8 +121,8 @@ def test_a_vector_that_reaches_beyond_the_array_is_out_of_bounds():
     x = NUMBERS[:126]
     trace = simulate(copy4, 1, 32, x, np.zeros_like(x), 0)
     assert [(f.kind, f.line, f.threads[0].thread[0], f.index) for f in trace.errors] == [
-        ("bounds", 17, 31, (127,)),
         ("bounds", 18, 31, (127,)),
+        ("bounds", 19, 31, (127,)),
     ]
     assert np.array_equal(trace.outputs[1][:124], x[:124]) and not trace.outputs[1][124:].any()
 
@@ -140,13 +141,21 @@ def test_lanes_that_take_no_part_may_stand_at_the_arrays_end():
 
 def test_a_misaligned_vector_is_told_with_its_thread_and_address():
     found, *_ = simulate(copy4, 1, 8, NUMBERS, np.zeros_like(NUMBERS), 1).errors
-    assert (found.kind, found.line, found.array, found.index) == ("misaligned", 17, "x", (1,))
+    assert (found.kind, found.line, found.array, found.index) == ("misaligned", 18, "x", (1,))
     assert "thread 0 of block 0 reads 4 elements at once from x[1] on, which is byte 4 of global" in found.message
     assert "must begin at a multiple of 16" in found.message
 
 
 def test_a_view_of_a_host_array_begins_anew_on_the_device():
     assert not simulate(copy4, 1, 8, NUMBERS[3:], np.zeros_like(NUMBERS), 0).errors
+
+
+def test_a_slice_of_a_device_array_must_begin_where_a_vector_may():
+    device = host.to_device(NUMBERS)
+    assert not simulate(copy4, 1, 8, device[4:], np.zeros_like(NUMBERS), 0).errors
+    found, *_ = simulate(copy4, 1, 8, device[3:], np.zeros_like(NUMBERS), 0).errors
+    assert (found.kind, found.array, found.index) == ("misaligned", "x", (0,))
+    assert found.remedy == "Slice the device array that x is taken from at a multiple of 4 elements."
 
 
 def test_a_shared_array_must_ask_for_its_alignment():

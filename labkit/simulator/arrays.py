@@ -110,8 +110,12 @@ class Region:
         self.shadow.mark_blank(as_strided(places, value.shape, strides)[blank])
 
 
-def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:
-    """Copies arguments into simulated memory, each to a region of its own unless they overlap."""
+def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:
+    """Copies arguments into simulated memory, each to a region of its own unless they overlap.
+
+    A slice of a device array stays as far from an aligned address as it is from where its memory begins, which
+    `allocations` says of each device array. A GPU has host arrays in allocations of their own.
+    """
     groups, end = [], 0
     bounds = {name: byte_bounds(a) if a.size else (0, 0) for name, a in arguments.items()}
     for name in sorted(arguments, key=lambda n: bounds[n]):
@@ -124,17 +128,21 @@ def place(arguments: dict[str, np.ndarray]) -> dict[str, Region]:
     for name in arguments:
         if name not in regions:
             group = next(g for g in groups if name in g)
-            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, address)
+            low = min(bounds[n][0] for n in group)
+            origin = next((allocations[n] for n in group if n in allocations and arguments[n].size), low)
+            inside = (low - origin) % ADDRESS_ALIGNMENT
+            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, low, address + inside)
+            if inside % region.data.dtype.alignment:
+                raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy of it")
             regions |= dict.fromkeys(group, region)
-            address += -(-region.data.nbytes // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
+            address += -(-(inside + region.data.nbytes) // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
     return regions
 
 
-def _copied(arrays, bounds, address):
-    """The region of arrays that overlap; together they cover it."""
+def _copied(arrays, bounds, low, address):
+    """The region of arrays that overlap, from the byte `low` on; together they cover it."""
     first, *others = arrays
     dtype = arrays[first].dtype
-    low = min(b[0] for b in bounds.values())
     for name, a in arrays.items():
         if any(s % dtype.itemsize for s in a.strides):
             raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy, `{name}.copy()`")

@@ -96,6 +96,8 @@ class Log:
         if array.alignment < width_bytes:
             where = f"and {array.name} may begin at any multiple of {array.alignment} bytes"
             cure = f"Ask for `alignment={width_bytes}` where {array.name} is made."
+        elif array.address % width_bytes:
+            cure = f"Slice the device array that {array.name} is taken from at a multiple of {elements} elements."
         self.add(
             key,
             w.count(mask),

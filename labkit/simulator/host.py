@@ -112,6 +112,14 @@ def unwrap(value):
     return value._memory if isinstance(value, DeviceArray) else value
 
 
+def allocation_of(value: DeviceArray) -> int:
+    """The address at which the memory begins that a device array is, or is a slice of."""
+    memory = value._memory
+    while isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    return memory.ctypes.data
+
+
 def blank_in(value) -> np.ndarray | None:
     """Marks for the elements of a device array that nothing has written, if there are such."""
     blank = value._blank if isinstance(value, DeviceArray) else None

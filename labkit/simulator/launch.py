@@ -13,7 +13,7 @@ from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.findings import Log
-from labkit.simulator.host import unwrap
+from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.races import RACE_FIELDS, SHADOW_BYTES
 from labkit.simulator.sampling import Plan
@@ -38,7 +38,9 @@ class BlockCounts:
 class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
-    def __init__(self, program, function, grid, block, gpu, shared_bytes, arguments, blank, labels, undefined=0):
+    def __init__(
+        self, program, function, grid, block, gpu, shared_bytes, arguments, blank, allocations, labels, undefined=0
+    ):
         """`undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
         self.program = program
         self.function = function
@@ -58,7 +60,7 @@ class Launch:
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
         self._check_residence()
-        self._place_arguments(function, arguments, blank)
+        self._place_arguments(function, arguments, blank, allocations)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
         self.printed: list[str] = []
@@ -93,15 +95,17 @@ class Launch:
             )
         return total, layout
 
-    def _place_arguments(self, function, arguments, blank):
+    def _place_arguments(self, function, arguments, blank, allocations):
         """Copies the arguments into simulated memory; arrays that overlap keep overlapping.
 
-        `blank` marks, by name, the elements of device arrays that nothing has written.
+        `blank` marks, by name, the elements of device arrays that nothing has written; `allocations` says where the
+        memory begins that each of those lies in.
         """
         names = function.__code__.co_varnames
         given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
-        self.regions = place(captured | given)
+        allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
+        self.regions = place(captured | given, allocations)
         for name in given.keys() & (self.program.stored | blank.keys()):
             self.regions[name].watch()
         for name, marks in blank.items():

@@ -16,7 +16,7 @@ from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import article, check_limits, dimensions, typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.host import blank_in
+from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared
@@ -123,8 +123,9 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
     blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
+    allocations = {name: allocation_of(arg) for name, arg in zip(names, args) if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
-    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank)
+    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank, allocations)
     return launch_with, arguments
 
 

@@ -450,6 +450,43 @@ def test_one_element_for_all_is_one_sector_and_an_unaligned_row_touches_one_more
     assert site(labkit.simulate(next_one, 1, 32, X, np.zeros(32, np.float32)), "x[i + 1]").sectors == 5
 
 
+@pytest.mark.parametrize(("start", "sectors"), [(0, 4), (3, 5), (8, 4), (127, 5), (129, 5)])
+def test_a_slice_of_a_device_array_keeps_its_place_in_memory(start, sectors):
+    device = host.to_device(np.zeros(256, np.float32))
+    for part in (device[start : start + 32], device.reshape(2, 128).ravel()[start:][:32]):
+        trace = labkit.simulate(copy, 1, 32, part, np.zeros(32, np.float32))
+        assert site(trace, "x[i]").sectors == sectors
+        assert trace.array("x").base_address % 512 == 4 * start % 512
+    moved = host.to_device(device[start : start + 32].copy_to_host())
+    for begins_anew in (moved, np.zeros(256, np.float32)[start : start + 32]):
+        assert site(labkit.simulate(copy, 1, 32, begins_anew, np.zeros(32, np.float32)), "x[i]").sectors == 4
+
+
+def test_overlapping_slices_of_a_device_array_both_keep_their_places():
+    device = host.to_device(np.zeros(256, np.float32))
+    trace = labkit.simulate(copy, 1, 32, device[5:37], device[37:69])
+    assert [(s.site.array, s.sectors) for s in trace.sites] == [("x", 5), ("y", 5)]
+    trace = labkit.simulate(copy, 1, 32, device[6:38], device[3:35])
+    assert [trace.array(name).base_address for name in "xy"] == [24, 12]
+
+
+def test_a_device_array_of_the_module_keeps_its_place_too():
+    part = host.to_device(np.arange(64, dtype=np.float32))[3:35]
+
+    @cuda.jit
+    def kernel(y):
+        i = cuda.grid(1)
+        y[i] = part[i]
+
+    assert site(labkit.simulate(kernel, 1, 32, np.zeros(32, np.float32)), "part[i]").sectors == 5
+
+
+def test_a_device_array_seen_as_wider_elements_must_be_aligned():
+    halves = host.to_device(np.zeros(130, np.uint8))
+    with pytest.raises(LaunchError, match="`x` has elements that are not aligned; pass a copy"):
+        labkit.simulate(copy, 1, 32, halves[1:129].view(np.float32), np.zeros(32, np.float32))
+
+
 def test_requests_count_warps_with_an_active_lane():
     @cuda.jit
     def some(x, y):

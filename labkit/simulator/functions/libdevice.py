@@ -156,6 +156,12 @@ def rounded_half(x):
     return np.asarray(x.astype(np.float16)).view(np.int16)
 
 
+def fast_divide(x, y):
+    """x / y; beyond 2**126 the reciprocal of y is taken for 0 (PTX ISA, `div.approx.f32`)."""
+    far = (np.abs(y) > 2.0**126) & np.isfinite(y)
+    return np.where(far, np.where(np.isfinite(x), 0, np.nan), x / y).astype(np.float32)
+
+
 def fast_sincos(x):
     return in_float64(np.sin)(x), in_float64(np.cos)(x)
 
@@ -173,7 +179,7 @@ SINGLE = {
         "frsqrt_rn": rounding.reciprocal_sqrt,
         "saturatef": saturate,
     },
-    "float32(float32, float32)": {"fast_fdividef": np.divide, "fast_powf": in_float64(np.power)},
+    "float32(float32, float32)": {"fast_fdividef": fast_divide, "fast_powf": in_float64(np.power)},
     "float32, float32(float32)": {"fast_sincosf": fast_sincos},
     "int32(float32)": {
         "finitef": np.isfinite,

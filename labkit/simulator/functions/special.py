@@ -103,8 +103,31 @@ def _gamma(x):
     return math.copysign(math.inf, x) if x == 0 else math.gamma(x)
 
 
+_HALF_LOG_TWO_PI = Decimal("0.91893853320467274178032973640561763986139747363778341")
+_STIRLING_FROM = 25
+_STIRLING = [
+    Decimal(numerator) / denominator
+    for numerator, denominator in (
+        (1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156), (-3617, 122400)
+    )
+]  # fmt: skip
+
+
 def _lgamma(x):
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+    """ln |gamma(x)|; Python's own loses digits near the zeros of it, such as 1 and 2."""
+    if x <= 0 and x == math.floor(x):
+        return math.inf
+    if not -_STIRLING_FROM < x < _STIRLING_FROM:
+        return math.lgamma(x)
+    if x in (1, 2):
+        return 0.0
+    with localcontext(prec=40):  # 6.1.15 leads to a larger argument, and there 6.1.41 holds
+        product, above = Decimal(1), Decimal(x)
+        while above < _STIRLING_FROM:
+            product *= above
+            above += 1
+        series = sum(term / above ** (2 * n + 1) for n, term in enumerate(_STIRLING))
+        return float((above - Decimal("0.5")) * above.ln() - above + _HALF_LOG_TWO_PI + series - abs(product).ln())
 
 
 gamma = lanewise(_gamma)

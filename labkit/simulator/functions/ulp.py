@@ -30,6 +30,7 @@ ULP = {
     "exp10": (2, 1),
     "exp2": (2, 1),
     "expm1": (1, 1),
+    "fast_fdividef": (2, None),
     "hypot": (3, 2),
     "j0": (9, 7),
     "j1": (9, 7),
@@ -52,7 +53,7 @@ ULP = {
     "y0": (9, 7),
     "y1": (9, 7),
 }
-# Bessel functions of |x| >= 8, and of any other order: an absolute error
+# Bessel functions of |x| >= 8, and of an order above 1: an absolute error
 BESSEL_FROM = 8.0
 BESSEL = {"float32": 2.2e-6, "float64": 5e-12}
 # lgamma has zeros here, and no bound.
@@ -70,7 +71,11 @@ FAST_EXPONENTIALS = {"fast_expf": 1.173, "fast_exp10f": 2.97}
 
 
 def allowed_error(
-    name: str, exact: Float[np.ndarray, "*lanes"], dtype: DTypeLike, x: Shaped[np.ndarray, "*lanes"]
+    name: str,
+    exact: Float[np.ndarray, "*lanes"],
+    dtype: DTypeLike,
+    x: Shaped[np.ndarray, "*lanes"],
+    order: Shaped[np.ndarray, "*lanes"] | int = 0,
 ) -> Float[np.ndarray, "*lanes"]:
     """The largest error that CUDA's documents allow.
 
@@ -83,7 +88,9 @@ def allowed_error(
     dtype
         float32 or float64.
     x
-        The first argument.
+        The first argument that is no order.
+    order
+        That of the Bessel functions `jn` and `yn`.
 
     Returns
     -------
@@ -104,9 +111,22 @@ def allowed_error(
     if name in FAST_EXPONENTIALS:
         return (2.5 + np.floor(np.abs(FAST_EXPONENTIALS[name] * x))) * unit
     base = name if name in ULP else name.removesuffix("f")
+    if base in ("jn", "yn"):
+        return _error_of_any_order(base, dtype, x, order, unit)
     bound = (ULP[base][dtype == np.float64] + 0.5) * unit
     if base == "lgamma":
         return np.where((x > LGAMMA_ZEROS[0]) & (x < LGAMMA_ZEROS[1]), np.inf, bound)
     if base in ("j0", "j1", "y0", "y1"):
         return np.where(np.abs(x) < BESSEL_FROM, bound, BESSEL[dtype.name])
     return bound
+
+
+def _error_of_any_order(name, dtype, x, order, unit):
+    """That of `jn` and `yn`: orders 0 and 1 are those of `j0`, a large value of `yn` is only bounded for float32."""
+    absolute, near = BESSEL[dtype.name], (ULP[f"{name[0]}0"][dtype == np.float64] + 0.5) * unit
+    of_order = np.full(np.shape(x), absolute)
+    if name == "yn" and dtype == np.float32:
+        of_order = np.where(np.abs(x) < order, (np.ceil(2 + 2.5 * order) + 0.5) * unit, absolute)
+    elif name == "yn":
+        of_order = np.where(np.abs(x) > 1.5 * order, absolute, np.inf)
+    return np.where(np.asarray(order) < 2, np.where(np.abs(x) < BESSEL_FROM, near, absolute), of_order)

@@ -84,6 +84,35 @@ def test_whole_powers_are_rounded_after_every_product():
             np.testing.assert_array_equal(called(FUNCTIONS[name].run, x.dtype, x, exponent * ones), expected)
 
 
+def test_the_logarithm_of_gamma_keeps_its_digits_near_its_zeros():
+    zeta = [math.pi**2 / 6, 1.2020569031595942, math.pi**4 / 90, 1.03692775514337]
+    for e in (2.0**-14, -(2.0**-14)):  # Abramowitz and Stegun, 6.1.33
+        expected = -0.5772156649015329 * e + sum(z * (-e) ** k / k for k, z in enumerate(zeta, 2))
+        assert libdevice("lgamma", np.float64(1 + e)) == pytest.approx(expected, rel=1e-15)
+    assert libdevice("lgamma", np.float64(0.8255111545554434)) == 0.12817747218905595  # as an H100 has it
+    np.testing.assert_array_equal(libdevice("lgamma", np.float64([1, 2, 3])), [0, 0, math.log(2)])
+    assert libdevice("lgamma", np.float64(-0.5)) == pytest.approx(math.log(2 * math.sqrt(math.pi)), rel=1e-15)
+
+
+def test_fast_division_takes_the_reciprocal_of_a_huge_number_for_zero():
+    x, y = np.float32([[3, 3, np.inf, np.inf, 3], [2.0**126, 2.0**127, 2.0**127, np.inf, np.inf]])
+    with np.errstate(all="ignore"):
+        found = called(FUNCTIONS["cuda.libdevice.fast_fdividef"].run, x.dtype, x, y)
+    np.testing.assert_array_equal(found, np.float32([3 * 2.0**-126, 0, np.nan, np.nan, 0]))
+
+
+def test_bounds_of_bessel_functions_of_any_order():
+    ones, x, order = np.ones(4), np.array([2.0, 5.0, 9.0, 9.0]), np.array([4, 4, 4, 1])
+    ulp = 2.0**-23
+    np.testing.assert_array_equal(
+        allowed_error("ynf", ones, np.float32, x, order), [12.5 * ulp, *[BESSEL["float32"]] * 3]
+    )
+    near = BESSEL["float64"]
+    np.testing.assert_array_equal(allowed_error("yn", ones, np.float64, x, order), [np.inf, np.inf, near, near])
+    np.testing.assert_array_equal(allowed_error("jn", ones, np.float64, x, order), [near] * 4)
+    np.testing.assert_array_equal(allowed_error("yn", ones, np.float64, x, 0), allowed_error("y0", ones, np.float64, x))
+
+
 def test_every_function_that_may_stray_has_a_bound():
     inexact = {n.removeprefix("math.") for n, f in mathematics.FUNCTIONS.items() if n.startswith("math.")}
     exact = "sqrt ceil floor trunc fabs isnan isinf isfinite copysign fmod nextafter remainder frexp ldexp modf".split()
