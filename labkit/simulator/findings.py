@@ -214,6 +214,7 @@ class Log:
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
         place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
         name = f"{array.name}{_brackets(place)}"
+        it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         how = "with nothing to say which comes first"
         if unfenced:
             how = "and the atomic in between does not say that what was done before it can be seen"
@@ -238,7 +239,7 @@ class Log:
             severity="error",
             message=(
                 f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} "
-                f"{_verb(other)} it at line {other.line}, {how}. {cure}"
+                f"{_verb(other)} {it} at line {other.line}, {how}. {cure}"
             ),
             remedy=cure,
             line=site.line,
