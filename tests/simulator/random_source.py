@@ -159,7 +159,7 @@ def _kernels_of(tree):
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and _is_constant(statement.value, constants):
             constants.append(statement)
-    functions = [s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef) and _decorator(s)]
+    functions = [s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef) and _decorator(s) and _is_plain(s)]
     device = [f for f in functions if "device" in _decorator(f)]
     return [(constants + device, f) for f in functions if "device" not in _decorator(f)]
 
@@ -169,6 +169,12 @@ def _is_constant(value, constants):
     known = {ast.unparse(target) for statement in constants for target in statement.targets}
     plain = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
     return all(isinstance(n, plain) or isinstance(n, ast.Name) and n.id in known for n in ast.walk(value))
+
+
+def _is_plain(function):
+    """Has it nothing that Python would run as the cell defines it?"""
+    given = [*function.args.defaults, *(a.annotation for a in function.args.args), function.returns]
+    return not any(given)
 
 
 def _decorator(function):
