@@ -1,7 +1,5 @@
 """Every kernel of the ladders and chapters assembles offline for T4, A100 and H100, without spills."""
 
-import json
-import linecache
 import re
 import shutil
 import subprocess
@@ -10,19 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
 from labkit import gemm
-from labkit.places import folder
 from labkit.simulator import run
 
 STEPS = gemm.ladder("fp32")
 TARGETS = [(7, 5), (8, 0), (9, 0)]
-CHAPTERS = [
-    path
-    for path in sorted(folder("notebooks").glob("solutions/*.ipynb"))
-    if "cuda.jit" in path.read_text(encoding="utf-8")
-]
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
@@ -104,12 +97,7 @@ def test_every_kernel_that_a_chapter_runs_has_numbas_types_and_assembles_without
     from labkit.compiler import bound
 
     monkeypatch.setenv("LABKIT_DEVICE", "simulator")
-    names = {"__name__": "__main__"}
-    for number, cell in enumerate(json.loads(chapter.read_text(encoding="utf-8"))["cells"]):
-        if cell["cell_type"] == "code":
-            text, where = "".join(cell["source"]), f"<{chapter.stem} {number}>"
-            linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
-            exec(compile(text, where, "exec"), names)
+    run_cells(chapter)
     assert translated()
     for function, kinds, program in translated():
         argument_types = tuple(types.Array(k.dtype, k.ndim, "C") if hasattr(k, "ndim") else k for k in kinds)

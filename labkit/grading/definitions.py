@@ -12,8 +12,10 @@ import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
 from labkit import cuda
+from labkit.simulator.limits import MAX_ENTRIES
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "numba.cuda": cuda}
+MAX_EXPONENT = 64  # of whole numbers: no kernel has use for more bits
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -92,7 +94,7 @@ def _assign(target, value, found):
         constant = _constant(value, found)
         values = constant if isinstance(target, ast.Tuple) else [constant]
         pairs = list(zip(names, values, strict=True))
-    except (_NotConstant, ArithmeticError, TypeError, ValueError):
+    except (_NotConstant, ArithmeticError, RecursionError, TypeError, ValueError):
         pairs = [(name, None) for name in names]
     for name, item in pairs:
         if isinstance(name, ast.Name):
@@ -106,11 +108,11 @@ def _constant(node, found):
         case ast.Name(name) if name in found:
             return found[name]
         case ast.Tuple(elements):
-            return tuple(_constant(element, found) for element in elements)
+            return _short(tuple(_constant(element, found) for element in elements))
         case ast.UnaryOp(sign, operand) if type(sign) in _OPERATORS:
             return _OPERATORS[type(sign)](_number(operand, found))
         case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_number(left, found), _number(right, found))
+            return _computed(type(sign), _number(left, found), _number(right, found))
         case ast.Attribute(ast.Name(module), name) if found.get(module) in (np, numba):
             return _scalar_type(getattr(found[module], name, None))
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
@@ -118,6 +120,28 @@ def _constant(node, found):
         case ast.Call(function, [argument], []):
             return _converted(_constant(function, found), argument, found)
     raise _NotConstant
+
+
+def _computed(sign, left, right):
+    """The result of an operator; whole numbers that fit no dtype, and might take for ever to compute, are refused."""
+    whole = isinstance(left, int) and isinstance(right, int)
+    if whole and sign in (ast.Pow, ast.LShift) and right > MAX_EXPONENT:
+        raise _NotConstant
+    result = _OPERATORS[sign](left, right)
+    if isinstance(result, int) and not -(2**63) <= result < 2**64:
+        raise _NotConstant
+    return result
+
+
+def _short(value):
+    """The tuple, if it has no more numbers in it than one in a kernel may have."""
+    if _entries(value) > MAX_ENTRIES:
+        raise _NotConstant
+    return value
+
+
+def _entries(value) -> int:
+    return sum(map(_entries, value)) if isinstance(value, tuple) else 1
 
 
 def _number(node, found):

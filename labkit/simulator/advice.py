@@ -32,8 +32,8 @@ def unwritten(launch) -> list[Finding]:
                 Finding(
                     "unwritten",
                     "error",
-                    f"Line {line}: no thread ever stores to {name}; the condition around this line is never true, or "
-                    "the grid is empty where it matters.",
+                    f"Line {line}: no thread ever stores to {name}, which stays as it was; the condition around this "
+                    "line is never true, or the grid is empty where it matters.",
                     line,
                     sites[0][1].column,
                     name,

@@ -111,9 +111,10 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
         launch.version += 1
     launch.clocks.exchange(w, array, flat, lanes)
     if array.shadow is not None:
-        cells, places = array.shadow.cells(flat)
-        found, unwritten, first = races.watch_atomics(
-            places, lanes, operation != CAS, races.order_of(w), site, cells, launch.noted_race
+        order = races.order_of(w)
+        found, unwritten, first = races.most(
+            races.watch_atomics(places, lanes, operation != CAS, order, site, cells, launch.noted_race)
+            for cells, places in array.shadow.cells(flat)
         )
         if found:
             launch.log.race(site, array, found)

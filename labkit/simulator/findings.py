@@ -63,7 +63,7 @@ class Log:
         limit = f"{called}.shape[{axis}]" if len(shape) > 1 else f"{called}.size"
         written = _index_name(site, axis)
         guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
-        cure = "On a GPU this touches memory that is not yours. Guard"
+        cure = "Guard"
         if array.space == "shared":
             cure = f"Make {array.name} as large as the block needs, or guard"
         self.add(
@@ -73,7 +73,7 @@ class Log:
             severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but {called} has {_shape(shape)}. "
-                f"{cure} the access, for instance `if {guard}:`."
+                f"On a GPU it {_effect_outside(site)}. {cure} the access, for instance `if {guard}:`."
             ),
             line=site.line,
             column=site.column,
@@ -154,7 +154,8 @@ class Log:
             severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} reads {array.name}{_brackets(place)}, which nothing has written. "
-                f"{array.space.capitalize()} memory starts with whatever was there before; fill it first."
+                f"{array.space.capitalize()} memory starts with whatever was there before, so the result can change "
+                "from run to run; fill it first."
             ),
             line=site.line,
             column=site.column,
@@ -175,7 +176,7 @@ class Log:
             severity="error",
             message=(
                 f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread "
-                f"took. Give `{name}` a value before the `if` or the loop that sets it."
+                f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
             ),
             line=line,
             threads=(who,),
@@ -216,23 +217,11 @@ class Log:
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
         place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
         name = f"{array.name}{_brackets(place)}"
+        it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         how = "with nothing to say which comes first"
         if unfenced:
             how = "and the atomic in between does not say that what was done before it can be seen"
-            cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
-        elif across:
-            cure = (
-                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
-                "its own, or use `cuda.atomic`."
-            )
-        elif site.line == other.line and site.kind == other.kind:
-            cure = "Give each thread an element of its own, or use `cuda.atomic`."
-        elif site.line == other.line:
-            cure = "Nothing orders their turns; use `cuda.atomic`, or give each thread an element of its own."
-        elif site.line > other.line:
-            cure = f"Put `cuda.syncthreads()` between line {other.line} and line {site.line}."
-        else:
-            cure = f"Put `cuda.syncthreads()` after line {other.line}, before the loop comes back to line {site.line}."
+        cure = _cure_of_race(site, other, across, unfenced)
         self.add(
             key,
             found,
@@ -240,7 +229,7 @@ class Log:
             severity="error",
             message=(
                 f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} "
-                f"{_verb(other)} it at line {other.line}, {how}. {cure}"
+                f"{_verb(other)} {it} at line {other.line}, {how}, so {_effect_of_race(site, other)}. {cure}"
             ),
             remedy=cure,
             line=site.line,
@@ -280,8 +269,9 @@ class Log:
             kind="barrier",
             severity="error",
             message=(
-                f"Line {line}: {self.name(here)} {what}. Every thread of a block must reach the same "
-                "`cuda.syncthreads()`: move it out of the `if` or the loop that only some threads run."
+                f"Line {line}: {self.name(here)} {what}. On a GPU the block can hang, or go on before its data are "
+                "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
+                "the loop that only some threads run."
             ),
             line=line,
             threads=(here, there),
@@ -337,6 +327,37 @@ class Log:
 def _index(linear, shape):
     x, y, _ = shape
     return (linear % x, linear // x % y, linear // (x * y))
+
+
+def _effect_of_race(site, other):
+    kinds = {site.kind, other.kind}
+    if "load" in kinds:
+        return "what is read can be the old value or the new one"
+    return "the update can be lost" if "atomic" in kinds else "either value can be the one that stays"
+
+
+def _cure_of_race(site, other, across, unfenced):
+    reads_elsewhere = site.line == other.line and site.kind != other.kind and site.text != other.text
+    if unfenced:
+        return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
+    if across and reads_elsewhere:
+        return "Blocks of one launch run in any order: write the results to another array."
+    if across:
+        return (
+            "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
+            "its own, or use `cuda.atomic`."
+        )
+    if reads_elsewhere:
+        return "Split the line: read into a variable, let all wait at `cuda.syncthreads()`, and then write."
+    if site.line == other.line:
+        return "Give each thread an element of its own, or use `cuda.atomic`."
+    if site.line > other.line:
+        return f"Put `cuda.syncthreads()` between line {other.line} and line {site.line}."
+    return f"Put `cuda.syncthreads()` after line {other.line}, before the loop comes back to line {site.line}."
+
+
+def _effect_outside(site):
+    return "gets whatever lies there" if site.kind == "load" else "overwrites what belongs to something else"
 
 
 def _verb(site):

@@ -83,6 +83,11 @@ class Interleaved(Chunk):
     """All blocks of a launch, a warp set for each warp; `turns` tells what they did."""
 
     def __init__(self, launch, order: Order):
+        if len(launch.dynamic_dtypes) > 1:
+            raise LaunchError(
+                "the orders of a kernel are not explored where its dynamic shared memory holds several dtypes; use "
+                "static arrays, or one dtype"
+            )
         super().__init__(launch, list(range(launch.blocks)))
         self.order = order
         self.turns: list[Turn] = []

@@ -11,6 +11,7 @@ from labkit.simulator.arrays import place
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
+from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.findings import Log
 from labkit.simulator.host import allocation_of, unwrap
@@ -82,8 +83,7 @@ class Launch:
                 layout[number] = (a.shape, end)
                 end += math.prod(a.shape) * a.dtype.itemsize
         dynamic = [(n, a) for n, a in allocations if a.space == "shared" and a.shape == 0]
-        if len({a.dtype for _, a in dynamic}) > 1:
-            raise LaunchError("dynamic shared arrays of several dtypes overlap; use one dtype, or static arrays")
+        self.dynamic_dtypes, self.dynamic_bytes = {a.dtype for _, a in dynamic}, dynamic_bytes
         end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
             layout[number] = ((dynamic_bytes // a.dtype.itemsize,), end)
@@ -222,9 +222,11 @@ class Launch:
     def _bytes_a_block(self):
         """What a block's shared and local memory takes here, with all that is known of each element."""
         bytes_a_block = 0
-        for number, a in enumerate(self.program.allocations.values()):
+        if self.dynamic_dtypes:
+            bytes_a_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
+        for a in self.program.allocations.values():
             if a.space == "shared":
-                bytes_a_block += math.prod(self.shared_layout[number][0]) * (a.dtype.itemsize + SHADOW_BYTES)
+                bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES) if a.shape else 0
             else:
                 bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
         return bytes_a_block

@@ -170,11 +170,13 @@ def write(w, site, array, mask, flat, value):
     unchanged = _same(before, value)
     if array.shadow is not None:
         launch.instruction += 2
-        cells, places = array.shadow.cells(flat)
-        found = races.watch_stores(
-            places, w.active(mask), unchanged, _same(array.data.take(flat), value), races.order_of(w),
-            launch.instruction, site, cells, launch.noted_race,
-        )  # fmt: skip
+        landed, order = _same(array.data.take(flat), value), races.order_of(w)
+        found = 0
+        for cells, places in array.shadow.cells(flat):
+            here = races.watch_stores(
+                places, w.active(mask), unchanged, landed, order, launch.instruction, site, cells, launch.noted_race
+            )
+            found = max(found, here)
         if found:
             launch.log.race(site, array, found)
     if not unchanged.all():

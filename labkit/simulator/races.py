@@ -92,6 +92,12 @@ def kept(order: Order) -> Order:
     return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
+def most(parts) -> tuple[int, int, int]:
+    """What `watch_loads` or `watch_atomics` say of an instruction that said it of each unit of its elements."""
+    found, unwritten, first = zip(*parts)
+    return max(found), max(unwritten), max(first)
+
+
 @njit(cache=True)
 def _shared_by(party):
     """Where the block of a party's kind stands; its epoch and site follow."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array, strides_of
+from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
 from labkit.simulator.shadow import SharedShadow
 from labkit.simulator.warps import SLOT, START, WarpSet
@@ -47,6 +48,8 @@ class Chunk:
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
+        if launch.dynamic_dtypes:
+            self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
         self.state = np.zeros((len(blocks), launch.threads), np.int8)
         self.wait_line = np.zeros((len(blocks), launch.threads), np.int64)
@@ -56,22 +59,28 @@ class Chunk:
         if allocation.space != "shared":
             return None
         shape, first_byte = self.launch.shared_layout[number]
-        data = np.zeros(math.prod(shape) * len(self.blocks), allocation.dtype)
-        array = self._array(allocation, data, shape, first_byte)
+        elements = math.prod(shape)
+        if allocation.shape == 0:
+            data, shadow = self.dynamic.data[allocation.dtype], self.dynamic.shadows[allocation.dtype]
+            elements = self.dynamic.bytes_a_block // allocation.dtype.itemsize
+        else:
+            data = np.zeros(elements * len(self.blocks), allocation.dtype)
+            shadow = SharedShadow(data.size, self.launch, self.epochs)
+        array = self._array(allocation, data, shape, first_byte, elements)
         array.alignment = allocation.alignment
-        array.shadow = SharedShadow(data.size, self.launch, self.epochs)
+        array.shadow = shadow
         return array
 
     def local(self, number, lanes):
         """A thread-local array for each lane of a warp set: an element's lanes lie side by side."""
         allocation = list(self.launch.program.allocations.values())[number]
         data = np.zeros((int(np.prod(allocation.shape)), lanes), allocation.dtype)
-        array = self._array(allocation, data, allocation.shape, 0)
+        array = self._array(allocation, data, allocation.shape, 0, len(data))
         array.written = np.zeros(data.shape, np.bool_)
         return array
 
-    def _array(self, allocation, data, shape, first_byte):
-        strides, elements = strides_of(shape), int(np.prod(shape))
+    def _array(self, allocation, data, shape, first_byte, elements):
+        strides = strides_of(shape)
         return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
 
     # --- running ---

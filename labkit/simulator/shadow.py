@@ -32,13 +32,13 @@ class GlobalShadow:
         self._blank.reshape(-1)[flat] = True
 
     def cells(self, flat):
-        """The cells, and which of them are those of the elements `flat`."""
+        """The cells, and which of them are those of the elements `flat`: the one pair of this shadow."""
         page = flat // PAGE
         held = self._held.take(page)
         if held.min() < 0:
             self._hold(np.unique(page[held < 0]))
             held = self._held.take(page)
-        return self._cells, held * PAGE + flat % PAGE
+        return [(self._cells, held * PAGE + flat % PAGE)]
 
     def element(self, cell: int) -> int:
         """The element that a cell belongs to."""
@@ -50,7 +50,7 @@ class GlobalShadow:
 
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction; returns as `races.watch_loads` does."""
-        cells, places = self.cells(flat)
+        [(cells, places)] = self.cells(flat)
         return races.watch_loads(places, lanes, races.order_of(w), site, cells, w.chunk.launch.noted_race)
 
     def _hold(self, pages):
@@ -72,6 +72,7 @@ class SharedShadow:
     """The cells of a shared array's copies in a chunk, and the reads that wait to be noted there."""
 
     def __init__(self, elements: int, launch, epochs):
+        self.size = elements
         self._cells = np.empty((elements, races.FIELDS), np.int32)
         races.clear(self._cells, filled=False)
         self._launch = launch
@@ -82,11 +83,11 @@ class SharedShadow:
         self._waiting = []
 
     def cells(self, flat):
-        """The cells, for an access that may write, and which of them are those of the elements `flat`."""
+        """As `GlobalShadow.cells`, for an access that may write."""
         self._note_waiting()
         self._written_at[:] = self._epochs
         self._settled = False
-        return self._cells, flat
+        return [(self._cells, flat)]
 
     def element(self, cell: int) -> int:
         """The element that a cell belongs to."""

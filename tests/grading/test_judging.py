@@ -14,9 +14,12 @@ def saxpy(a, x, y, out):
 """
 
 
-def judged(text, timeout_s=60, **others):
-    answers = {"02.1": text, **others}
-    return judge_answers(setups(solved_chapters()["02"]), answers, seed=1, timeout_s=timeout_s)
+def judged(text, **others):
+    return judged_of("02", {"02.1": text, **others})
+
+
+def judged_of(chapter, answers, timeout_s=60):
+    return judge_answers(setups(solved_chapters()[chapter]), answers, seed=1, timeout_s=timeout_s)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,12 @@ def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own():
     assert "Line 7" in verdicts["02.2"].said
 
 
-def test_an_answer_that_takes_for_ever_to_read_costs_itself_alone():
-    verdicts = judged("N = 9 ** 9 ** 9", timeout_s=10, **{"02.2": "def add("})
-    assert "02.1" not in verdicts
-    assert "SyntaxError" in verdicts["02.2"].said
+def test_a_constant_that_would_take_for_ever_is_left_out():
+    assert judged("N = 9 ** 9 ** 9" + SAXPY)["02.1"].passed
+
+
+def test_an_answer_that_takes_for_ever_costs_itself_alone():
+    long = "@njit\ndef product(A, B, C):\n" + "    C[0, 0] = C[0, 0] * A[0, 0] + B[0, 0]\n" * 5000
+    verdicts = judged_of("01", {"01.1": long, "01.2": "def add("}, timeout_s=15)
+    assert "01.1" not in verdicts
+    assert "SyntaxError" in verdicts["01.2"].said

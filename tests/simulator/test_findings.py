@@ -87,8 +87,8 @@ def test_a_race_in_shared_memory_says_who_where_and_what_helps():
     write, read = line_of(neighbour, "s[t] = x"), line_of(neighbour, "s[(t + 1)")
     assert race.message == (
         f"Race on s[32]: thread 31 of block 0 reads it at line {read}, and thread 32 of block 0 writes it at line "
-        f"{write}, with nothing to say which comes first. Put `cuda.syncthreads()` between line {write} and line "
-        f"{read}."
+        f"{write}, with nothing to say which comes first, so what is read can be the old value or the new one. "
+        f"Put `cuda.syncthreads()` between line {write} and line {read}."
     )
     assert (race.kind, race.severity, race.array, race.index) == ("race", "error", "s", (32,))
     assert race.threads == (thread(31), thread(32))
@@ -289,8 +289,8 @@ def test_an_index_outside_names_the_thread_the_shape_and_a_guard():
     assert {(f.line, f.array) for f in bounds} == {(line, "x"), (line, "y")}
     read = next(f for f in bounds if f.array == "x")
     assert read.message == (
-        f"Line {line}: thread 36 of block 1 reads x[100], but x has 100 elements. On a GPU this touches memory that "
-        "is not yours. Guard the access, for instance `if i < x.size:`."
+        f"Line {line}: thread 36 of block 1 reads x[100], but x has 100 elements. On a GPU it gets whatever lies "
+        "there. Guard the access, for instance `if i < x.size:`."
     )
     assert (read.severity, read.index, read.threads) == ("error", (100,), (thread(36, block=(1, 0)),))
     assert read.count == 28
@@ -417,7 +417,7 @@ def test_reading_shared_memory_that_nothing_filled():
     line = line_of(sums_unfilled_shared, "y[t] =")
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
-        "whatever was there before; fill it first."
+        "whatever was there before, so the result can change from run to run; fill it first."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
@@ -677,4 +677,34 @@ def tile_too_small(x, y):
 def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
     (outside,) = findings(tile_too_small, 1, 32, numbers(32), zeros(32), kind="bounds")
     assert "Make s as large as the block needs, or guard the access, for instance `if t < s.size:`." in outside.message
-    assert "not yours" not in outside.message
+    assert "On a GPU it overwrites what belongs to something else." in outside.message
+
+
+RACES = {
+    "s[0] = t": ("either value can be the one that stays", "Give each thread an element of its own"),
+    "s[0] += t": ("the old value or the new one", "Give each thread an element of its own, or use `cuda.atomic`"),
+    "s[t] = s[(t + 1) % 64]": ("the old value or the new one", "Split the line: read into a variable"),
+    "s[t] = 1\n    cuda.atomic.add(s, 63 - t, 1)": ("the update can be lost", "Put `cuda.syncthreads()` between"),
+    "x[t] = x[(t + 64 + b) % 128]": ("the old value or the new one", "write the results to another array"),
+    "x[0] = b": ("either value can be the one that stays", "give each block elements of its own"),
+}
+
+
+@pytest.mark.parametrize("line", RACES)
+def test_a_race_says_what_it_does_to_the_result_and_how_to_mend_it(line):
+    effect, cure = RACES[line]
+    kernel = kernel_in(f"""
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array(64, int32)
+    t, b = cuda.threadIdx.x, cuda.blockIdx.x
+    s[t] = 0
+    cuda.syncthreads()
+    {line}
+    cuda.syncthreads()
+    x[128 + cuda.grid(1)] = s[t]
+""")
+    race = next(f for f in findings(kernel, 2, 64, np.zeros(256, np.int32), kind="race"))
+    assert f"so {'what is read can be ' * ('the old' in effect)}{effect}. " in race.message
+    assert cure in race.remedy
+    assert race.message.endswith(race.remedy)

@@ -95,10 +95,7 @@ class Allocations(Variables):
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):
-            if (
-                isinstance(statement, ast.Assign)
-                and statement.value is node
-                and isinstance(statement.targets[0], ast.Name)
-            ):
-                return statement.targets[0].id
+            match statement:
+                case ast.Assign([ast.Name(name)], value) if node in (value, getattr(value, "value", None)):
+                    return name
         return space

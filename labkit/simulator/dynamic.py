@@ -1,0 +1,67 @@
+"""Dynamic shared memory: every `cuda.shared.array(0, dtype)` of a block begins at the same byte.
+
+(CUDA C++ Programming Guide, "__shared__": arrays declared `extern` all start at the same address.)
+"""
+
+import math
+
+import numpy as np
+
+from labkit.simulator import races
+from labkit.simulator.shadow import SharedShadow
+
+STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
+
+
+class DynamicMemory:
+    """The dynamic shared memory of a chunk's blocks, as arrays of several dtypes see it.
+
+    What is known of it is kept by units, the largest pieces of which the elements of all these dtypes are made.
+    """
+
+    def __init__(self, dtypes, bytes_a_block, launch, epochs):
+        step = math.lcm(STEP_BYTES, *(d.itemsize for d in dtypes))
+        self.bytes_a_block = -(-bytes_a_block // step) * step
+        buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
+        unit = unit_bytes(dtypes)
+        units = SharedShadow(buffer.size // unit, launch, epochs)
+        self.data = {d: buffer.view(d) for d in dtypes}
+        self.shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
+
+
+def unit_bytes(dtypes) -> int:
+    """The size of the largest pieces of which elements of these dtypes, and their fields, are made."""
+    return math.gcd(*(size for dtype in dtypes for size in _sizes(dtype)))
+
+
+def _sizes(dtype):
+    yield dtype.itemsize
+    for kind, start, *_ in (dtype.fields or {}).values():
+        yield start
+        yield from _sizes(kind.base)
+
+
+class ShadowOfUnits:
+    """What is known of memory whose elements are several units each: an access to one watches all its units."""
+
+    def __init__(self, units: SharedShadow, each: int):
+        self._units = units
+        self._each = each
+
+    def cells(self, flat):
+        """(cells, which of them) for each unit of the elements `flat`, for an access that may write."""
+        return [part for i in range(self._each) for part in self._units.cells(flat * self._each + i)]
+
+    def element(self, cell: int) -> int:
+        """The element that a cell belongs to."""
+        return cell // self._each
+
+    def another(self, elements: int):
+        """A shadow of the same memory, cut into other elements."""
+        each = self._units.size // elements if elements else 1
+        return self._units if each == 1 else ShadowOfUnits(self._units, each)
+
+    def watch_loads(self, w, site, flat, lanes):
+        """Checks the reads of one instruction; returns as `races.watch_loads` does."""
+        parts = range(self._each)
+        return races.most(self._units.watch_loads(w, site, flat * self._each + i, lanes) for i in parts)

@@ -1,0 +1,37 @@
+"""Constants of a stranger's cell: computed where that is quick, and never in a way that takes for ever."""
+
+import pytest
+
+from labkit.grading.definitions import definitions
+
+
+def constants(text):
+    return definitions(text, "<cell>", {})
+
+
+def test_constants_are_computed_from_numbers():
+    found = constants("TILE = 2**4\nSIZE = (TILE, TILE + 1)\nMASK = (1 << 32) - 1\nHALF = TILE**-1")
+    assert (found["TILE"], found["SIZE"], found["MASK"], found["HALF"]) == (16, (16, 17), 0xFFFFFFFF, 1 / 16)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "10**10**8",
+        "1 << 10**12",
+        "3 ** 3 ** 3 ** 3",
+        "2**64",
+        "(2**63) * (2**63)",
+        "1 - 2**64 * 2",
+        " + ".join(["1"] * 1500),
+        "-" * 1500 + "1",
+    ],
+)
+def test_a_constant_that_takes_too_long_is_none(value):
+    assert constants(f"N = {value}")["N"] is None
+
+
+def test_a_tuple_that_doubles_is_none_when_it_is_too_long():
+    found = constants("T = (1, 2)\n" + "T = (T, T)\n" * 8 + "U = (T, T)\nV = (U, U)")
+    assert len(found["T"]) == 2
+    assert (found["U"], found["V"]) == (None, (None, None))

@@ -1,0 +1,205 @@
+"""Dynamic shared memory: all arrays of a block begin at one byte, whatever their dtypes."""
+
+import numpy as np
+import pytest
+from cells import line_of
+from numba import float32, float64, int8, int32, int64, uint32
+
+import labkit
+from labkit import cuda
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.schedules import explore
+
+THREADS = 64
+PAIR = np.dtype([("low", np.int32), ("high", np.float32)])
+
+
+def simulated(kernel, *arguments, shared_bytes=THREADS * 8, grid=3):
+    return labkit.simulate(kernel, grid, THREADS, *arguments, shared_bytes=shared_bytes)
+
+
+def result():
+    return np.zeros(3 * THREADS, np.int64)
+
+
+def errors(trace):
+    return [(f.kind, f.array, f.line) for f in trace.errors]
+
+
+@cuda.jit
+def one_after_the_other(out):
+    floats = cuda.shared.array(0, float32)[:THREADS]
+    integers = cuda.shared.array(0, int32)[THREADS:]
+    t = cuda.threadIdx.x
+    floats[t] = t + 0.5
+    integers[t] = 3 * t
+    cuda.syncthreads()
+    other = THREADS - 1 - t
+    out[cuda.grid(1)] = int64(floats[other] * 2) + integers[other]
+
+
+def test_slices_that_lie_behind_one_another_do_not_disturb_each_other():
+    trace = simulated(one_after_the_other, result())
+    other = np.tile(np.arange(THREADS)[::-1], 3)
+    np.testing.assert_array_equal(trace.outputs[0], 2 * other + 1 + 3 * other)
+    assert not trace.errors
+    assert trace.shared_bytes == THREADS * 8
+
+
+@cuda.jit
+def bits_of_floats(out):
+    floats = cuda.shared.array(0, float32)
+    bits = cuda.shared.array(0, uint32)
+    t = cuda.threadIdx.x
+    floats[t] = t
+    out[cuda.grid(1)] = bits[t]
+
+
+@cuda.jit
+def halves_of_wide_integers(out):
+    wide = cuda.shared.array(0, int64)
+    narrow = cuda.shared.array(0, int32)
+    t = cuda.threadIdx.x
+    narrow[2 * t] = t
+    narrow[2 * t + 1] = 1
+    out[cuda.grid(1)] = wide[t]
+
+
+@cuda.jit
+def same_dtype_twice(out):
+    a = cuda.shared.array(0, int64)
+    b = cuda.shared.array(0, int64)
+    t = cuda.threadIdx.x
+    a[t] = t
+    cuda.syncthreads()
+    out[cuda.grid(1)] = b[(t + 1) % THREADS]
+
+
+@cuda.jit
+def fields_of_records(out):
+    pairs = cuda.shared.array(0, PAIR)
+    words = cuda.shared.array(0, int32)
+    t = cuda.threadIdx.x
+    pairs[t].low = t
+    pairs[t].high = 1
+    out[cuda.grid(1)] = words[2 * t]
+
+
+@pytest.mark.parametrize(
+    "kernel, expected",
+    [
+        (bits_of_floats, np.arange(THREADS, dtype=np.float32).view(np.uint32)),
+        (halves_of_wide_integers, np.arange(THREADS) + (1 << 32)),
+        (same_dtype_twice, (np.arange(THREADS) + 1) % THREADS),
+        (fields_of_records, np.arange(THREADS)),
+    ],
+)
+def test_what_is_written_as_one_dtype_is_read_as_another(kernel, expected):
+    trace = simulated(kernel, result())
+    np.testing.assert_array_equal(trace.outputs[0], np.tile(expected, 3))
+    assert not trace.errors
+
+
+@cuda.jit
+def overwritten_through_the_other(out):
+    floats = cuda.shared.array(0, float32)
+    integers = cuda.shared.array(0, int32)
+    t = cuda.threadIdx.x
+    floats[t] = t
+    integers[(t + 32) % THREADS] = t  # race
+    cuda.syncthreads()
+    out[cuda.grid(1)] = integers[t]
+
+
+@cuda.jit
+def half_overwritten(out):
+    wide = cuda.shared.array(0, float64)
+    bytes_ = cuda.shared.array(0, int8)
+    t = cuda.threadIdx.x
+    wide[t] = t
+    if t == 40:
+        bytes_[15] = 1  # race
+    cuda.syncthreads()
+    out[cuda.grid(1)] = int64(wide[t])
+
+
+@cuda.jit
+def read_too_early(out):
+    words = cuda.shared.array(0, int32)
+    wide = cuda.shared.array(0, int64)
+    t = cuda.threadIdx.x
+    words[t] = t
+    words[t + THREADS] = t
+    out[cuda.grid(1)] = wide[THREADS - 1 - t]  # race
+
+
+@cuda.jit
+def counted_without_a_barrier(out):
+    words = cuda.shared.array(0, int32)
+    wide = cuda.shared.array(0, int64)
+    t = cuda.threadIdx.x
+    words[t] = 0
+    words[t + THREADS] = 0
+    cuda.atomic.add(wide, 0, 1)  # race
+    out[cuda.grid(1)] = 0
+
+
+@cuda.jit
+def field_overwritten(out):
+    pairs = cuda.shared.array(0, PAIR)
+    words = cuda.shared.array(0, int32)
+    t = cuda.threadIdx.x
+    pairs[t].low = t
+    words[t] = t  # race
+    out[cuda.grid(1)] = 0
+
+
+@pytest.mark.parametrize(
+    "kernel, array, words",
+    [
+        (overwritten_through_the_other, "integers", "floats, which begins at the same byte"),
+        (half_overwritten, "bytes_", "wide, which begins at the same byte"),
+        (read_too_early, "wide", "words, which begins at the same byte"),
+        (counted_without_a_barrier, "wide", "words, which begins at the same byte"),
+        (field_overwritten, "words", "pairs, which begins at the same byte"),
+    ],
+)
+def test_a_race_through_two_dtypes_is_found(kernel, array, words):
+    trace = simulated(kernel, result())
+    assert errors(trace) == [("race", array, line_of(kernel, "# race"))]
+    assert words in trace.errors[0].message
+
+
+@cuda.jit
+def half_written(out):
+    words = cuda.shared.array(0, int32)
+    wide = cuda.shared.array(0, int64)
+    t = cuda.threadIdx.x
+    words[2 * t] = t
+    out[cuda.grid(1)] = wide[t]  # half
+
+
+def test_an_element_of_which_a_part_is_unwritten_is_found():
+    trace = simulated(half_written, result())
+    assert errors(trace) == [("uninitialised", "wide", line_of(half_written, "# half"))]
+    assert trace.errors[0].count == 3 * THREADS
+
+
+def test_an_index_behind_the_dynamic_memory_is_found_by_each_dtype():
+    trace = simulated(halves_of_wide_integers, result(), shared_bytes=THREADS * 8 - 4)
+    assert [(f.kind, f.array, f.index) for f in trace.errors] == [
+        ("bounds", "narrow", (127,)),
+        ("bounds", "wide", (63,)),
+    ]
+
+
+def test_blocks_keep_their_own_where_their_bytes_are_no_multiple_of_an_element():
+    trace = simulated(bits_of_floats, result(), shared_bytes=THREADS * 4 + 2)
+    np.testing.assert_array_equal(trace.outputs[0], np.tile(np.arange(THREADS, dtype=np.float32).view(np.uint32), 3))
+    assert not trace.errors
+
+
+def test_orders_are_explored_with_one_dtype_and_refused_with_several():
+    assert explore(same_dtype_twice, 1, THREADS, result(), shared_bytes=THREADS * 8).outcomes
+    with pytest.raises(LaunchError, match="several dtypes"):
+        explore(bits_of_floats, 1, THREADS, result(), shared_bytes=THREADS * 4)
