@@ -137,7 +137,8 @@ def cast(w, source, target):
 def call(w, path, kinds, result):
     first = w.small if "gamma" in path or "uint" in path else w.value
     given = [(w.small if position else first)(kind) for position, kind in enumerate(kinds)]
-    keep(w, f"{w.callable(path)}({', '.join(given)})", result, tolerance(path, result))
+    like = "hypot" if path == "abs" and isinstance(kinds[0], types.Complex) else path
+    keep(w, f"{w.callable(path)}({', '.join(given)})", result, tolerance(like, result))
 
 
 def conditional(w, kind):
@@ -441,6 +442,8 @@ def _function_place(path, kinds, result):
         return "gpu"
     if path == "divmod" and any(isinstance(kind, types.Float) for kind in kinds):
         return "gpu"  # a GPU's come from a rounded quotient
+    if path == "math.hypot" and types.uint64 in kinds:
+        return "gpu"  # on a CPU numba takes the larger half of them for negative numbers
     module, _, name = path.rpartition(".")
     python = getattr({"math": math, "cmath": cmath, "np": np, "": builtins}[module], name, None)
     return "thread" if python and numba_types.resolve(python, kinds) else "gpu"

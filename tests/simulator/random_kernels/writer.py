@@ -282,7 +282,9 @@ class Writer:
         self.line("    continue")
 
     def write_return(self):
-        self.line("return")
+        """A few threads are done; the others go on to what follows."""
+        self.line(f"if i % 5 == {self.choose('0123')}:")
+        self.line("    return")
 
     def write_whole_blocks(self):
         self.nested(f"if cuda.blockIdx.x {self.choose(('== 0', '!= 0', '< 2'))}:", together=True)
