@@ -100,7 +100,9 @@ class Counting(FunctionTranslator):
     def expression_call(self, node, result_used):
         value = super().expression_call(node, result_used)
         path = self.dotted(node.func)
-        if path in NO_EFFECT or path in INTRINSICS:
+        if path in NO_EFFECT:
+            self.note(path, value.type)
+        elif path in INTRINSICS:
             which = int(path.removeprefix("cuda.").startswith(SECOND))
             kind = self.kind(node.args[which]) if len(node.args) > which else value.type
             kind = kind.dtype if isinstance(kind, Array) else kind

@@ -7,9 +7,11 @@ from unittest.mock import patch
 
 from cells import run_cell
 from numba import njit, types
-from random_kernels.writer import BLOCK, GRID, THREADS
 
 from labkit.simulator import numba_types
+from random_kernels.writer import BLOCK, GRID, THREADS
+
+CAPABILITY = (9, 0)
 
 
 def argument_types(arrays):
@@ -27,10 +29,9 @@ def inferred_types(function, arrays) -> dict[str, set]:
     flags = CUDAFlags()
     flags.error_model = "numpy"
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-    flags.compute_capability = (9, 0)
+    flags.compute_capability = CAPABILITY
     context = cuda_target.target_context
-    device = SimpleNamespace(compute_capability=flags.compute_capability)
-    with patch("numba.cuda.dispatcher.get_current_device", lambda: device), numba_target_override():
+    with _no_driver(), numba_target_override():
         blocks, typemap = compile_extra(
             cuda_target.typing_context, context, function, argument_types(arrays), types.void, flags, {},
             pipeline_class=_types_only(), call_conv=CUDACallConv(context),
@@ -42,6 +43,20 @@ def inferred_types(function, arrays) -> dict[str, set]:
         if name in named and not name.startswith(("$", "arg.")) and isinstance(kind, types.Number | types.Boolean):
             found.setdefault(name.split(".")[0], set()).add(str(types.unliteral(kind)).replace("__nv_", ""))
     return found
+
+
+def _no_driver():
+    """numba-cuda asks the driver what to compile device functions for; this answers in its place."""
+    device = SimpleNamespace(compute_capability=CAPABILITY)
+    return patch("numba.cuda.dispatcher.get_current_device", lambda: device)
+
+
+def compiled(kernel, arrays) -> str:
+    """The PTX of a kernel."""
+    from numba import cuda
+
+    with _no_driver():
+        return cuda.compile_ptx(kernel.py_func, argument_types(arrays), cc=CAPABILITY)[0]
 
 
 def _joins(statement) -> bool:
@@ -59,8 +74,8 @@ def _joins(statement) -> bool:
 def _types_only():
     """numba-cuda's compiler, up to the inference of types."""
     from numba.cuda.compiler import CUDACompiler
-    from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
     from numba.cuda.core.compiler import _EarlyPipelineCompletion
+    from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
     from numba.cuda.core.typed_passes import NopythonTypeInference
 
     @register_pass(mutates_CFG=False, analysis_only=True)

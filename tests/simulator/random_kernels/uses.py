@@ -16,10 +16,10 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
-from labkit.simulator.functions.ulp import FAST, FAST_EXPONENTIALS, ULP
 from labkit.simulator.language import ATOMICS, CONSTANTS, FUNCTIONS, NO_EFFECT, POSITIONS, SCALARS, commutes
 from labkit.simulator.translator.collectives import MATCHED, SHUFFLED
 from labkit.simulator.translator.operators import BINARY, COMPARE, NOT_IN_PLACE
+from random_kernels.tolerance import EXACT, tolerance
 
 KINDS = {str(kind): kind for kind in SCALARS.values()}  # numba's name for each type: the type
 HALVES = {types.float16, numba_types.bfloat16}  # numba has them on a GPU alone
@@ -32,8 +32,8 @@ HINTED = [kind for kind in HELD if isinstance(kind, types.Integer | types.Float)
 class Use:
     """A pair, and what writes a use of it.
 
-    `write(writer, *arguments)` adds lines. `where` says what it needs: "thread", for what numba compiles for a CPU as well;
-    "gpu", for what it does not; "block", for what all threads of the block have to do together.
+    `write(writer, *arguments)` adds lines. `where` says what it needs: "thread", for what numba compiles for a CPU as
+    well; "gpu", for what it does not; "block", for what all threads of the block have to do together.
     """
 
     what: str
@@ -45,55 +45,6 @@ class Use:
     @property
     def pair(self):
         return self.what, self.dtype
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far two right answers may lie apart: units in the last place of `dtype`, or an absolute distance."""
-
-    ulp: float = 0
-    dtype: str = "float64"
-    absolute: float = 0
-
-    def near(self, ours, theirs):
-        """Where two right answers could have given these values."""
-        unit = np.spacing(np.abs(theirs).astype(self.dtype)).astype(np.float64)
-        same = (ours == theirs) | np.isnan(ours) & np.isnan(theirs)
-        with np.errstate(invalid="ignore"):  # infinities
-            return same | (np.abs(ours - theirs) <= self.ulp * unit + self.absolute)
-
-
-EXACT = Tolerance()
-COMPLEX_ULP = 64  # of the larger part; numba and NumPy order the products of complex functions in their own ways
-NUMPY_NAMES = {"power": "pow", "gamma": "tgamma", **{f"arc{f}": f"a{f}" for f in "cos cosh sin sinh tan tan2 tanh".split()}}
-
-
-def tolerance(name, result) -> Tolerance:
-    """Twice CUDA's bound, once for each side, and a unit for the other side's rounding; exact where there is none."""
-    if isinstance(result, types.Complex):
-        return Tolerance(COMPLEX_ULP, str(result.underlying_float))
-    if not isinstance(result, types.Float) and result != numba_types.bfloat16:
-        return EXACT
-    last = name.rpartition(".")[2]
-    base = NUMPY_NAMES.get(last, last)
-    if last in FAST:
-        return Tolerance(8, str(result), 2 * FAST[last][1])
-    if last in FAST_EXPONENTIALS:
-        return Tolerance(2 * (3 + np.ceil(3 * FAST_EXPONENTIALS[last])), str(result))
-    if last.startswith("fast_"):
-        return Tolerance(64, str(result), 2**-19)
-    if last in ("degrees", "radians", "deg2rad", "rad2deg"):
-        return Tolerance(2, str(result))
-    if result in HALVES:
-        exact = "abs neg add sub mul div fma ceil floor rint trunc sqrt max min as sat relu nan float double".split()
-        return EXACT if any(word in last for word in exact) or "2" in last or "_to_" in last else Tolerance(2, str(result))
-    for known in (base, base.removesuffix("f"), base.removesuffix("f").removesuffix("n")):
-        bounds = {"sincos": 2, "sincospi": 2, "rhypot": 3, "norm3d": 3, "norm4d": 3, "rnorm3d": 3, "rnorm4d": 3}
-        bounds |= {"cyl_bessel_i0": 6, "cyl_bessel_i1": 6, "j": 9, "y": 9}
-        if known in ULP or known in bounds:
-            bound = max(ULP[known]) if known in ULP else bounds[known]
-            return Tolerance(2 * bound + 1, str(result))
-    return EXACT
 
 
 # --- what writes them ---
@@ -130,8 +81,7 @@ def signed(w, kind, sign, result):
 
 def cast(w, source, target):
     whole = isinstance(source, types.Integer | types.Boolean) or not isinstance(target, types.Integer)
-    within = Tolerance(1, "float16") if target in HALVES else EXACT
-    keep(w, f"{w.cast(target)}({w.value(source) if whole else w.small(source)})", target, within)
+    keep(w, f"{w.cast(target)}({w.value(source) if whole else w.small(source)})", target)
 
 
 def call(w, path, kinds, result):
@@ -344,8 +294,24 @@ def alone(w, text):
 # --- which there are ---
 
 
-def uses() -> Iterator[Use]:
-    """All uses, in the order of the tables."""
+# What numba-cuda 0.30 has a type for, and no code.
+NO_CODE = {
+    *((what, kind) for what in ("BoolOp And", "BoolOp Or", "If", "While") for kind in ("float16", "bfloat16")),
+    *((f"{space} array", "bfloat16") for space in ("local", "shared", "dynamic shared")),
+    *(("cuda.ffs", kind) for kind in ("int8", "int16", "uint8", "uint16")),
+    *(("bfloat16()", kind) for kind in ("int8", "uint8")),
+    ("float16()", "bfloat16"),
+    ("bool()", "float16"),
+}
+
+
+def uses() -> list[Use]:
+    """All uses that a GPU can run, in the order of the tables."""
+    return [use for use in typed_uses() if use.pair not in NO_CODE]
+
+
+def typed_uses() -> Iterator[Use]:
+    """Those that numba has types for."""
     yield from _operators()
     yield from _nodes()
     yield from _casts()
@@ -499,8 +465,8 @@ def _intrinsics():
     for text in ("cuda.syncthreads()", "cuda.syncwarp()"):
         yield Use(text.partition("(")[0], "none", alone, (text,), "block")
     for name in sorted(NO_EFFECT):
-        argument, dtype = ("uint32(20)", "uint32") if name == "cuda.nanosleep" else ("", "none")
-        yield Use(name, dtype, alone, (f"{name}({argument})",), "gpu")
+        argument = "uint32(20)" if name == "cuda.nanosleep" else ""
+        yield Use(name, "none", alone, (f"{name}({argument})",), "gpu")
 
 
 SIGNS = {"USub": numba_types.operator.neg, "UAdd": numba_types.operator.pos, "Invert": numba_types.operator.invert}

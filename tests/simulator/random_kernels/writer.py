@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import types
-from random_kernels.uses import EXACT, HALVES, KINDS, Tolerance, Use
 
 from labkit.simulator import numba_types
 from labkit.simulator.language import FUNCTIONS
+from random_kernels.tolerance import EXACT, Tolerance
+from random_kernels.uses import HALVES, KINDS, Use
 
 GRID, BLOCK = 2, 64
 THREADS = GRID * BLOCK
@@ -162,9 +163,9 @@ class Writer:
     def kernel(self) -> RandomKernel:
         for name in VARIABLES:
             self.line(f"{name} = {self.choose(STARTS)}")
-        mark = len(self.lines)
-        self.block(0, 3)
-        plain = len(self.lines) == mark
+        plain = not self.rng.randrange(100)
+        if not plain:
+            self.block(most=3)
         while self.pending:
             self.use()
         for name in VARIABLES:
@@ -205,11 +206,11 @@ class Writer:
         kind = self.choose(kinds)
         (self.use if kind == "use" else getattr(self, f"write_{kind}"))()
 
-    def block(self, least=1, most=3):
+    def block(self, most=2):
         mark = len(self.lines)
-        for _ in range(self.rng.randint(least, most)):
+        for _ in range(self.rng.randint(1, most)):
             self.statement()
-        if len(self.lines) == mark and least:
+        if len(self.lines) == mark:
             self.line("pass")
 
     def nested(self, header, together=False):
