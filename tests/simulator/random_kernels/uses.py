@@ -294,6 +294,13 @@ def alone(w, text):
 # --- which there are ---
 
 
+# What numba computes otherwise on a CPU: a GPU's remainders come from a rounded quotient, numba takes the larger half
+# of uint64 for negative numbers in a root, and its gamma functions are far off where their logarithm is near 0.
+OTHERWISE_ON_A_CPU = {
+    *(("divmod", kind) for kind in ("float32", "float64")),
+    *((f"math.{name}", str(kind)) for name in ("gamma", "lgamma") for kind in KINDS.values()),
+    ("math.hypot", "uint64"),
+}
 # What numba-cuda 0.30 has a type for, and no code.
 NO_CODE = {
     *((what, kind) for what in ("BoolOp And", "BoolOp Or", "If", "While") for kind in ("float16", "bfloat16")),
@@ -406,10 +413,8 @@ def _functions():
 def _function_place(path, kinds, result):
     if path.startswith("cuda.") or HALVES.intersection((*kinds, result)):
         return "gpu"
-    if path == "divmod" and any(isinstance(kind, types.Float) for kind in kinds):
-        return "gpu"  # a GPU's come from a rounded quotient
-    if path == "math.hypot" and types.uint64 in kinds:
-        return "gpu"  # on a CPU numba takes the larger half of them for negative numbers
+    if (path, str(kinds[0])) in OTHERWISE_ON_A_CPU:
+        return "gpu"
     module, _, name = path.rpartition(".")
     python = getattr({"math": math, "cmath": cmath, "np": np, "": builtins}[module], name, None)
     return "thread" if python and numba_types.resolve(python, kinds) else "gpu"
