@@ -1,6 +1,6 @@
 # python3 may be any Python from 3.11 to 3.13: make PYTHON=python3.12 lab
 PYTHON ?= python3
-.PHONY: lab test fuzz notebooks bench
+.PHONY: lab test test-long fuzz notebooks bench
 
 lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
@@ -9,6 +9,9 @@ test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.environment dev toolchain
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks
+
+test-long:  ## 10,000 random kernels instead of 500: an hour or more
+	LABKIT_RANDOM_KERNELS=10000 .venv/bin/python -m pytest tests/simulator/test_random_kernels.py
 
 fuzz:       ## look for kernels that break the simulator, for ten minutes
 	FUZZ_MINUTES=10 .venv/bin/python -m pytest --timeout=0 tests/simulator/test_fuzz.py

@@ -2,6 +2,8 @@
 
 import cmath
 import math
+import operator
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import labkit
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
-from labkit.simulator.translator.operators import BINARY, COMPARE
+from labkit.simulator.translator.operators import BINARY, COMPARE, NOT_IN_PLACE
 from labkit.simulator.translator.values import Array
 
 NAMES = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
@@ -256,6 +258,20 @@ def test_a_float_remainder_comes_from_the_rounded_quotient():
     rest = np.where(x < 0, -rest, rest)
     rest = np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
     np.testing.assert_array_equal(found, rest)
+
+
+def test_numba_cuda_takes_the_quotient_in_place_of_integers_for_an_integer():
+    for kind in CASTS.values():
+        usual, in_place = (typed(divide, (kind, kind)) for divide in (operator.truediv, operator.itruediv))
+        assert (usual != in_place) == (("Div", kind) in NOT_IN_PLACE)
+
+
+@pytest.mark.parametrize("target", ["v", "out[i]"])
+def test_a_division_in_place_of_integers_is_refused(target):
+    with pytest.raises(KernelError, match=rf"write `{re.escape(target)} = {re.escape(target)} / 2`"):
+        run(f"v = x[i]\n{target} /= 2", np.array([7]), np.zeros(1, np.int64))
+    found, _ = run("v = x[i]\nv = v / 2\nv /= 2\nout[i] = v", np.array([7]), np.zeros(1))
+    assert found[0] == 1.75
 
 
 @pytest.mark.parametrize("sign", ["<<", ">>"])

@@ -207,6 +207,8 @@ def _bfloat16_names(name):
         if right and "{}" in name:
             left, right = NUMBA_NAMES.get(left, left), NUMBA_NAMES.get(right, right)
             return cuda_name, f"__{cuda_name}", f"{left}{joined}{right}{underscore}{mode}"
+    if cuda_name[1:] in IN_FLOAT64:
+        return (cuda_name,)
     return cuda_name, f"__{cuda_name}"
 
 

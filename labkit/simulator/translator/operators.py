@@ -36,6 +36,8 @@ COMPARE = {
     "Eq": (operator.eq, "=="),
     "NotEq": (operator.ne, "!="),
 }
+# What numba-cuda 0.30 gives a wrong type in place: it takes the quotient of two integers for an integer there.
+NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
 # Floating-point operations of the hardware in one of the source; a complex product is four products and two sums.
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6}
@@ -78,6 +80,13 @@ class Operators(Variables):
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
         typed = (left.type, right.type)
+        if isinstance(node, ast.AugAssign) and all((op, kind) in NOT_IN_PLACE for kind in typed):
+            target, divisor = map(self.written, written)
+            self.fail(
+                node,
+                f"numba-cuda does not compile `/=` of whole numbers, whose quotient is a float64; write `{target} = "
+                f"{target} / {divisor}`, or `//=` for whole numbers",
+            )
         if op == "Pow" and isinstance(right.static, int) and not isinstance(right.static, bool):
             typed = (left.type, types.literal(right.static))
         resolved = numba_types.resolve(function, typed)

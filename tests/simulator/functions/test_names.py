@@ -63,3 +63,11 @@ def test_a_function_that_is_refused_says_what_to_write_instead():
     for name, cure in REFUSED.items():
         assert name not in RUN
         assert cure in why_unknown(name, name)
+
+
+@pytest.mark.parametrize("short", ["fp16", "bf16"])
+def test_numba_cuda_has_every_function_of_16_bit_floats(short):
+    public = pytest.importorskip(f"numba.cuda.{short}")
+    header = pytest.importorskip(f"numba.cuda._internal.cuda_{short}")
+    names = {name.removeprefix(f"cuda.{short}.") for name in FUNCTIONS if name.startswith(f"cuda.{short}.")}
+    assert not [name for name in names if not hasattr(public, name) and not hasattr(header, name)]
