@@ -66,6 +66,8 @@ def named(name: str):
 @cache
 def resolve(function, argument_types):
     """(result type, argument types after conversion) of a call by numba's rules, or None if it has none."""
+    if not argument_types:  # numba stumbles over `complex()` itself
+        return None
     for kind, joined in NARROW.items():
         if kind in argument_types and joined.issuperset(argument_types):
             if function in COMPARISONS:

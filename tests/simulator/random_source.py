@@ -157,8 +157,9 @@ def _kernels_in_text(text):
 def _kernels_of(tree):
     constants = []
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and _is_constant(statement.value, constants):
-            constants.append(statement)
+        match statement:
+            case ast.Assign([ast.Name() | ast.Tuple()], value) if _is_constant(value, constants):
+                constants.append(statement)
     functions = [s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef) and _decorator(s) and _is_plain(s)]
     device = [f for f in functions if "device" in _decorator(f)]
     return [(constants + device, f) for f in functions if "device" not in _decorator(f)]
@@ -166,7 +167,8 @@ def _kernels_of(tree):
 
 def _is_constant(value, constants):
     """Is it made of numbers and of constants before it alone?"""
-    known = {ast.unparse(target) for statement in constants for target in statement.targets}
+    targets = [node for statement in constants for node in ast.walk(statement.targets[0])]
+    known = {node.id for node in targets if isinstance(node, ast.Name)}
     plain = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
     return all(isinstance(n, plain) or isinstance(n, ast.Name) and n.id in known for n in ast.walk(value))
 

@@ -25,6 +25,10 @@ LAUNCHES = [
 ]
 
 
+# What the search has found, by the name of the mistake.
+FOUND = {"a complex number of nothing": "y[i] = complex()"}
+
+
 @pytest.fixture(scope="module")
 def worker():
     worker = Worker()
@@ -63,3 +67,9 @@ def test_a_random_source_runs_or_is_refused_in_a_sentence(kind, worker):
 
     for number in seeds():
         (check if number is None else seed(number)(check))()
+
+
+@pytest.mark.parametrize("mistake", FOUND)
+def test_what_was_found_is_refused_in_a_sentence(mistake, worker):
+    result = worker.outcome(f"@cuda.jit\ndef kernel(x, y):\n    i = cuda.grid(1)\n    {FOUND[mistake]}\n")
+    assert (result["error"], result["line"]) == ("KernelError", 4), result
