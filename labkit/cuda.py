@@ -48,8 +48,8 @@ def jit(func_or_sig=None, device=False, **options):
     """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
 
     On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
-    which runs in the simulator: a signature fixes the types of its arguments there too, and options that steer the
-    compiler have no meaning.
+    which runs in the simulator: a signature fixes the types of its arguments there too and compiles it at once, and
+    options that steer the compiler have no meaning.
     """
     if on_gpu():
         from labkit import compiler
@@ -58,7 +58,16 @@ def jit(func_or_sig=None, device=False, **options):
     if inspect.isfunction(func_or_sig):
         return Kernel(func_or_sig, device, options)
     signatures = parsed(func_or_sig)
-    return lambda function: Kernel(function, device, options, signatures)
+
+    def compiled(function):
+        kernel = Kernel(function, device, options, signatures)
+        if signatures:
+            from labkit.simulator.run import compile_declared
+
+            compile_declared(kernel)
+        return kernel
+
+    return compiled
 
 
 def on_gpu() -> bool:
@@ -161,7 +170,7 @@ class _Launch:
                 value.fill_blank()
         for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
             if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
-                np.copyto(array, output.view(array.dtype))
+                np.copyto(array, output)
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

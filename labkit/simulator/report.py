@@ -11,8 +11,8 @@ from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
-def trace(launch, given) -> Trace:
-    """The trace of a launch that has run; `given` are its arguments as the caller passed them."""
+def trace(launch, given, passed) -> Trace:
+    """The trace of a launch that has run; `given` are its arguments as the kernel took them, `passed` as they came."""
     if launch.plan:
         totals, counters = _estimated(launch)
         counted = _site_counters(launch, totals)
@@ -36,7 +36,7 @@ def trace(launch, given) -> Trace:
         block=launch.block,
         gpu=launch.gpu.name,
         shared_bytes=launch.shared_bytes,
-        outputs=() if launch.plan else _outputs(launch, given),
+        outputs=() if launch.plan else _outputs(launch, given, passed),
         arrays=_array_infos(launch),
         sites=tuple(counted),
         counters=counters,
@@ -47,10 +47,11 @@ def trace(launch, given) -> Trace:
     )
 
 
-def _outputs(launch, given):
+def _outputs(launch, given, passed):
+    """The arguments after the run, of the dtypes that they were passed with."""
     return tuple(
-        launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
-        for a, value in zip(launch.arguments, given, strict=True)
+        launch.regions[a.name].view(value).copy().view(was.dtype) if isinstance(a, Array) else value
+        for a, value, was in zip(launch.arguments, given, passed, strict=True)
     )
 
 

@@ -19,7 +19,7 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
-from labkit.simulator.signatures import declared
+from labkit.simulator.signatures import declared, kinds_of
 from labkit.simulator.translator.program import Program
 from labkit.simulator.translator.source import argument_names, read_source, unwrap
 from labkit.simulator.translator.values import Array
@@ -100,7 +100,7 @@ def simulate(
             continue
         if launch.log.read_undefined and not _depends(launched, launch):
             launch.log.drop_undefined()
-        return report.trace(launch, arguments)
+        return report.trace(launch, arguments, args)
 
 
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
@@ -127,6 +127,21 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     program = _program(function, kinds, **translation)
     launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank, allocations)
     return launch_with, arguments
+
+
+def compile_declared(kernel: Callable) -> None:
+    """Translates a kernel or device function for the types it was declared with, as numba compiles it at once.
+
+    Raises KernelError for code that the kernel language does not hold.
+    """
+    function = unwrap(kernel)
+    source = read_source(function)
+    for signature in declared(kernel):
+        kinds = kinds_of(argument_names(source), signature, source.tree.lineno)
+        if kernel.device:
+            translate.check_device_function(function, kinds)
+        else:
+            _program(function, kinds, watch=False)
 
 
 def _depends(launched, launch):
