@@ -100,10 +100,6 @@ def _element_type(name, value):
             f"the argument `{name}` has dtype {value.dtype}, which a kernel does not take; use float32 or another "
             "float, complex or integer type, or bool"
         )
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        raise LaunchError(
-            f"the argument `{name}` is an array without dimensions; pass the number itself, `{name}.item()`"
-        )
     return kind
 
 

@@ -77,7 +77,7 @@ BAD = {
     "dates": (copy, 1, 64, (X.astype("M8[s]"), Y), {}, "datetime64", "use float32"),
     "records": (copy, 1, 64, (np.zeros(64, "f4,i4"), Y), {}, "`x[i]` is a record", "pick `x[i].f0`"),
     "swapped bytes": (copy, 1, 64, (X.astype(">f4"), Y), {}, ">f4", "use float32"),
-    "0-d array": (copy, 1, 64, (np.array(1.0), Y), {}, "without dimensions", "`x.item()`"),
+    "0-d array": (copy, 1, 64, (np.array(1.0), Y), {}, "no dimensions", "`x[()]`"),
     "list": (copy, 1, 64, ([1.0], Y), {}, "is a list", "np.array(x"),
     "tuple": (copy, 1, 64, ((1.0, 2.0), Y), {}, "is a tuple", "np.array(x"),
     "dict": (copy, 1, 64, ({}, Y), {}, "is a dict", "NumPy arrays"),

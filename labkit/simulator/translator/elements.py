@@ -76,6 +76,8 @@ class Elements(Variables):
 
     def check_rank(self, node, array, name, given):
         rank = array.type.ndim
+        if given != rank == 0:
+            self.fail(node, f"`{name}` has no dimensions, and its one element is `{name}[()]`")
         if given != rank:
             self.fail(
                 node,

@@ -53,8 +53,8 @@ class Structures(Variables):
             self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
         self.fail(
             node,
-            f"an array in a kernel has `shape`, `strides`, `size`, `ndim`, `itemsize` and `nbytes`, not `{node.attr}`; "
-            "loop over its elements",
+            "an array in a kernel has `shape`, `strides`, `size`, `ndim`, `dtype`, `itemsize` and `nbytes`, not "
+            f"`{node.attr}`; loop over its elements",
         )
 
     # --- vectors ---
