@@ -159,18 +159,21 @@ class _Launch:
     shared_bytes: int = 0
 
     def __call__(self, *arguments):
+        from labkit.simulator.arguments import leaves
         from labkit.simulator.run import simulate
 
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
-        arrays = [host.unwrap(value) for value in values]
         trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
         stored = {counted.site.array for counted in trace.sites if counted.site.kind != "load"}
-        for name, value in zip(inspect.signature(self.kernel.py_func).parameters, values):
+        names = list(inspect.signature(self.kernel.py_func).parameters)
+        read_only = {name for name, argument in zip(names, arguments) if isinstance(argument, host.In)}
+        outputs = leaves(names, trace.outputs)
+        for name, value in leaves(names, values).items():
             if name in stored and isinstance(value, host.DeviceArray):
                 value.fill_blank()
-        for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
-            if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
-                np.copyto(array, output)
+            array = host.unwrap(value)
+            if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
+                np.copyto(array, outputs[name])
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

@@ -49,10 +49,8 @@ def trace(launch, given, passed) -> Trace:
 
 def _outputs(launch, given, passed):
     """The arguments after the run, of the dtypes that they were passed with."""
-    return tuple(
-        launch.regions[a.name].view(value).copy().view(was.dtype) if isinstance(a, Array) else value
-        for a, value, was in zip(launch.arguments, given, passed, strict=True)
-    )
+    outputs = zip(launch.outputs(given), passed, strict=True)
+    return tuple(out.view(was.dtype) if isinstance(out, np.ndarray) else out for out, was in outputs)
 
 
 def _site_counters(launch, totals) -> list[SiteCounters]:
@@ -75,7 +73,7 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
 def _array_infos(launch):
     infos = [
         ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
-        for a in (*launch.arguments, *launch.captured.values(), *launch.program.constants.values())
+        for a in (*launch.arrays.values(), *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):

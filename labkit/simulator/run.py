@@ -14,7 +14,7 @@ from numba import types
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
-from labkit.simulator.arguments import article, check_limits, dimensions, typed_arguments
+from labkit.simulator.arguments import article, check_limits, dimensions, leaves, typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
@@ -122,8 +122,9 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
-    blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
-    allocations = {name: allocation_of(arg) for name, arg in zip(names, args) if isinstance(arg, DeviceArray)}
+    given = leaves(names, args)
+    blank = {name: marks for name, arg in given.items() if (marks := blank_in(arg)) is not None}
+    allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank, allocations)
     return launch_with, arguments

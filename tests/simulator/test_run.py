@@ -79,7 +79,7 @@ BAD = {
     "swapped bytes": (copy, 1, 64, (X.astype(">f4"), Y), {}, ">f4", "use float32"),
     "0-d array": (copy, 1, 64, (np.array(1.0), Y), {}, "no dimensions", "`x[()]`"),
     "list": (copy, 1, 64, ([1.0], Y), {}, "is a list", "np.array(x"),
-    "tuple": (copy, 1, 64, ((1.0, 2.0), Y), {}, "is a tuple", "np.array(x"),
+    "tuple": (copy, 1, 64, ((1.0, 2.0), Y), {}, "is a tuple of 2 values", "has no `size`"),
     "dict": (copy, 1, 64, ({}, Y), {}, "is a dict", "NumPy arrays"),
     "a number too large": (copy, 1, 64, (2**64, Y), {}, "64 bits", "argument `x`"),
     "unaligned array": (copy, 1, 32, (np.zeros(64, "f4,i1")["f0"], Y), {}, "not aligned", "`x.copy()`"),

@@ -1,6 +1,7 @@
 """Small parts of the kernel language: dtypes of arrays, the operator module, methods of numbers, 0-d arrays."""
 
 import operator
+from collections import namedtuple
 from operator import add as plus
 
 import numpy as np
@@ -12,6 +13,7 @@ from numba_oracle import variable_types
 import labkit
 from labkit import cuda
 from labkit.simulator import host
+from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.errors import KernelError
 from labkit.simulator.language import OPERATORS
 from labkit.simulator.translate import translate
@@ -193,3 +195,71 @@ def test_an_array_without_dimensions_takes_no_index():
 
     with pytest.raises(KernelError, match=r"pick an element, `r\[\(\)\]`"):
         labkit.simulate(whole, 1, 1, np.array(0))
+
+
+# --- tuples as arguments ---------------------------------------------------------------------------
+
+Problem = namedtuple("Problem", "x scale size")
+
+
+@cuda.jit
+def of_a_pair(pair, out):
+    i = cuda.grid(1)
+    x, scale = pair
+    if i < out.size:
+        out[i] = pair[0][i] * scale + x[i]
+
+
+@cuda.jit
+def of_a_problem(p, outs):
+    i = cuda.grid(1)
+    if i < p.size:
+        outs[0][i] = p.x[i] * p.scale
+        outs[1][i] += p[2]
+
+
+X = np.arange(40, dtype=F32)
+
+
+def test_a_tuple_of_arrays_and_numbers_is_an_argument():
+    out = np.zeros_like(X)
+    of_a_pair[2, 32]((X, F32(2)), out)
+    np.testing.assert_array_equal(out, 3 * X)
+    trace = labkit.simulate(of_a_pair, 2, 32, (X, F32(2)), np.zeros_like(X))
+    assert {a.name for a in trace.arrays} == {"pair[0]", "out"} and trace.outputs[0][1] == 2
+    assert [s.site.array for s in trace.sites] == ["pair[0]", "pair[0]", "out"]
+
+
+@pytest.mark.parametrize("place", [np.copy, host.to_device])
+def test_a_named_tuple_is_an_argument_and_arrays_in_tuples_are_written_back(place):
+    outs = place(np.zeros_like(X)), place(np.ones_like(X))
+    of_a_problem[2, 32](Problem(X, F32(3), X.size), outs)
+    np.testing.assert_array_equal(outs[0], 3 * X)
+    np.testing.assert_array_equal(outs[1], np.full(40, 41))
+    trace = labkit.simulate(of_a_problem, 2, 32, Problem(X, F32(3), X.size), outs)
+    assert isinstance(trace.outputs[0], Problem) and not trace.errors
+    np.testing.assert_array_equal(trace.outputs[1][1], np.full(40, 81))
+
+
+def test_findings_name_the_array_in_a_tuple():
+    trace = labkit.simulate(of_a_problem, 2, 32, Problem(X[:39], F32(3), 40), (X.copy(), X.copy()))
+    assert [(f.kind, f.array, f.index) for f in trace.errors] == [("bounds", "p.x", (39,))]
+
+
+@pytest.mark.needs("numba-cuda")
+def test_numbers_of_tuples_have_numbas_types():
+    array = types.Array(types.float32, 1, "A")
+
+    @cuda.jit
+    def kernel(pair, problem):
+        a = pair[1]
+        b = problem.scale
+        c = problem[2] + a
+        d = problem.x[0]
+        pair[0][0] = a + b + c + d
+
+    kinds = types.Tuple((array, types.int32)), types.NamedTuple((array, types.float32, types.int64), Problem)
+    theirs = variable_types(kernel.py_func, kinds)
+    arguments, _ = typed_arguments(["pair", "problem"], [(X, np.int32(1)), Problem(X, F32(1), 1)])
+    ours = translate(kernel.py_func, arguments).variables
+    assert {n: ours[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"}

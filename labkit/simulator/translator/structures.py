@@ -8,7 +8,7 @@ from numba import types
 
 from labkit.simulator.language import VECTORS
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import Array, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple, Value, Vector, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -24,6 +24,9 @@ class Structures(Variables):
             return Value(f"{base.code}[{number}]", base.type.items[number])
         if isinstance(base.type, Record):
             return self.of_element(node)
+        if isinstance(base.type, NamedTuple) and node.attr in base.type.fields:
+            number = base.type.fields.index(node.attr)
+            return Value(f"{base.code}[{number}]", base.type.items[number])
         part = self.number_part(base, node.attr)
         if part is not None:
             return part

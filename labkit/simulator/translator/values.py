@@ -39,6 +39,13 @@ class Tuple:
     items: tuple
 
 
+@dataclass(frozen=True)
+class NamedTuple(Tuple):
+    """The type of a tuple whose values have names."""
+
+    fields: tuple = ()
+
+
 class Vector(Tuple):
     """The type of a vector, such as `cuda.float32x4`."""
 
