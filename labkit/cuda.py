@@ -48,8 +48,8 @@ def jit(func_or_sig=None, device=False, **options):
     """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
 
     On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
-    which runs in the simulator: a signature fixes the types of its arguments there too, and options that steer the
-    compiler have no meaning.
+    which runs in the simulator: a signature fixes the types of its arguments there too and compiles it at once, and
+    options that steer the compiler have no meaning.
     """
     if on_gpu():
         from labkit import compiler
@@ -58,7 +58,16 @@ def jit(func_or_sig=None, device=False, **options):
     if inspect.isfunction(func_or_sig):
         return Kernel(func_or_sig, device, options)
     signatures = parsed(func_or_sig)
-    return lambda function: Kernel(function, device, options, signatures)
+
+    def compiled(function):
+        kernel = Kernel(function, device, options, signatures)
+        if signatures:
+            from labkit.simulator.run import compile_declared
+
+            compile_declared(kernel)
+        return kernel
+
+    return compiled
 
 
 def on_gpu() -> bool:
@@ -150,18 +159,21 @@ class _Launch:
     shared_bytes: int = 0
 
     def __call__(self, *arguments):
+        from labkit.simulator.arguments import leaves
         from labkit.simulator.run import simulate
 
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
-        arrays = [host.unwrap(value) for value in values]
         trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
         stored = {counted.site.array for counted in trace.sites if counted.site.kind != "load"}
-        for name, value in zip(inspect.signature(self.kernel.py_func).parameters, values):
+        names = list(inspect.signature(self.kernel.py_func).parameters)
+        read_only = {name for name, argument in zip(names, arguments) if isinstance(argument, host.In)}
+        outputs = leaves(names, trace.outputs)
+        for name, value in leaves(names, values).items():
             if name in stored and isinstance(value, host.DeviceArray):
                 value.fill_blank()
-        for argument, array, output in zip(arguments, arrays, trace.outputs, strict=True):
-            if isinstance(array, np.ndarray) and array.flags.writeable and not isinstance(argument, host.In):
-                np.copyto(array, output.view(array.dtype))
+            array = host.unwrap(value)
+            if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
+                np.copyto(array, outputs[name])
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

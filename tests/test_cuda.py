@@ -15,7 +15,7 @@ import some_kernels
 
 import labkit
 from labkit import cuda, device
-from labkit.simulator.errors import LaunchError, SimulatorError
+from labkit.simulator.errors import KernelError, LaunchError, SimulatorError
 
 
 @pytest.fixture(autouse=True)
@@ -164,6 +164,57 @@ def test_jit_takes_signatures_and_options():
     x = np.zeros(8, np.float32)
     fill[1, 8](x)
     assert x.all()
+
+
+def test_a_signature_takes_arrays_of_the_other_sign():
+    """As numba's own test_atomic_sub3 has it: the same bits, and the array that was given keeps its dtype."""
+
+    @cuda.jit("void(int32[:, :])")
+    def less_one(x):
+        r, c = cuda.grid(2)
+        x[r, c] -= 1
+
+    x = np.arange(32, dtype=np.uint32).reshape(4, 8)
+    for given in (x.copy(), np.asfortranarray(x), np.repeat(x, 2, 0)[::2], cuda.to_device(x)):
+        less_one[1, (4, 8)](given)
+        after = given if isinstance(given, np.ndarray) else given.copy_to_host()
+        assert after.dtype == np.uint32
+        np.testing.assert_array_equal(after, x - np.uint32(1))
+    (output,) = labkit.simulate(less_one, 1, (4, 8), x).outputs
+    assert output.dtype == np.uint32 and output[0, 0] == 2**32 - 1
+
+
+def test_a_signature_compiles_where_it_is_written():
+    with pytest.raises(KernelError, match="list does not exist"):
+
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            x[0] = [1]
+
+    with pytest.raises(KernelError, match="`y` is not defined"):
+
+        @cuda.jit("float32(float32)", device=True)
+        def helper(x):
+            return x + y
+
+    with pytest.raises(KernelError, match=r"has 2 arguments, and the function takes 1 \(x\)"):
+
+        @cuda.jit(["void(float32[:], int32)"])
+        def fewer(x):
+            x[0] = 1
+
+
+def test_a_signature_freezes_globals_where_it_is_written():
+    size = 1
+
+    @cuda.jit("void(int32[:])")
+    def kernel(x):
+        x[0] = size
+
+    size = 2
+    x = np.zeros(1, np.int32)
+    kernel[1, 1](x)
+    assert x[0] == 1
 
 
 # --- names -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ def unwritten(launch) -> list[Finding]:
     """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
     stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
     found = [*_rebound(launch, stored)]
-    arrays = [a.name for a in launch.arguments if isinstance(a, Array)]
+    arrays = [*launch.arrays]
     if not found and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
         message = (

@@ -11,7 +11,7 @@ from labkit.simulator.host import unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
 from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import Array
+from labkit.simulator.translator.values import Array, NamedTuple, Tuple
 
 
 def dimensions(given, what):
@@ -54,38 +54,55 @@ def typed_arguments(names, args, signatures=()):
         )
     if signatures:
         args = converted(names, [unwrap(a) for a in args], signatures)
-    kinds, values = [], []
+    typed = [_typed(name, value) for name, value in zip(names, args)]
+    return tuple(kind for kind, _ in typed), [value for _, value in typed]
+
+
+def leaves(names, args) -> dict:
+    """The arguments by name, and in place of each tuple what it holds: `t[0]`, or `p.x` of a named one."""
+    found = {}
     for name, value in zip(names, args):
-        value = unwrap(value)  # slices of one device array keep overlapping
-        if hasattr(value, "copy_to_host"):
-            value = value.copy_to_host()
-        if isinstance(value, np.ndarray):
-            if value.nbytes > MAX_ARGUMENT_BYTES:
-                raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
-            kinds.append(Array(_element_type(name, value), value.ndim, "global", name))
-        elif isinstance(value, (bool, np.bool_)):
-            kinds.append(types.boolean)
-            value = np.bool_(value)
-        elif isinstance(value, int):
-            if not -(2**63) <= value < 2**63:
-                raise LaunchError(f"the argument `{name}`, {in_words(value)}, does not fit into 64 bits")
-            kinds.append(types.int64)
-            value = np.int64(value)
-        elif isinstance(value, (float, complex, np.number)):
-            value = value if isinstance(value, np.generic) else np.asarray(value)[()]
-            kinds.append(_element_type(name, value))
-        elif isinstance(value, (list, tuple)):
-            raise LaunchError(
-                f"the argument `{name}` is {article(value)}, which a GPU cannot read; pass `np.array({name}, "
-                "dtype=np.float32)`"
-            )
-        else:
-            raise LaunchError(
-                f"the argument `{name}` is {article(value)}; a kernel takes NumPy arrays, device arrays and "
-                "numbers alone"
-            )
-        values.append(value)
-    return tuple(kinds), values
+        found |= leaves(*zip(*entries(name, value))) if isinstance(value, tuple) and value else {name: value}
+    return found
+
+
+def entries(name, value) -> list[tuple]:
+    """The entries of a tuple, each after the name by which a kernel calls it."""
+    fields = getattr(value, "_fields", None)
+    return [(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", part) for i, part in enumerate(value)]
+
+
+def _typed(name, value):
+    """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
+    value = unwrap(value)  # slices of one device array keep overlapping
+    if hasattr(value, "copy_to_host"):
+        value = value.copy_to_host()
+    if isinstance(value, np.ndarray):
+        if value.nbytes > MAX_ARGUMENT_BYTES:
+            raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
+        return Array(_element_type(name, value), value.ndim, "global", name), value
+    if isinstance(value, (bool, np.bool_)):
+        return types.boolean, np.bool_(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise LaunchError(f"the argument `{name}`, {in_words(value)}, does not fit into 64 bits")
+        return types.int64, np.int64(value)
+    if isinstance(value, (float, complex, np.number)):
+        value = value if isinstance(value, np.generic) else np.asarray(value)[()]
+        return _element_type(name, value), value
+    if isinstance(value, tuple):
+        parts = [_typed(*entry) for entry in entries(name, value)]
+        kinds, values = tuple(kind for kind, _ in parts), tuple(v for _, v in parts)
+        fields = getattr(value, "_fields", None)
+        return (NamedTuple(kinds, fields), value._make(values)) if fields else (Tuple(kinds), values)
+    if isinstance(value, list):
+        raise LaunchError(
+            f"the argument `{name}` is a list, which a GPU cannot read; pass `np.array({name}, dtype=np.float32)`"
+        )
+    raise LaunchError(
+        f"the argument `{name}` is {article(value)}; a kernel takes NumPy arrays, device arrays, numbers and tuples of "
+        "these alone"
+    )
 
 
 def _element_type(name, value):
@@ -99,10 +116,6 @@ def _element_type(name, value):
         raise LaunchError(
             f"the argument `{name}` has dtype {value.dtype}, which a kernel does not take; use float32 or another "
             "float, complex or integer type, or bool"
-        )
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        raise LaunchError(
-            f"the argument `{name}` is an array without dimensions; pass the number itself, `{name}.item()`"
         )
     return kind
 

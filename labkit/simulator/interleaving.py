@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 
-from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock
 from labkit.simulator.translator.program import Access
@@ -92,7 +91,7 @@ class Interleaved(Chunk):
         self.order = order
         self.turns: list[Turn] = []
         self.turn = None
-        arrays = [a for a in launch.arguments if isinstance(a, Array)]
+        arrays = launch.arrays.values()
         watched = {a.name for a in arrays if a.shadow is not None}
         self.matters = [site.space == "shared" or site.array in watched for site in launch.sites]
         self.memories: dict[int, tuple] = {}  # by the memory's id: the number of its first cell, and a copy of it

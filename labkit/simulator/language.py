@@ -3,6 +3,7 @@
 Nothing else resolves, so a kernel's source is data: no attribute of a Python object is ever reached.
 """
 
+import ast
 import math
 
 from numba import types
@@ -22,6 +23,8 @@ MODULES = {
     "numba.cuda.libdevice": "cuda.libdevice",
     "cmath": "cmath",
     "math": "math",
+    "operator": "operator",
+    "_operator": "operator",
     "numpy": "np",
     "numba": "numba",
     "numba.types": "numba",
@@ -94,6 +97,14 @@ CONSTANTS = {
     "np.nan": math.nan,
 }
 
+# Functions of the module `operator`: the node of the operator that each stands for.
+OPERATORS = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
+    "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift, "and_": ast.BitAnd, "or_": ast.BitOr,
+    "xor": ast.BitXor, "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq,
+    "neg": ast.USub, "pos": ast.UAdd, "invert": ast.Invert, "not_": ast.Not,
+}  # fmt: skip
+
 _UNSIGNED = (types.uint32, types.uint64)
 _INTEGERS = (types.int32, types.int64, *_UNSIGNED)
 _NUMBERS = (*_INTEGERS, types.float32, types.float64)
@@ -143,6 +154,7 @@ INTRINSICS = {
     "min": "extreme",
     "max": "extreme",
     "pow": "power",
+    **{f"operator.{name}": "operator_function" for name in OPERATORS},
     **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},
     **{f"cuda.st{hint}": "hinted_store" for hint in "cg cs wb wt".split()},
 }

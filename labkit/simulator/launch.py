@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.simulator import limits
-from labkit.simulator.arrays import place
+from labkit.simulator.arguments import entries, leaves
+from labkit.simulator.arrays import Array, place
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
@@ -102,7 +103,7 @@ class Launch:
         memory begins that each of those lies in.
         """
         names = function.__code__.co_varnames
-        given = {n: a for n, a in zip(names, arguments, strict=False) if isinstance(a, np.ndarray)}
+        given = {n: a for n, a in leaves(names, arguments).items() if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
         allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place(captured | given, allocations)
@@ -111,9 +112,25 @@ class Launch:
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
-        self.arguments = [
-            self.regions[n].array(n, a) if n in given else a for n, a in zip(names, arguments, strict=False)
-        ]
+        self.arguments = [self._in_memory(n, a) for n, a in zip(names, arguments, strict=False)]
+        self.arrays = {n: a for n, a in leaves(names, self.arguments).items() if n in given}
+
+    def _in_memory(self, name, value):
+        """An argument as the kernel sees it."""
+        if isinstance(value, tuple):
+            return tuple(self._in_memory(*entry) for entry in entries(name, value))
+        return self.regions[name].array(name, value) if isinstance(value, np.ndarray) else value
+
+    def outputs(self, given):
+        """The arguments after the run; `given` is how the kernel took them."""
+
+        def after(argument, value):
+            if isinstance(value, tuple):
+                parts = [after(a, v) for a, v in zip(argument, value)]
+                return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+            return self.regions[argument.name].view(value).copy() if isinstance(argument, Array) else value
+
+        return tuple(after(a, v) for a, v in zip(self.arguments, given, strict=True))
 
     def _check_residence(self):
         """A grid that waits for itself must be on the GPU all at once."""

@@ -11,8 +11,8 @@ from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
-def trace(launch, given) -> Trace:
-    """The trace of a launch that has run; `given` are its arguments as the caller passed them."""
+def trace(launch, given, passed) -> Trace:
+    """The trace of a launch that has run; `given` are its arguments as the kernel took them, `passed` as they came."""
     if launch.plan:
         totals, counters = _estimated(launch)
         counted = _site_counters(launch, totals)
@@ -36,7 +36,7 @@ def trace(launch, given) -> Trace:
         block=launch.block,
         gpu=launch.gpu.name,
         shared_bytes=launch.shared_bytes,
-        outputs=() if launch.plan else _outputs(launch, given),
+        outputs=() if launch.plan else _outputs(launch, given, passed),
         arrays=_array_infos(launch),
         sites=tuple(counted),
         counters=counters,
@@ -47,11 +47,10 @@ def trace(launch, given) -> Trace:
     )
 
 
-def _outputs(launch, given):
-    return tuple(
-        launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
-        for a, value in zip(launch.arguments, given, strict=True)
-    )
+def _outputs(launch, given, passed):
+    """The arguments after the run, of the dtypes that they were passed with."""
+    outputs = zip(launch.outputs(given), passed, strict=True)
+    return tuple(out.view(was.dtype) if isinstance(out, np.ndarray) else out for out, was in outputs)
 
 
 def _site_counters(launch, totals) -> list[SiteCounters]:
@@ -74,7 +73,7 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
 def _array_infos(launch):
     infos = [
         ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
-        for a in (*launch.arguments, *launch.captured.values(), *launch.program.constants.values())
+        for a in (*launch.arrays.values(), *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):

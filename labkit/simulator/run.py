@@ -14,12 +14,12 @@ from numba import types
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
-from labkit.simulator.arguments import article, check_limits, dimensions, typed_arguments
+from labkit.simulator.arguments import article, check_limits, dimensions, leaves, typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
 from labkit.simulator.scheduler import Fork
-from labkit.simulator.signatures import declared
+from labkit.simulator.signatures import declared, kinds_of
 from labkit.simulator.translator.program import Program
 from labkit.simulator.translator.source import argument_names, read_source, unwrap
 from labkit.simulator.translator.values import Array
@@ -100,7 +100,7 @@ def simulate(
             continue
         if launch.log.read_undefined and not _depends(launched, launch):
             launch.log.drop_undefined()
-        return report.trace(launch, arguments)
+        return report.trace(launch, arguments, args)
 
 
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
@@ -122,11 +122,27 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared(kernel))
-    blank = {name: marks for name, arg in zip(names, args) if (marks := blank_in(arg)) is not None}
-    allocations = {name: allocation_of(arg) for name, arg in zip(names, args) if isinstance(arg, DeviceArray)}
+    given = leaves(names, args)
+    blank = {name: marks for name, arg in given.items() if (marks := blank_in(arg)) is not None}
+    allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank, allocations)
     return launch_with, arguments
+
+
+def compile_declared(kernel: Callable) -> None:
+    """Translates a kernel or device function for the types it was declared with, as numba compiles it at once.
+
+    Raises KernelError for code that the kernel language does not hold.
+    """
+    function = unwrap(kernel)
+    source = read_source(function)
+    for signature in declared(kernel):
+        kinds = kinds_of(argument_names(source), signature, source.tree.lineno)
+        if kernel.device:
+            translate.check_device_function(function, kinds)
+        else:
+            _program(function, kinds, watch=False)
 
 
 def _depends(launched, launch):

@@ -170,6 +170,8 @@ def explore(
     """
     trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
     launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
+    if any(isinstance(argument, tuple) for argument in arguments):
+        raise LaunchError("orders of a launch with a tuple for an argument cannot be explored; pass what it holds")
     search = _Search(launch_with, arguments, seed)
     if isinstance(orders, (int, np.integer)):
         if orders < 1:
@@ -284,10 +286,7 @@ class _Search:
         if races.key in self.known:
             return None
         self.known[races.key] = None
-        outputs = tuple(
-            launch.regions[a.name].view(value).copy() if isinstance(a, Array) else value
-            for a, value in zip(launch.arguments, self.arguments, strict=True)
-        )
+        outputs = launch.outputs(self.arguments)
         launch.log.drop_undefined()  # `simulate` tells whether anything depends on those
         errors = tuple(f for f in launch.log.finished() if f.severity == "error")
         key = _bytes(outputs) if ended else tuple(f.line for f in errors if f.kind == "deadlock")

@@ -6,7 +6,8 @@ from numba.core import sigutils
 from numba.core.errors import NumbaError
 
 from labkit.simulator import numba_types
-from labkit.simulator.errors import LaunchError
+from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.translator.values import Array
 
 
 def parsed(given) -> tuple[tuple, ...]:
@@ -24,6 +25,20 @@ def declared(kernel) -> tuple[tuple, ...]:
     if getattr(kernel, "_can_compile", True):
         return ()
     return tuple(kernel.overloads)
+
+
+def kinds_of(names, signature, line) -> tuple:
+    """The translator's types of the arguments that a signature declares, for a function in this line."""
+    if len(names) != len(signature):
+        raise KernelError(
+            f"the signature has {len(signature)} arguments, and the function takes {len(names)} ({', '.join(names)}); "
+            "make them the same",
+            line,
+        )
+    return tuple(
+        Array(kind.dtype, kind.ndim, "global", name) if isinstance(kind, types.Array) else kind
+        for name, kind in zip(names, signature)
+    )
 
 
 def converted(names, args, signatures) -> list:

@@ -36,7 +36,17 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     `watch` adds code that reports every variable after every statement, `pauses` a yield before every access, so
     that warps can take turns there (`interleaving`). Raises KernelError for what the kernel language does not hold.
     """
+    program = _program(function, watch, pauses)
+    program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
+    return program
+
+
+def check_device_function(function: FunctionType, argument_types: tuple) -> None:
+    """Raises KernelError if a device function holds what the kernel language does not, for arguments of these types."""
+    FunctionTranslator(_program(function), function, argument_types, is_kernel=False).run()
+
+
+def _program(function, watch=False, pauses=False):
     program = Program(read_source(function).filename, watch=watch, pauses=pauses)
     program.blocking = pauses or blocks(function, program.waiting)
-    program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
     return program

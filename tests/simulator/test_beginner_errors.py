@@ -222,7 +222,6 @@ LAUNCHES = {
     "an argument too many": ("kernel[1, 64](x, y, 64)", "2 arguments (x, y), but 3 were given", "leave"),
     "None": ("kernel[1, 64](x, None)", "`y` is None", "NumPy arrays"),
     "text": ("kernel[1, 64]('x', y)", "`x` is a str", "NumPy arrays"),
-    "a single number in an array": ("kernel[1, 64](np.array(1.0), y)", "without dimensions", "x.item()"),
 }
 
 

@@ -81,7 +81,9 @@ class Allocations(Variables):
         if isinstance(given, (str, np.dtype)):
             with suppress(TypeError, NumbaError):
                 return numba_types.type_of(np.dtype(given))
-        kind = given if isinstance(given, types.Record) else CASTS.get(self.dotted(node) or "")
+        kind = (
+            given if isinstance(given, types.Record) else self.dtype_named(node) or CASTS.get(self.dotted(node) or "")
+        )
         if kind is None:
             self.fail(node, f"`{self.written(node)}` is not a dtype; use `float32` from numba, or `np.float32`")
         return kind

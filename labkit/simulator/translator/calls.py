@@ -27,6 +27,8 @@ from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
+METHODS = {"bit_count", "conjugate"}  # of numbers
+
 
 class Calls(Variables):
     """Finds what a call means, and writes its code."""
@@ -107,8 +109,8 @@ class Calls(Variables):
                     self.fail(node, f"`{function.id}` does not exist on a GPU; write the loop over `range` yourself")
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
-            if function.attr == "conjugate":
-                return self.conjugate(node)
+            if function.attr in METHODS:
+                return getattr(self, function.attr)(node)
             self.of_Attribute(function)
             self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
         if (

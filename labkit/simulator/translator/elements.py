@@ -25,6 +25,8 @@ class Elements(Variables):
             parts = part.elts if isinstance(part, ast.Tuple) else [part]
             if is_field(node) or indices and any(isinstance(p, ast.Slice) or _is_ellipsis(p) for p in parts):
                 break
+            if indices and self.is_tuple(node.value):
+                break
             indices = [*parts, *indices]
             node = node.value
         array = self.expression(node)
@@ -34,6 +36,15 @@ class Elements(Variables):
         if not isinstance(array.type, Array):
             self.fail(node, f"`{name}` is {describe(array.type)}, not an array, so it has no elements")
         return array, name, self.indices(node, array, indices)
+
+    def is_tuple(self, node) -> bool:
+        """Is this the name of a tuple, or an entry of one?"""
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        kind = self.env.get(node.id)
+        return isinstance(kind, Tuple) and not isinstance(kind, Record) or isinstance(self.bound(node.id), tuple)
 
     def indices(self, node, array, parts) -> list:
         """The index of each axis: a Value, or the Values of a slice's (start, stop, step)."""
@@ -76,6 +87,8 @@ class Elements(Variables):
 
     def check_rank(self, node, array, name, given):
         rank = array.type.ndim
+        if given != rank == 0:
+            self.fail(node, f"`{name}` has no dimensions, and its one element is `{name}[()]`")
         if given != rank:
             self.fail(
                 node,

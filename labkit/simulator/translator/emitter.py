@@ -45,9 +45,16 @@ class Emitter:
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
         self.operation_types: dict[ast.AST, Any] = {}
+        self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
         self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()
+
+    def rewritten(self, node, made) -> ast.AST:
+        """The node that `made` gives for another, the same one in every walk."""
+        if node not in self.others:
+            self.others[node] = ast.copy_location(made(), node)
+        return self.others[node]
 
     def emit(self, text):
         self.lines.append("    " * self.indent + text)

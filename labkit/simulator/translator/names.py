@@ -7,10 +7,13 @@ from types import ModuleType
 import numpy as np
 from numba import types
 
+from labkit.simulator import numba_types
+from labkit.simulator.host import DeviceArray
 from labkit.simulator.instructions import INSTRUCTIONS
 from labkit.simulator.language import (
     BUILTINS,
     CALLS,
+    CASTS,
     CONSTANTS,
     FUNCTIONS,
     MODULES,
@@ -19,7 +22,7 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
-from labkit.simulator.translator.values import GRID_GROUP, MISSING, Conflict, Fixed, Value
+from labkit.simulator.translator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 from labkit.simulator.translator.variables import Variables
 
 
@@ -97,7 +100,12 @@ class Names(Variables):
     def dotted(self, node) -> str | None:
         """The name in the kernel language that an expression stands for, such as `cuda.shared.array`."""
         if isinstance(node, ast.Attribute):
+            kind = self.dtype_named(node)
+            if kind is not None:
+                return path_of(kind)
             base = self.dotted(node.value)
+            if base in CASTS and node.attr == "type":
+                return base
             return f"{base}.{node.attr}" if base else None
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
@@ -112,8 +120,20 @@ class Names(Variables):
             return node.id if node.id in BUILTINS and node.id not in self.env else None
         return path_of(value)
 
+    def dtype_named(self, node):
+        """The numba type that `x.dtype` stands for, where x is the name of an array; else None."""
+        if not (isinstance(node, ast.Attribute) and node.attr == "dtype" and isinstance(node.value, ast.Name)):
+            return None
+        kind = self.env.get(node.value.id)
+        if isinstance(kind, Array):
+            return kind.dtype
+        outside = self.bound(node.value.id)
+        return numba_types.type_of(outside.dtype) if isinstance(outside, np.ndarray | DeviceArray) else None
+
     def of_Attribute(self, node):
         path = self.dotted(node)
+        if path in CASTS and self.dtype_named(node):
+            return Value("None", Fixed(path, path))
         if path in POSITIONS:
             kind, code = POSITIONS[path]
             return Value(code, kind)

@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
+from labkit.simulator.language import OPERATORS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.control_flow import has
 from labkit.simulator.translator.refused import REFUSED
@@ -60,6 +61,14 @@ class Operators(Variables):
             self.fail(node, REFUSED[ast.MatMult])
         left = self.expression(node.left)
         return self.binary(node, left, self.expression(node.right), type(node.op).__name__)
+
+    def operator_function(self, node):
+        """`operator.add(a, b)`, which is `a + b`."""
+        kind = OPERATORS[self.dotted(node.func).removeprefix("operator.")]
+        count = 1 if issubclass(kind, ast.unaryop) else 2
+        if len(node.args) != count:
+            self.fail(node, f"`{self.written(node.func)}` takes {count} number{'s' * (count > 1)}")
+        return self.expression(self.rewritten(node, lambda: _written_out(kind(), node.args)))
 
     def binary(self, node, left, right, op):
         """The value of a binary operation, of the type that numba's inference leaves it with.
@@ -201,3 +210,12 @@ class Operators(Variables):
             parts.append(f"({self.converted(left, a)} {sign} {self.converted(right, b)})")
             left = right
         return Value(f"({' & '.join(parts)})", types.boolean)
+
+
+def _written_out(operation, operands):
+    """The syntax of an operation."""
+    if isinstance(operation, ast.unaryop):
+        return ast.UnaryOp(operation, *operands)
+    if isinstance(operation, ast.cmpop):
+        return ast.Compare(operands[0], [operation], operands[1:])
+    return ast.BinOp(operands[0], operation, operands[1])

@@ -6,6 +6,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
+from labkit.simulator.language import FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -119,7 +120,7 @@ class Scalars(Variables):
     def power(self, node):
         if len(node.args) != 2:
             self.fail(node, "`pow` takes two numbers, a base and an exponent")
-        return self.expression(ast.copy_location(ast.BinOp(node.args[0], ast.Pow(), node.args[1]), node))
+        return self.expression(self.rewritten(node, lambda: ast.BinOp(node.args[0], ast.Pow(), node.args[1])))
 
     def select_value(self, node):
         """`cuda.selp(test, a, b)`: a where the test holds, else b; both sides are computed."""
@@ -143,6 +144,13 @@ class Scalars(Variables):
         if isinstance(base.type, types.Complex):
             return Value(f"{base.code}.{name}", base.type.underlying_float)
         return base if name == "real" else Value(f"{self.dtype(base.type)}.type(0)", base.type)
+
+    def bit_count(self, node):
+        """`n.bit_count()`, which is `cuda.popc(n)`."""
+        value = self.expression(node.func.value)
+        if not isinstance(value.type, types.Integer) or node.args:
+            self.fail(node, f"`{self.written(node.func)}` counts the ones of an integer, not of {describe(value.type)}")
+        return self.applied(node, FUNCTIONS["cuda.popc"], [value])
 
     def conjugate(self, node):
         base = self.expression(node.func.value)

@@ -8,7 +8,7 @@ from numba import types
 
 from labkit.simulator.language import VECTORS
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import Array, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple, Value, Vector, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -24,6 +24,9 @@ class Structures(Variables):
             return Value(f"{base.code}[{number}]", base.type.items[number])
         if isinstance(base.type, Record):
             return self.of_element(node)
+        if isinstance(base.type, NamedTuple) and node.attr in base.type.fields:
+            number = base.type.fields.index(node.attr)
+            return Value(f"{base.code}[{number}]", base.type.items[number])
         part = self.number_part(base, node.attr)
         if part is not None:
             return part
@@ -53,8 +56,8 @@ class Structures(Variables):
             self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
         self.fail(
             node,
-            f"an array in a kernel has `shape`, `strides`, `size`, `ndim`, `itemsize` and `nbytes`, not `{node.attr}`; "
-            "loop over its elements",
+            "an array in a kernel has `shape`, `strides`, `size`, `ndim`, `dtype`, `itemsize` and `nbytes`, not "
+            f"`{node.attr}`; loop over its elements",
         )
 
     # --- vectors ---

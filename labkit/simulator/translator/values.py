@@ -39,6 +39,13 @@ class Tuple:
     items: tuple
 
 
+@dataclass(frozen=True)
+class NamedTuple(Tuple):
+    """The type of a tuple whose values have names."""
+
+    fields: tuple = ()
+
+
 class Vector(Tuple):
     """The type of a vector, such as `cuda.float32x4`."""
 
@@ -84,7 +91,7 @@ def entries_of(kind) -> int:
 
 def element_of(name, array) -> str:
     """How to write one element of the array."""
-    return f"{name}[{('i', 'row, col', 'z, row, col')[array.ndim - 1] if array.ndim < 4 else '...'}]"
+    return f"{name}[{('()', 'i', 'row, col', 'z, row, col')[array.ndim] if array.ndim < 4 else '...'}]"
 
 
 def describe(kind) -> str:

@@ -8,7 +8,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import GRID_GROUP, Array, Conflict, Tuple, describe
+from labkit.simulator.translator.values import Array, Conflict, Fixed, Tuple, describe
 
 
 class Variables(Emitter):
@@ -18,7 +18,7 @@ class Variables(Emitter):
         if value.type is types.none:
             self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
         kind = value.type
-        if kind == GRID_GROUP:  # what no lane holds
+        if isinstance(kind, Fixed):  # what no lane holds
             self.env[name] = kind
             return
         if not isinstance(kind, (types.Type, Array, Tuple)):

@@ -1,0 +1,265 @@
+"""Small parts of the kernel language: dtypes of arrays, the operator module, methods of numbers, 0-d arrays."""
+
+import operator
+from collections import namedtuple
+from operator import add as plus
+
+import numpy as np
+import pytest
+from cells import kernel_in
+from numba import types
+from numba_oracle import variable_types
+
+import labkit
+from labkit import cuda
+from labkit.simulator import host
+from labkit.simulator.arguments import typed_arguments
+from labkit.simulator.errors import KernelError
+from labkit.simulator.language import OPERATORS
+from labkit.simulator.translate import translate
+from labkit.simulator.translator.values import Array
+
+F32 = np.float32
+
+
+def types_of(kernel, *kinds):
+    """Types of the kernel's variables, ours and numba's."""
+    ours = tuple(
+        Array(k.dtype, k.ndim, "global", n) if isinstance(k, types.Array) else k
+        for n, k in zip(kernel.py_func.__code__.co_varnames, kinds)
+    )
+    return translate(kernel.py_func, ours).variables, variable_types(kernel.py_func, kinds)
+
+
+# --- dtypes ----------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def of_its_dtype(x, out):
+    kind = x.dtype
+    own = cuda.local.array(2, x.dtype)
+    shared = cuda.shared.array(32, dtype=kind)
+    i = cuda.grid(1)
+    zero = x.dtype.type(0)
+    own[0] = kind.type(3.7)
+    shared[i] = own[0] + zero
+    out[i] = shared[i] + x[i]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.uint8, np.complex64])
+def test_the_dtype_of_an_array_makes_arrays_and_numbers(dtype):
+    trace = labkit.simulate(of_its_dtype, 1, 32, np.ones(32, dtype), np.zeros(32, dtype))
+    np.testing.assert_array_equal(trace.outputs[1], np.full(32, dtype(3.7) + dtype(1)))
+    assert trace.array("own").dtype == trace.array("shared").dtype == np.dtype(dtype).name
+
+
+@pytest.mark.needs("numba-cuda")
+def test_numbers_of_an_arrays_dtype_have_numbas_type():
+    array = types.Array(types.float32, 1, "A")
+
+    @cuda.jit
+    def kernel(x, out):
+        zero = x.dtype.type(0)
+        kind = x.dtype
+        one = kind.type(1)
+        out[0] = zero + one
+
+    ours, theirs = types_of(kernel, array, array)
+    assert ours == {n: k for n, k in theirs.items() if n in ours} and ours["zero"] == {types.float32}
+
+
+def test_a_dtype_goes_to_a_device_function():
+    @cuda.jit(device=True)
+    def made(kind):
+        return kind(2.9)
+
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = made(x.dtype)
+
+    assert labkit.simulate(kernel, 1, 1, np.zeros(1, np.int32), np.zeros(1)).outputs[1][0] == 2
+
+
+def test_local_arrays_of_the_records_that_an_array_holds():
+    pair = np.dtype([("a", "i4"), ("b", "f4")], align=True)
+
+    @cuda.jit
+    def kernel(x, out):
+        own = cuda.local.array(1, x.dtype)
+        own[0].a = 4
+        out[0] = own[0].a
+
+    assert labkit.simulate(kernel, 1, 1, np.zeros(1, pair), np.zeros(1)).outputs[1][0] == 4
+
+
+# --- the operator module ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_functions_of_the_operator_module_are_operators(name):
+    function, given = getattr(operator, name), (7, 2)
+    count = 1 if name in ("neg", "pos", "invert", "not_") else 2
+    call = f"operator.{name}({', '.join(('n[i]', 'm[i]')[:count])})"
+    kernel = kernel_in(
+        f"@cuda.jit\ndef kernel(n, m, out):\n    i = cuda.grid(1)\n    value = {call}\n    out[i] = value",
+        operator=operator,
+    )
+    n, m = (np.full(32, v, np.int64) for v in given)
+    assert labkit.simulate(kernel, 1, 32, n, m, np.zeros(32)).outputs[2][0] == function(*given[:count])
+
+
+@pytest.mark.needs("numba-cuda")
+def test_functions_of_the_operator_module_have_numbas_types():
+    @cuda.jit
+    def kernel(x, n):
+        total = 0
+        for k in range(3):
+            total = operator.add(total, x[k])
+        a = operator.truediv(n[0], 2)
+        b = operator.pow(x[0], 2)
+        c = operator.xor(n[0], n[1])
+        d = operator.not_(operator.lt(x[0], 2.0))
+        x[0] = plus(a + b + c, total) + d
+
+    arrays = types.Array(types.float32, 1, "A"), types.Array(types.int32, 1, "A")
+    ours, theirs = types_of(kernel, *arrays)
+    assert {n: ours[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"} and ours["total"] <= theirs["total"]
+
+
+def test_other_functions_of_the_operator_module_are_refused():
+    kernel = kernel_in("@cuda.jit\ndef kernel(x):\n    x[0] = operator.matmul(x[0], x[0])\n", operator=operator)
+    with pytest.raises(KernelError, match=r"`operator.matmul` is not in the kernel language"):
+        labkit.simulate(kernel, 1, 1, np.zeros(1))
+
+
+# --- methods of numbers ----------------------------------------------------------------------------
+
+
+def test_bit_count_counts_ones():
+    @cuda.jit
+    def kernel(n, out):
+        i = cuda.grid(1)
+        out[i] = n[i].bit_count()
+
+    n = np.random.default_rng(1).integers(-(2**31), 2**31, 64).astype(np.int32)
+    out = labkit.simulate(kernel, 2, 32, n, np.zeros(64, np.int64)).outputs[1]
+    np.testing.assert_array_equal(out, [bin(v & 0xFFFFFFFF).count("1") for v in n.tolist()])
+    with pytest.raises(KernelError, match="counts the ones of an integer, not of float32"):
+        labkit.simulate(kernel, 2, 32, n.astype(F32), np.zeros(64))
+
+
+# --- arrays without dimensions ---------------------------------------------------------------------
+
+
+@cuda.jit
+def into_one(x, r):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(r, (), x[i])
+
+
+@cuda.jit
+def last(x, r):
+    if cuda.grid(1) == 0:
+        r[()] = x[x.size - 1] + r[()]
+
+
+def test_an_array_without_dimensions_holds_one_element():
+    for r in (np.array(2.0, F32), host.to_device(np.array(2.0, F32))):
+        last[1, 32](np.arange(8, dtype=F32), r)
+        assert np.asarray(r)[()] == 9
+    trace = labkit.simulate(last, 1, 32, np.arange(8, dtype=F32), np.array(2.0, F32))
+    assert trace.outputs[1].shape == () and not trace.errors
+    assert [(s.accesses, s.sectors) for s in trace.sites if s.site.array == "r"] == [(1, 1), (1, 1)]
+
+
+def test_an_array_without_dimensions_races_as_others_do():
+    @cuda.jit
+    def kernel(r):
+        r[()] = cuda.grid(1)
+
+    assert [f.kind for f in labkit.simulate(kernel, 2, 32, np.array(0)).errors] == ["race"]
+
+
+def test_an_array_without_dimensions_takes_no_index():
+    @cuda.jit
+    def kernel(r):
+        r[0] = 1
+
+    with pytest.raises(KernelError, match=r"`r` has no dimensions, and its one element is `r\[\(\)\]`"):
+        labkit.simulate(kernel, 1, 1, np.array(0))
+
+    @cuda.jit
+    def whole(r):
+        r[()] = r + 1
+
+    with pytest.raises(KernelError, match=r"pick an element, `r\[\(\)\]`"):
+        labkit.simulate(whole, 1, 1, np.array(0))
+
+
+# --- tuples as arguments ---------------------------------------------------------------------------
+
+Problem = namedtuple("Problem", "x scale size")
+
+
+@cuda.jit
+def of_a_pair(pair, out):
+    i = cuda.grid(1)
+    x, scale = pair
+    if i < out.size:
+        out[i] = pair[0][i] * scale + x[i]
+
+
+@cuda.jit
+def of_a_problem(p, outs):
+    i = cuda.grid(1)
+    if i < p.size:
+        outs[0][i] = p.x[i] * p.scale
+        outs[1][i] += p[2]
+
+
+X = np.arange(40, dtype=F32)
+
+
+def test_a_tuple_of_arrays_and_numbers_is_an_argument():
+    out = np.zeros_like(X)
+    of_a_pair[2, 32]((X, F32(2)), out)
+    np.testing.assert_array_equal(out, 3 * X)
+    trace = labkit.simulate(of_a_pair, 2, 32, (X, F32(2)), np.zeros_like(X))
+    assert {a.name for a in trace.arrays} == {"pair[0]", "out"} and trace.outputs[0][1] == 2
+    assert [s.site.array for s in trace.sites] == ["pair[0]", "pair[0]", "out"]
+
+
+@pytest.mark.parametrize("place", [np.copy, host.to_device])
+def test_a_named_tuple_is_an_argument_and_arrays_in_tuples_are_written_back(place):
+    outs = place(np.zeros_like(X)), place(np.ones_like(X))
+    of_a_problem[2, 32](Problem(X, F32(3), X.size), outs)
+    np.testing.assert_array_equal(outs[0], 3 * X)
+    np.testing.assert_array_equal(outs[1], np.full(40, 41))
+    trace = labkit.simulate(of_a_problem, 2, 32, Problem(X, F32(3), X.size), outs)
+    assert isinstance(trace.outputs[0], Problem) and not trace.errors
+    np.testing.assert_array_equal(trace.outputs[1][1], np.full(40, 81))
+
+
+def test_findings_name_the_array_in_a_tuple():
+    trace = labkit.simulate(of_a_problem, 2, 32, Problem(X[:39], F32(3), 40), (X.copy(), X.copy()))
+    assert [(f.kind, f.array, f.index) for f in trace.errors] == [("bounds", "p.x", (39,))]
+
+
+@pytest.mark.needs("numba-cuda")
+def test_numbers_of_tuples_have_numbas_types():
+    array = types.Array(types.float32, 1, "A")
+
+    @cuda.jit
+    def kernel(pair, problem):
+        a = pair[1]
+        b = problem.scale
+        c = problem[2] + a
+        d = problem.x[0]
+        pair[0][0] = a + b + c + d
+
+    kinds = types.Tuple((array, types.int32)), types.NamedTuple((array, types.float32, types.int64), Problem)
+    theirs = variable_types(kernel.py_func, kinds)
+    arguments, _ = typed_arguments(["pair", "problem"], [(X, np.int32(1)), Problem(X, F32(1), 1)])
+    ours = translate(kernel.py_func, arguments).variables
+    assert {n: ours[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"}
