@@ -9,7 +9,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import types
 
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
@@ -22,7 +21,6 @@ from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared, kinds_of
 from labkit.simulator.translator.program import Program
 from labkit.simulator.translator.source import argument_names, read_source, unwrap
-from labkit.simulator.translator.values import Array
 from labkit.trace import Trace
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
@@ -136,13 +134,11 @@ def compile_declared(kernel: Callable) -> None:
     Raises KernelError for code that the kernel language does not hold.
     """
     function = unwrap(kernel)
-    source = read_source(function)
     for signature in declared(kernel):
-        kinds = kinds_of(argument_names(source), signature, source.tree.lineno)
         if kernel.device:
-            translate.check_device_function(function, kinds)
+            translate.check_device_function(function, kinds_of(function, signature))
         else:
-            _program(function, kinds, watch=False)
+            program_for(function, signature)
 
 
 def _depends(launched, launch):
@@ -159,12 +155,7 @@ def _depends(launched, launch):
 
 def program_for(function: FunctionType, signature: tuple) -> Program:
     """The kernel translated for the argument types of a signature; raises KernelError as `simulate` does."""
-    names = argument_names(read_source(function))
-    kinds = [
-        Array(kind.dtype, kind.ndim, "global", name) if isinstance(kind, types.Array) else kind
-        for name, kind in zip(names, signature)
-    ]
-    return _program(function, tuple(kinds))
+    return _program(function, kinds_of(function, signature), watch=False)
 
 
 def _program(function, kinds, **translation):

@@ -7,6 +7,7 @@ from numba.core.errors import NumbaError
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.translator.source import argument_names, read_source
 from labkit.simulator.translator.values import Array
 
 
@@ -27,13 +28,15 @@ def declared(kernel) -> tuple[tuple, ...]:
     return tuple(kernel.overloads)
 
 
-def kinds_of(names, signature, line) -> tuple:
-    """The translator's types of the arguments that a signature declares, for a function in this line."""
+def kinds_of(function, signature) -> tuple:
+    """The translator's types of the arguments that a signature declares."""
+    source = read_source(function)
+    names = argument_names(source)
     if len(names) != len(signature):
         raise KernelError(
             f"the signature has {len(signature)} arguments, and the function takes {len(names)} ({', '.join(names)}); "
             "make them the same",
-            line,
+            source.tree.lineno,
         )
     return tuple(
         Array(kind.dtype, kind.ndim, "global", name) if isinstance(kind, types.Array) else kind
