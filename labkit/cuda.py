@@ -174,6 +174,9 @@ class _Launch:
             array = host.unwrap(value)
             if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
                 np.copyto(array, outputs[name])
+            elif isinstance(value, np.void) and name not in read_only:
+                for field in value.dtype.names:
+                    value[field] = outputs[name][field]
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

@@ -11,7 +11,7 @@ from labkit.simulator.host import unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
 from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import Array, NamedTuple, Tuple
+from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple
 
 
 def dimensions(given, what):
@@ -81,6 +81,9 @@ def _typed(name, value):
         if value.nbytes > MAX_ARGUMENT_BYTES:
             raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
         return Array(_element_type(name, value), value.ndim, "global", name), value
+    if isinstance(value, np.void) and value.dtype.names:
+        alone = np.array(value)  # an array without dimensions
+        return Record((Array(_element_type(name, alone), 0, "global", name),)), alone
     if isinstance(value, (bool, np.bool_)):
         return types.boolean, np.bool_(value)
     if isinstance(value, int):

@@ -49,8 +49,11 @@ def trace(launch, given, passed) -> Trace:
 
 def _outputs(launch, given, passed):
     """The arguments after the run, of the dtypes that they were passed with."""
-    outputs = zip(launch.outputs(given), passed, strict=True)
-    return tuple(out.view(was.dtype) if isinstance(out, np.ndarray) else out for out, was in outputs)
+    outputs = []
+    for out, was in zip(launch.outputs(given), passed, strict=True):
+        out = out.view(was.dtype) if isinstance(out, np.ndarray) else out
+        outputs.append(out[()] if isinstance(was, np.void) else out)
+    return tuple(outputs)
 
 
 def _site_counters(launch, totals) -> list[SiteCounters]:

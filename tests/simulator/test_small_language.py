@@ -1,4 +1,4 @@
-"""Small parts of the kernel language: dtypes of arrays, the operator module, methods of numbers, 0-d arrays."""
+"""Small parts of the kernel language: dtypes, the operator module, and arguments that are no plain array or number."""
 
 import operator
 from collections import namedtuple
@@ -7,7 +7,7 @@ from operator import add as plus
 import numpy as np
 import pytest
 from cells import kernel_in
-from numba import types
+from numba import from_dtype, types
 from numba_oracle import variable_types
 
 import labkit
@@ -263,3 +263,50 @@ def test_numbers_of_tuples_have_numbas_types():
     arguments, _ = typed_arguments(["pair", "problem"], [(X, np.int32(1)), Problem(X, F32(1), 1)])
     ours = translate(kernel.py_func, arguments).variables
     assert {n: ours[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"}
+
+
+# --- records as arguments --------------------------------------------------------------------------
+
+PLACE = np.dtype([("a", "i4"), ("b", "f4"), ("v", "f4", 3)], align=True)
+
+
+@cuda.jit
+def into_a_record(r, out):
+    i = cuda.grid(1)
+    if i == 0:
+        r.b = r.a + 0.5
+        r["v"][2] = 7
+    if i < 3:
+        out[i] = r.v[i] + r["a"]
+
+
+def test_a_record_is_an_argument_and_is_written_back():
+    record = np.array([(4, 0, (1, 2, 3))], PLACE)[0]
+    out = np.zeros(3, F32)
+    trace = labkit.simulate(into_a_record, 1, 1, record, out)
+    assert (trace.outputs[0]["b"], record["b"]) == (4.5, 0) and not trace.errors
+    into_a_record[1, 1](record, out)
+    assert record["b"] == 4.5 and record["v"].tolist() == [1, 2, 7] and out[0] == 5
+
+
+def test_a_record_kept_in_a_variable_gives_its_fields_by_name_in_brackets_too():
+    @cuda.jit
+    def kernel(records, out):
+        one = records[1]
+        out[0] = one["a"] + one.b
+
+    records = np.array([(4, 0, (1, 2, 3)), (5, 6, (1, 2, 3))], PLACE)
+    assert labkit.simulate(kernel, 1, 1, records, np.zeros(1)).outputs[1][0] == 11
+
+
+@pytest.mark.needs("numba-cuda")
+def test_fields_of_a_record_have_numbas_types():
+    @cuda.jit
+    def kernel(r):
+        a = r.a
+        b = r["b"] + a
+        r.b = b
+
+    kinds, _ = typed_arguments(["r"], [np.zeros(1, PLACE)[0]])
+    ours, theirs = translate(kernel.py_func, kinds).variables, variable_types(kernel.py_func, [from_dtype(PLACE)])
+    assert {n: ours[n] for n in "ab"} == {n: theirs[n] for n in "ab"}

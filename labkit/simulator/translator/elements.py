@@ -169,7 +169,7 @@ class Elements(Variables):
             if path in ("cuda.threadIdx", "cuda.blockIdx", "cuda.blockDim", "cuda.gridDim"):
                 self.fail(node, f"write `{self.written(node.value)}.x`, `.y` or `.z` instead of an index")
             base = None if path else self.expression(node.value)
-            if base is not None and isinstance(base.type, Tuple):
+            if base is not None and isinstance(base.type, Tuple) and not isinstance(base.type, Record):
                 position = self.expression(node.slice)
                 if not isinstance(position.static, (int, np.integer)):
                     self.fail(

@@ -18,6 +18,7 @@ from labkit.simulator.translator.operators import Operators
 from labkit.simulator.translator.scalars import Scalars
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
+from labkit.simulator.translator.values import Record
 
 # What the lines of a translated function call, and where it is.
 _HELPERS = {
@@ -72,6 +73,8 @@ class FunctionTranslator(
             if variable not in arguments:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
                 head.append(f"    v_{variable} = {zero}")
+        if self.is_kernel:  # one record of an array of one
+            head += [f"    v_{a} = (v_{a},)" for a, k in zip(arguments, self.argument_types) if isinstance(k, Record)]
         head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]
         head.append("    gone = False")
         if not self.is_kernel:
