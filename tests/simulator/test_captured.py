@@ -1,0 +1,132 @@
+"""Arrays and functions that a kernel takes from outside, or is compiled for."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, run_cell
+from numba import float32
+
+import labkit
+from labkit import cuda
+from labkit.simulator.errors import KernelError
+
+TABLE = np.arange(6, dtype=np.int32).reshape(2, 3)
+READ = "@cuda.jit\ndef kernel(y):\n    i = cuda.grid(1)\n    y[i] = {}"
+
+
+@pytest.mark.parametrize("read", ["TABLE[1, i % 3]", "cuda.const.array_like(TABLE)[1, i % 3]"])
+def test_an_array_of_the_module_is_frozen_in_constant_memory(read):
+    table = TABLE.copy()
+    kernel = kernel_in(READ.format(read), TABLE=table)
+    for _ in range(2):
+        trace = labkit.simulate(kernel, 1, 6, np.zeros(6))
+        np.testing.assert_array_equal(trace.outputs[0], [3, 4, 5, 3, 4, 5])
+        table[:] = 0
+    (site,) = [c for c in trace.sites if c.site.kind == "load"]
+    assert (site.site.space, site.requests, site.sectors) == ("constant", 1, 0)
+
+
+def test_constant_memory_is_small_and_cannot_be_written():
+    with pytest.raises(KernelError, match="65536 of constant memory"):
+        labkit.simulate(kernel_in(READ.format("TABLE[i]"), TABLE=np.zeros(9000)), 1, 1, np.zeros(1))
+    with pytest.raises(KernelError, match="constant memory, which a kernel cannot change"):
+        labkit.simulate(kernel_in("@cuda.jit\ndef kernel(y):\n    TABLE[0] = y[0]", TABLE=TABLE[0]), 1, 1, np.zeros(1))
+
+
+def test_a_device_array_of_the_module_is_read_as_it_is_at_the_launch():
+    table = cuda.to_device(np.arange(4.0))
+    kernel = kernel_in(READ.format("TABLE[i]"), TABLE=table)
+    np.testing.assert_array_equal(labkit.simulate(kernel, 1, 4, np.zeros(4)).outputs[0], np.arange(4))
+    table.copy_to_device(np.ones(4))
+    np.testing.assert_array_equal(labkit.simulate(kernel, 1, 4, np.zeros(4)).outputs[0], np.ones(4))
+
+
+def test_functions_dtypes_and_literals_are_arguments_of_device_functions():
+    scope = run_cell(
+        """
+        @cuda.jit(device=True)
+        def whole(n):
+            return int(n)
+
+        @cuda.jit(device=True)
+        def counted(x, dtype, size, update, cast):
+            t = cuda.threadIdx.x
+            s = cuda.shared.array(size, dtype)
+            s[t] = 0
+            cuda.syncthreads()
+            update(s, cast(x[t]), 1)
+            cuda.syncthreads()
+            x[t] = s[t]
+
+        @cuda.jit
+        def kernel(x):
+            counted(x, int32, 32, cuda.atomic.add, whole)
+        """
+    )
+    x = np.random.default_rng(0).integers(0, 32, 32).astype(np.float32)
+    trace = labkit.simulate(scope["kernel"], 1, 32, x)
+    assert trace.errors == ()
+    np.testing.assert_array_equal(trace.outputs[0], np.bincount(x.astype(int), minlength=32))
+
+
+def test_each_literal_has_its_own_shared_array():
+    scope = run_cell(
+        """
+        @cuda.jit(device=True)
+        def length(size):
+            return cuda.shared.array(size, float32).size
+
+        @cuda.jit
+        def kernel(y):
+            y[0] = length(4)
+            y[1] = length(7)
+        """
+    )
+    trace = labkit.simulate(scope["kernel"], 1, 1, np.zeros(2))
+    np.testing.assert_array_equal(trace.outputs[0], [4, 7])
+    assert sorted(a.shape for a in trace.arrays if a.space == "shared") == [(4,), (7,)]
+
+
+def test_a_name_set_once_to_a_number_is_a_size():
+    kernel = kernel_in("@cuda.jit\ndef kernel(y):\n    n = 5\n    y[0] = cuda.local.array(n, float32).size")
+    assert labkit.simulate(kernel, 1, 1, np.zeros(1)).outputs[0][0] == 5
+
+
+def test_a_signature_converts_what_is_passed():
+    kernel = cuda.jit("void(int32[:], int32)")(kernel_in("def kernel(y, n):\n    y[cuda.grid(1)] = n + 1"))
+    y = np.zeros(4, np.int32)
+    kernel[1, 4](y, 5.9)
+    np.testing.assert_array_equal(y, 6)
+    kernel[1, 4](y, 2**32 + 1)  # wraps around, as on a GPU
+    np.testing.assert_array_equal(y, 2)
+    with pytest.raises(Exception, match="signature has array\\(int32, 1d, A\\) for `y`, but array\\(float64"):
+        kernel[1, 4](np.zeros(4), 1)
+
+
+def test_a_grid_that_waits_for_itself_knows_how_many_blocks_there_is_room_for():
+    kernel = cuda.jit([(float32[:],)])(kernel_in("def kernel(y):\n    cuda.cg.this_grid().sync()\n    y[0] = 1"))
+    overload = kernel.overloads[(float32[:],)]
+    assert overload.cooperative
+    assert overload.max_cooperative_grid_blocks(256) == overload.max_cooperative_grid_blocks((16, 16)) == 132 * 8
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 256, 1000])
+def test_reduce_makes_one_number_of_an_array(size):
+    x = np.random.default_rng(size).integers(-9, 9, size).astype(np.float64)
+    assert cuda.reduce(lambda a, b: a + b)(x, init=3) == x.sum() + 3
+    assert cuda.Reduce(lambda a, b: max(a, b))(cuda.to_device(x), init=-100) == max(-100, *x, -100)
+    on_device = cuda.to_device(np.zeros(1))
+    assert cuda.reduce(lambda a, b: a + b)(x, size=size // 2, res=on_device) is None
+    assert on_device[0] == x[: size // 2].sum()
+
+
+def test_random_numbers_are_numbas():
+    from numba.cuda.random import xoroshiro128p_uniform_float32 as by_numba
+
+    states = cuda.random.create_xoroshiro128p_states(8, seed=3)
+    kernel = kernel_in(
+        "@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = uniform(states, i)",
+        uniform=cuda.random.xoroshiro128p_uniform_float32,
+    )
+    trace = labkit.simulate(kernel, 1, 8, states, np.zeros(8, np.float32))
+    host = states.copy_to_host()
+    np.testing.assert_array_equal(trace.outputs[1], np.array([by_numba(host, i) for i in range(8)], np.float32))
