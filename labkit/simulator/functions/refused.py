@@ -1,4 +1,4 @@
-"""Functions that numba-cuda lists, and for which it has no code: what to write instead, as code or as a phrase with code in it."""
+"""Functions that numba-cuda lists, and for which it has no code: what to write instead, as code or in words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()
