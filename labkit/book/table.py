@@ -14,9 +14,12 @@ class Table:
         The headings.
     rows
         A cell a column: text, or a number, which stands to the right. `code` may be marked.
+    folded
+        For a long table: the line that a reader clicks to see it.
     """
 
-    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]):
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = ""):
+        self.folded = folded
         self.columns = list(columns)
         self.rows = [list(row) for row in rows]
 
@@ -25,15 +28,17 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*cells)]
         numbers = [isinstance(cell, int | float) for cell in (self.rows or [self.columns])[0]]
         return "\n".join(
-            "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers))
-            .rstrip()
+            "  ".join(
+                cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers)
+            ).rstrip()
             for row in cells
         )
 
     def _repr_html_(self):
         head = "".join(f'<th scope="col" style="text-align: left">{_html(name)}</th>' for name in self.columns)
         rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
 
 def _cell(value):

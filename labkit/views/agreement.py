@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from matplotlib.ticker import EngFormatter
+
 from labkit.views import chart
 from labkit.views.base import COLOURS, View, table
 
@@ -46,6 +48,8 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
             xs, ys = [_expected(row) for row in mine], [row["measured"] for row in mine]
             axes.plot(xs, ys, mark, ms=7, mfc="none", mec=COLOURS[colour], mew=1.5)
         axes.set(xlim=ends, ylim=ends)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(EngFormatter(sep=""))  # 1k, 1M, 1G
         axes.set(xlabel="predicted × factor of the machine code", ylabel=f"measured on {gpu}")
 
     def still(figure, data, step):
