@@ -108,6 +108,7 @@ FAMILIES = {
     "cuda.": "cuda",
     "math.": "math",
     "cmath.": "cmath",
+    "operator.": "operator",
     "np.": "NumPy's functions",
     "": "Python's functions",
 }

@@ -2,6 +2,7 @@
 
 import ast
 import cmath
+import operator
 
 import numba
 import numpy as np
@@ -117,6 +118,9 @@ def example(entry):
         if name == "@":
             return "x[i] = A @ A"
         return f"v = {name.removesuffix('a')} n[i]" if unary else f"v = n[i] {name} n[i]"
+    if family == "operator":
+        one = name.endswith((".neg", ".pos", ".invert", ".not_"))
+        return f"v = {name}(n[i])" if one else f"v = {name}(n[i], n[i])"
     if family == "arrays":
         if name == "a.flat":
             return "for v in x.flat:\n    pass"
@@ -143,7 +147,7 @@ def example(entry):
 def simulated(text):
     lines = "".join(f"    {line}\n" for line in text.split("\n"))
     cell = f"@cuda.jit\ndef kernel(x, A, n, u, states):\n    i = cuda.grid(1)\n{lines}"
-    made = {"TABLE": np.ones(4, np.float32), "numba": numba, "cmath": cmath, **vars(random)}
+    made = {"TABLE": np.ones(4, np.float32), "numba": numba, "cmath": cmath, "operator": operator, **vars(random)}
     arrays = [np.ones(32, np.float32), np.ones((4, 4), np.float32), np.ones(32, np.int32), np.ones(32, np.uint32)]
     states = random.create_xoroshiro128p_states(32, seed=1)
     return labkit.simulate(kernel_in(cell, **made), 1, 32, *arrays, states)
