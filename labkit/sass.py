@@ -197,9 +197,12 @@ def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -
             "its body into the kernel, or go to a GPU"
         )
     types = tuple(typeof(argument, Purpose.argument) for argument in arguments)
-    ptx, _ = cuda.compile(
-        function, types, device=False, abi="numba", cc=compute_capability, output="ptx", lineinfo=True
-    )
+    try:
+        ptx, _ = cuda.compile(
+            function, types, device=False, abi="numba", cc=compute_capability, output="ptx", lineinfo=True
+        )
+    except ImportError as error:
+        raise SassError("compiling needs NVVM of the CUDA toolkit: `pip install nvidia-nvvm` brings it") from error
     with TemporaryDirectory() as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")

@@ -160,6 +160,18 @@ def test_a_tool_that_is_missing_is_named_with_what_brings_it(name, monkeypatch):
 
 
 @pytest.mark.needs("numba-cuda")
+def test_a_compiler_that_is_missing_is_named_with_what_brings_it(monkeypatch):
+    from numba import cuda
+
+    def compile(*_, **__):
+        raise ImportError("libNVVM is not available")
+
+    monkeypatch.setattr(cuda, "compile", compile)
+    with pytest.raises(SassError, match="NVVM of the CUDA toolkit: `pip install nvidia-nvvm` brings it"):
+        sass.compiled(lambda x: None, np.zeros(1))
+
+
+@pytest.mark.needs("numba-cuda")
 def test_a_device_function_needs_a_gpu():
     if cuda.on_gpu():
         pytest.skip("there is one")

@@ -1,5 +1,6 @@
 """The book's machinery: notebooks from their sources, a learner's workspace, kernels shown as they stand."""
 
 from labkit.book.show import show
+from labkit.book.table import Table
 
-__all__ = ["show"]
+__all__ = ["Table", "show"]

@@ -173,6 +173,9 @@ HOST = {
 }
 
 
+MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
+
+
 def commutes(atomic: str, kind: types.Type) -> str:
     """The atomic's name if its order among others of that name makes no difference, else nothing."""
     orderless = atomic in ORDERLESS or (atomic in ORDERLESS_ON_INTEGERS and isinstance(kind, types.Integer))
@@ -182,10 +185,11 @@ def commutes(atomic: str, kind: types.Type) -> str:
 def why_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
     if path in REFUSED:
-        return f"numba-cuda has no code for `{written}` in a kernel; write `{REFUSED[path]}`"
+        instead = REFUSED[path] if "`" in REFUSED[path] else f"`{REFUSED[path]}`"
+        return f"numba-cuda has no code for `{written}` in a kernel; write {instead}"
     if path in HOST:
         return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"
-    if path.startswith(("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")):
+    if path.startswith(MAKE_ARRAYS):
         return "a thread cannot make a NumPy array; use `cuda.local.array(length, float32)`"
     if path.startswith("np.random"):
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"

@@ -101,6 +101,16 @@ def simulate(
         return report.trace(launch, arguments, args)
 
 
+def translated(kernel: Callable, *args: Any) -> Program:
+    """What a kernel becomes for such arguments: its Python, a line for all lanes, in `text`; its types in `variables`.
+
+    Raises KernelError for code that the kernel language does not hold.
+    """
+    function = unwrap(kernel) or kernel
+    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared(kernel))
+    return _program(function, kinds, watch=False)
+
+
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
     """Checks a launch; returns what makes a `Launch`, given the labels of its warps, and the arguments as NumPy values.
 

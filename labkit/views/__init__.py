@@ -1,5 +1,6 @@
 """Views of a Trace: each is a live widget, a page that needs no kernel, and a still picture (see base.py)."""
 
+from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
 from labkit.views.findings import findings
 from labkit.views.inspector import inspector
@@ -11,6 +12,7 @@ from labkit.views.schedule import schedule
 from labkit.views.tiling import tiling
 
 __all__ = [
+    "agreement",
     "banks",
     "cache",
     "findings",

@@ -7,7 +7,7 @@ from labkit import roofline as model
 from labkit.gpus import Cpu, Gpu
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
-from labkit.views import roofline_figure
+from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table
 from labkit.views.roofline_figure import Place
 from labkit.views.wording import check_traces
@@ -36,11 +36,14 @@ def roofline(
     first = next(iter(traces.values()))
     device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
     places = [_place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()]
+
+    def content(axes):
+        roofline_figure.content(axes, places, device, precision)
+
     data = {
         "say": _sentence(places[-1], traces[places[-1].label], device, precision),
-        "charts": {size: roofline_figure.svg(places, device, precision, size) for size in roofline_figure.SIZES},
-        "measured": any(place.measured_tflops for place in places),
-        "device": device.name,
+        "charts": chart.svgs(content),
+        "legend": _legend(places, device),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
             (
@@ -56,9 +59,16 @@ def roofline(
     }
 
     def still(figure, data, step):
-        roofline_figure.draw(figure, places, device, precision, "wide")
+        chart.draw(figure, "wide", content)
 
-    return View("roofline", f"Roofline: {device.name}, {precision}", data, still)
+    return View("chart", f"Roofline: {device.name}, {precision}", data, still)
+
+
+def _legend(places, device):
+    legend = [("○", "A", "at best, from the trace")]
+    if any(place.measured_tflops for place in places):
+        legend.append(("●", "hot", f"measured on {device.name}"))
+    return legend
 
 
 def _place(name, trace, device, precision, measured):

@@ -1,31 +1,16 @@
-"""The roofline chart itself, drawn by matplotlib: into any figure, or as SVG that follows the theme."""
+"""What a roofline chart shows: roofs, and the places of kernels under them."""
 
-import io
 from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.axes import Axes
 
 from labkit import roofline
 from labkit.gpus import Cpu, Gpu
 from labkit.views.base import COLOURS
 
-SIZES = {"wide": (9.4, 3.7), "narrow": (4.6, 3.9)}
 # Where a name may stand beside its mark, in points: the first that is free.
 SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39))
-STYLE = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": COLOURS["line"],
-    "xtick.color": COLOURS["dim"],
-    "ytick.color": COLOURS["dim"],
-    "text.color": COLOURS["fg"],
-    "axes.labelcolor": COLOURS["dim"],
-}
 
 
 @dataclass(frozen=True)
@@ -38,36 +23,13 @@ class Place:
     measured_tflops: float | None = None
 
 
-def svg(places: list[Place], device: Gpu | Cpu, precision: str, size: str) -> str:
-    """The chart as SVG whose colours are the page's CSS variables."""
-    text = io.StringIO()
-    figure = Figure(layout="constrained")
-    draw(figure, places, device, precision, size)
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": size}):
-        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-    drawn = text.getvalue()
-    # matplotlib knows no CSS: the light theme's colours stand for the variables until here
-    for name, colour in COLOURS.items():
-        drawn = drawn.replace(colour.lower(), f"var(--{name})")
-    return drawn[drawn.index("<svg") :]
-
-
-def draw(figure: Figure, places: list[Place], device: Gpu | Cpu, precision: str, size: str) -> None:
-    """Roofs, kernels' places and their names on logarithmic axes."""
-    with matplotlib.rc_context(STYLE):
-        figure.set_size_inches(SIZES[size])
-        axes = figure.add_subplot()
-        left, right, bottom, top = _limits(places, device, precision)
-        axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
-        axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(10))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.grid(color=COLOURS["line"], linewidth=0.8)
-        axes.tick_params(length=0)
-        _roofs(axes, device, precision)
-        _places(axes, places)
+def content(axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str) -> None:
+    """Roofs, kernels' places and their names, between logarithmic axes."""
+    left, right, bottom, top = _limits(places, device, precision)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
+    _roofs(axes, device, precision)
+    _places(axes, places)
 
 
 def _limits(places, device, precision):

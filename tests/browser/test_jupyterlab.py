@@ -2,11 +2,12 @@
 
 import pytest
 
+from labkit import places
 from labkit.bench import _lab
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600)]
 
-CHAPTERS = ["00-start-here.ipynb", "01-triple-loop.ipynb", "02-first-gpu-matmul.ipynb", "03-tiled-gemm.ipynb"]
+CHAPTERS = sorted(path.name for path in places.folder("notebooks").glob("[0-9][0-9]-*.ipynb"))
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ import re
 import numpy as np
 import pytest
 from cells import kernel_in, line_of
-from numba import float32, float64, int32
+from numba import float32, float64, int32, types
 
 import labkit
 from labkit import cuda
 from labkit.gemm.fp32 import s01_naive, s02_coalesced, s03_tiled
 from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError, SimulatorError
+from labkit.simulator.run import translated
 
 
 @cuda.jit
@@ -683,3 +684,10 @@ def test_slices_of_one_device_array_overlap_as_they_do_in_a_launch():
     device = host.to_device(np.arange(65, dtype=np.float32))
     assert {f.kind for f in labkit.simulate(copy, 2, 32, device[1:65], device[0:64]).errors} == {"race"}
     assert device[64] == 64
+
+
+def test_a_translated_kernel_tells_its_code_and_its_types():
+    kernel = kernel_in("@cuda.jit\ndef kernel(x):\n    half = x[cuda.grid(1)] / 2\n    x[0] = half")
+    program = translated(kernel, np.zeros(4, np.int32))
+    assert program.variables["half"] == {types.float64}
+    assert "v_half = " in program.text

@@ -1,4 +1,4 @@
-"""Functions that numba-cuda lists, and for which it has no code: what to write instead."""
+"""Functions that numba-cuda lists, and for which it has no code: what to write instead, as code or in words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()
@@ -15,8 +15,8 @@ REFUSED = {
     "np.float_power": "x ** y",
     "np.floor_divide": "x // y",
     "np.gcd": "a loop of `x, y = y, x % y`",
-    "np.isnat": "an integer and its own test; a kernel knows no dates",
-    "np.lcm": "x * y // gcd, with gcd from a loop of `x, y = y, x % y`",
+    "np.isnat": "`x == missing` with integers, for a kernel knows no dates",
+    "np.lcm": "`x * y // gcd`, with gcd from a loop of `x, y = y, x % y`",
     "np.logaddexp": "math.log(math.exp(x) + math.exp(y))",
     "np.logaddexp2": "math.log2(math.exp2(x) + math.exp2(y))",
     "np.mod": "x % y",
@@ -27,7 +27,7 @@ REFUSED = {
     "np.power": "x ** y",
     "np.reciprocal": "1 / x",
     "np.remainder": "x % y",
-    "np.rint": "cuda.libdevice.rint(x), or rintf for float32",
+    "np.rint": "`cuda.libdevice.rint(x)`, or `rintf` for float32",
     "np.sign": "(x > 0) - (x < 0)",
     "np.signbit": "x < 0",
     "np.spacing": "math.nextafter(x, math.inf) - x",
@@ -37,10 +37,10 @@ REFUSED = {
     "cmath.cosh": "(cmath.exp(z) + cmath.exp(-z)) / 2",
     "cmath.log10": "cmath.log(z) / math.log(10.0)",
     "cmath.phase": "math.atan2(z.imag, z.real)",
-    "cmath.polar": "abs(z) and math.atan2(z.imag, z.real)",
+    "cmath.polar": "`abs(z)` and `math.atan2(z.imag, z.real)`",
     "cmath.rect": "complex(r * math.cos(phi), r * math.sin(phi))",
     "cmath.sinh": "(cmath.exp(z) - cmath.exp(-z)) / 2",
     "cmath.tanh": "-1j * cmath.tan(1j * z)",
     "cuda.fp16.__half": "np.float16(x)",
-    "cuda.fp16.atomicAdd": "cuda.atomic.add on a float32 array",
+    "cuda.fp16.atomicAdd": "`cuda.atomic.add` on a float32 array",
 }

@@ -23,6 +23,7 @@ from labkit.simulator.language import (
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.signatures import declared
+from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
@@ -93,20 +94,8 @@ class Calls(Variables):
                     node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
                 )
             if value is MISSING:
-                if function.id in (
-                    "sum",
-                    "sorted",
-                    "map",
-                    "filter",
-                    "list",
-                    "dict",
-                    "any",
-                    "all",
-                    "str",
-                    "open",
-                    "input",
-                ):
-                    self.fail(node, f"`{function.id}` does not exist on a GPU; write the loop over `range` yourself")
+                if function.id in PYTHON_FUNCTIONS:
+                    self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
             if function.attr in METHODS:

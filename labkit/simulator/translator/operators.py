@@ -190,8 +190,9 @@ class Operators(Variables):
 
     def of_Compare(self, node):
         parts = []
-        if any(type(op).__name__ not in COMPARE for op in node.ops):
-            self.fail(node, "`in` and `is` do not work in a kernel; compare numbers with `==` or `<`")
+        for op in node.ops:
+            if type(op) in REFUSED:
+                self.fail(node, REFUSED[type(op)])
         left = self.scalar(node.left, "a comparison")
         for op, right_node in zip(node.ops, node.comparators):
             function, sign = COMPARE[type(op).__name__]

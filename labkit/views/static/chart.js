@@ -20,7 +20,6 @@ const view = {
       ui.element('b', {text: mark + ' ', style: `color:var(--${colour})`, 'aria-hidden': 'true'}, line);
       line.append(text);
     };
-    item('○', 'A', 'at best, from the trace');
-    if (data.measured) item('●', 'hot', `measured on ${data.device}`);
+    data.legend.forEach(line => item(...line));
   },
 };

@@ -1,0 +1,58 @@
+"""`Table`: rows under headings, as text and as HTML."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+
+class Table:
+    """Rows under headings, which a notebook shows as a table and a terminal as aligned text.
+
+    Parameters
+    ----------
+    columns
+        The headings.
+    rows
+        A cell a column: text, or a number, which stands to the right. `code` may be marked.
+    folded
+        For a long table: the line that a reader clicks to see it.
+    """
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = ""):
+        self.folded = folded
+        self.columns = list(columns)
+        self.rows = [list(row) for row in rows]
+
+    def __repr__(self):
+        cells = [self.columns, *([_text(cell) for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        numbers = [isinstance(cell, int | float) for cell in (self.rows or [self.columns])[0]]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers)
+            ).rstrip()
+            for row in cells
+        )
+
+    def _repr_html_(self):
+        head = "".join(f'<th scope="col" style="text-align: left">{_html(name)}</th>' for name in self.columns)
+        rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
+
+
+def _cell(value):
+    side = "right" if isinstance(value, int | float) else "left"
+    return f'<td style="text-align: {side}; vertical-align: top">{_html(_text(value))}</td>'
+
+
+def _text(value):
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _html(text):
+    """The text as HTML, `code` between backticks as code."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,0 +1,103 @@
+"""Counters: what the simulator predicts beside what a GPU's own counters say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.ticker import EngFormatter
+
+from labkit.views import chart
+from labkit.views.base import COLOURS, View, table
+
+# How a row came out: its mark in the chart and in the legend, its colour, and what it says.
+VERDICTS = {
+    "exact": ("o", "○", "A", "equal"),
+    "held": ("D", "◇", "C", "within its bound"),
+    "open": ("X", "✕", "hot", "left open"),
+    "missed": ("v", "▼", "hot", "beyond its bound"),
+}
+RATES = "_rate"  # counters that are shares: they stand in the table alone
+
+
+def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
+    """Each counter of each launch: predicted, times the factor read from the machine code, against measured.
+
+    Parameters
+    ----------
+    rows
+        As `labkit bench counters` records them.
+    gpu
+        The name of the GPU that measured.
+
+    Raises
+    ------
+    ValueError
+        There are no rows.
+    """
+    if not rows:
+        raise ValueError("agreement needs the rows of `labkit bench counters`; load them with labkit.results")
+    points = [row for row in rows if not row["counter"].endswith(RATES)]
+    kinds = [kind for kind in VERDICTS if any(verdict(row) == kind for row in points)]
+
+    def content(axes):
+        expected = [_expected(row) for row in points if _expected(row)]
+        ends = (min(expected) / 3, max(expected) * 3)
+        axes.plot(ends, ends, color=COLOURS["dim"], linewidth=1)
+        for kind in kinds:
+            mark, _, colour, _ = VERDICTS[kind]
+            mine = [row for row in points if verdict(row) == kind]
+            xs, ys = [_expected(row) for row in mine], [row["measured"] for row in mine]
+            axes.plot(xs, ys, mark, ms=7, mfc="none", mec=COLOURS[colour], mew=1.5)
+        axes.set(xlim=ends, ylim=ends)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(EngFormatter(sep=""))  # 1k, 1M, 1G
+        axes.set(xlabel="predicted × factor of the machine code", ylabel=f"measured on {gpu}")
+
+    def still(figure, data, step):
+        chart.draw(figure, "wide", content)
+
+    data = {
+        "say": _sentence(rows),
+        "charts": chart.svgs(content),
+        "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.get, kinds)],
+        "table": table(
+            ("launch", "problem", "counter", "expected", "measured", ""),
+            [
+                (
+                    row["kernel"],
+                    row["problem"],
+                    row["counter"],
+                    _shown(_expected(row)),
+                    _shown(row["measured"]),
+                    VERDICTS[verdict(row)][-1],
+                )
+                for row in rows
+            ],
+        ),
+    }
+    return View("chart", f"Counters: predicted, and measured on {gpu}", data, still)
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """How a row came out: "exact", "held", "open" or "missed"."""
+    if row["held"] is None:
+        return "open"
+    if row["agreement"] == 1:
+        return "exact"
+    return "held" if row["held"] else "missed"
+
+
+def _expected(row):
+    return row["predicted"] * row["sass_factor"]
+
+
+def _sentence(rows):
+    found = [verdict(row) for row in rows]
+    launches = len({(row["kernel"], row["problem"]) for row in rows})
+    text = f"**{len(rows)}** counters of {launches} launches: **{found.count('exact')}** are equal, "
+    text += f"{found.count('held')} are within their bound, {found.count('open')} are left open"
+    missed = found.count("missed")
+    return text + (f", {missed} are beyond their bound." if missed else ".")
+
+
+def _shown(value):
+    return f"{value:,.0f}" if value > 1 or value == int(value) else f"{value:.1%}"

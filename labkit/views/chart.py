@@ -1,0 +1,56 @@
+"""A chart drawn by matplotlib: into any figure, or as SVG that follows the theme."""
+
+import io
+from collections.abc import Callable
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from labkit.views.base import COLOURS
+
+SIZES = {"wide": (9.4, 3.7), "narrow": (4.6, 3.9)}
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": COLOURS["line"],
+    "xtick.color": COLOURS["dim"],
+    "ytick.color": COLOURS["dim"],
+    "text.color": COLOURS["fg"],
+    "axes.labelcolor": COLOURS["dim"],
+}
+
+
+def draw(figure: Figure, size: str, content: Callable[[Axes], None]) -> None:
+    """Draws `content` between logarithmic axes."""
+    with matplotlib.rc_context(STYLE):
+        figure.set_size_inches(SIZES[size])
+        axes = figure.add_subplot(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(10))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.grid(color=COLOURS["line"], linewidth=0.8)
+        axes.tick_params(length=0)
+        content(axes)
+
+
+def svgs(content: Callable[[Axes], None]) -> dict[str, str]:
+    """The chart in each size, as SVG whose colours are the page's CSS variables."""
+    return {size: _svg(content, size) for size in SIZES}
+
+
+def _svg(content, size):
+    text = io.StringIO()
+    figure = Figure(layout="constrained")
+    draw(figure, size, content)
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": size}):
+        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    drawn = text.getvalue()
+    # matplotlib knows no CSS: the light theme's colours stand for the variables until here
+    for name, colour in COLOURS.items():
+        drawn = drawn.replace(colour.lower(), f"var(--{name})")
+    return drawn[drawn.index("<svg") :]

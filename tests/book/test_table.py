@@ -1,0 +1,28 @@
+"""Tables in a notebook: readable as text, safe as HTML, folded where they are long."""
+
+from labkit.book import Table
+
+
+def test_text_is_aligned_and_numbers_stand_to_the_right():
+    table = Table(("name", "count"), [("a", 5), ("longer", 12_000)])
+    assert repr(table).splitlines() == ["name     count", "a            5", "longer  12,000"]
+
+
+def test_numbers_are_short():
+    assert repr(Table(("x",), [(0.123456,), (52156.5,), (2.0,)])).split()[1:] == ["0.123", "52,156", "2"]
+
+
+def test_html_escapes_what_it_shows_and_marks_code():
+    (html,) = {Table(("<b>",), [("`a<b` & c",)])._repr_html_()}
+    assert "&lt;b&gt;</th>" in html
+    assert "<code>a&lt;b</code> &amp; c</td>" in html
+
+
+def test_a_long_table_is_folded_under_a_line():
+    table = Table(("x",), [("y",)], folded="All of it")
+    assert table._repr_html_().startswith("<details><summary>All of it</summary><table>")
+    assert "All of it" not in repr(table)
+
+
+def test_a_table_without_rows_has_its_headings():
+    assert repr(Table(("a", "b"), [])) == "a  b"
