@@ -127,3 +127,9 @@ def test_a_slice_of_another_dtype_cannot_be_assigned():
     kernel = kernel_in("@cuda.jit\ndef kernel(x, y):\n    x[1:3] = y[1:3]")
     with pytest.raises(KernelError, match="same dtype"):
         labkit.simulate(kernel, 1, 1, np.zeros(4), np.zeros(4, np.float32))
+
+
+def test_a_name_may_hold_an_array_in_some_lanes_and_a_number_in_others():
+    body = "a = y[i]\nif i % 2:\n    a = x\n    a = a[i] + 1.0\nz[i] = a"
+    x, y, z = np.arange(32.0), np.arange(32.0) + 100, np.zeros(32)
+    np.testing.assert_array_equal(by_simulator(body, x, y, z).outputs[2], by_thread(body, x, y, z)[2])

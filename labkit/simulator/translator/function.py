@@ -64,15 +64,16 @@ class FunctionTranslator(
         self.assigned = set(arguments)
         self.statements(tree.body)
         self.flush_flops()
-        sure = tuple(f"a_{name} =" for name in self.local_types.keys() - self.unsure)
+        named = {place[2:] for place in self.local_types}
+        sure = tuple(f"a_{name} =" for name in named - self.unsure)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
         name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
         head = [f"def {name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
-        for variable, local in self.local_types.items():
-            if variable not in arguments:
+        for place, local in self.local_types.items():
+            if place not in {f"v_{a}" for a in arguments}:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
-                head.append(f"    v_{variable} = {zero}")
+                head.append(f"    {place} = {zero}")
         if self.is_kernel:  # one record of an array of one
             head += [f"    v_{a} = (v_{a},)" for a, k in zip(arguments, self.argument_types) if isinstance(k, Record)]
         head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]

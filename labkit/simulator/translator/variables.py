@@ -35,19 +35,24 @@ class Variables(Emitter):
         if name not in self.assigned:
             self.assigned.add(name)
             self.emit(f"a_{name} = union(a_{name}, {self.mask})")
-        known = self.local_types.setdefault(name, kind)
+        place = self.place(name, kind)
+        known = self.local_types.setdefault(place, kind)
         if isinstance(known, types.Type) != isinstance(kind, types.Type):
-            self.local_types[name] = Tuple(())
+            self.local_types[place] = Tuple(())
         self.note_type(name, kind)
         home = self.masks.get(self.homes.home(name), "m0")
         if isinstance(kind, Array) and self.homes.stores(name) > 1:
-            self.emit(f"v_{name} = select_array({self.mask}, {value.code}, v_{name})")
+            self.emit(f"{place} = select_array({self.mask}, {value.code}, {place})")
             return
         if home == self.mask or not isinstance(kind, (types.Type, Tuple)):
-            self.emit(f"v_{name} = {value.code}")
+            self.emit(f"{place} = {value.code}")
             return
         new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
-        self.emit(f"v_{name} = {new} if {self.mask} is {home} else select({self.mask}, {new}, v_{name})")
+        self.emit(f"{place} = {new} if {self.mask} is {home} else select({self.mask}, {new}, {place})")
+
+    def place(self, name, kind) -> str:
+        """The variable of the generated code: an array lies apart, as other lanes may hold a number by that name."""
+        return f"r_{name}" if isinstance(kind, Array) and name not in self.parameters else f"v_{name}"
 
     def note_type(self, name, kind):
         """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
@@ -56,7 +61,8 @@ class Variables(Emitter):
 
     def held(self, name) -> str:
         """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
-        return self.retyped(f"v_{name}", self.env[name]) if self.homes.stores(name) > 1 else f"v_{name}"
+        place = self.place(name, self.env[name])
+        return self.retyped(place, self.env[name]) if self.homes.stores(name) > 1 else place
 
     def retyped(self, code, kind) -> str:
         if isinstance(kind, Tuple):
