@@ -193,6 +193,16 @@ def _note(race, found, element, block, thread, cell, party):
 
 
 @njit(cache=True)
+def _raced(order, row, cell, first, last, block, thread, epoch, element, found, race):
+    """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
+    party = _unordered(order, row, cell, first, last, block, thread, epoch)
+    if party < 0:
+        return 0
+    _note(race, found, element, block, thread, cell, party)
+    return 1
+
+
+@njit(cache=True)
 def _note_reader(cell, party, is_beyond, thread, stamp, time):
     """Keeps a reader of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
     if cell[party] // WARP_LANES == thread // WARP_LANES:
@@ -219,7 +229,6 @@ def watch_loads(flat, mask, order, site, shadow, race):
     first = -1
     warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
     times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    plain = whole_warps and times.shape[0] == 0
     for row in range(warps.shape[0]):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
@@ -237,11 +246,8 @@ def watch_loads(flat, mask, order, site, shadow, race):
             previous = -1
             if cell[A_BLOCK] >= 0:
                 party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0 and not plain:
-                    party = _unordered(order, row, cell, A_FIRST, A_LATER, block, thread, epoch)
                 if party >= 0:
-                    _note(race, found, flat[lane], block, thread, cell, party)
-                    found += 1
+                    found += _raced(order, row, cell, party, A_LATER, block, thread, epoch, flat[lane], found, race)
             elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and whole_warps:
                 previous = flat[lane]
             if previous < 0:
@@ -251,11 +257,10 @@ def watch_loads(flat, mask, order, site, shadow, race):
                     unwritten += 1
                 else:
                     party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
-                    if party >= 0 and not plain:
-                        party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
                     if party >= 0:
-                        _note(race, found, flat[lane], block, thread, cell, party)
-                        found += 1
+                        found += _raced(
+                            order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race
+                        )
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
             if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
                 _note_reader(cell, R_LOW, thread <= cell[R_LOW], thread, stamp, time)
@@ -287,7 +292,6 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
     found = 0
     warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
     times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    plain = whole_warps and times.shape[0] == 0
     for row in range(warps.shape[0]):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
@@ -303,24 +307,15 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             agrees = not lost if again else unchanged[lane]
             if not agrees:
                 party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0 and not plain:
-                    party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
                 if party >= 0:
-                    _note(race, found, flat[lane], block, thread, cell, party)
-                    found += 1
+                    found += _raced(order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race)
             if cell[A_BLOCK] >= 0:
                 party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0 and not plain:
-                    party = _unordered(order, row, cell, A_FIRST, A_LATER, block, thread, epoch)
                 if party >= 0:
-                    _note(race, found, flat[lane], block, thread, cell, party)
-                    found += 1
+                    found += _raced(order, row, cell, party, A_LATER, block, thread, epoch, flat[lane], found, race)
             party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
-            if party >= 0 and not plain:
-                party = _unordered(order, row, cell, R_LOW, R_OTHER, block, thread, epoch)
             if party >= 0:
-                _note(race, found, flat[lane], block, thread, cell, party)
-                found += 1
+                found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
             cell[W_BLOCK] = block
             cell[W_THREAD] = thread
             cell[W_EPOCH] = epoch
@@ -343,7 +338,6 @@ def watch_atomics(flat, mask, checks_readers, order, site, shadow, race):
     first = -1
     warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
     times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    plain = whole_warps and times.shape[0] == 0
     for row in range(warps.shape[0]):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
@@ -360,18 +354,12 @@ def watch_atomics(flat, mask, checks_readers, order, site, shadow, race):
                 unwritten += 1
             else:
                 party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0 and not plain:
-                    party = _unordered(order, row, cell, W_THREAD, W_THREAD, block, thread, epoch)
                 if party >= 0:
-                    _note(race, found, flat[lane], block, thread, cell, party)
-                    found += 1
+                    found += _raced(order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race)
             if checks_readers:
                 party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0 and not plain:
-                    party = _unordered(order, row, cell, R_LOW, R_OTHER, block, thread, epoch)
                 if party >= 0:
-                    _note(race, found, flat[lane], block, thread, cell, party)
-                    found += 1
+                    found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
             if cell[A_BLOCK] == block and cell[A_EPOCH] == epoch:
                 party = A_FIRST if thread == cell[A_FIRST] else A_LATER
             else:
