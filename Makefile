@@ -10,8 +10,8 @@ test:       ## everything that CI checks
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks
 
-test-long:  ## 10,000 random kernels instead of 500: an hour or more
-	LABKIT_RANDOM_KERNELS=10000 .venv/bin/python -m pytest tests/simulator/test_random_kernels.py
+test-long:  ## 10,000 random kernels instead of 500: most of an hour on two cores
+	LABKIT_RANDOM_KERNELS=10000 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
 
 fuzz:       ## look for kernels that break the simulator, for ten minutes
 	FUZZ_MINUTES=10 .venv/bin/python -m pytest --timeout=0 tests/simulator/test_fuzz.py

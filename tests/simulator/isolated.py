@@ -93,10 +93,10 @@ def _run(text, grid=1, block=64, **options):
     from labkit.simulator.errors import SimulatorError
 
     result = {"error": None, "line": None, "message": "", "touched": []}
-    scope = run_cell(text.replace("#<", ""), evil=Tripwire())
-    arguments = scope.get("arguments") or (np.arange(64, dtype=np.float32), np.zeros(64, np.float32))
     Tripwire.touched.clear()
     try:
+        scope = run_cell(text.replace("#<", ""), evil=Tripwire())
+        arguments = scope.get("arguments") or (np.arange(64, dtype=np.float32), np.zeros(64, np.float32))
         labkit.simulate(scope["kernel"], grid, block, *arguments, **options)
     except SimulatorError as error:
         result |= {"error": type(error).__name__, "line": getattr(error, "line", None), "message": str(error)}

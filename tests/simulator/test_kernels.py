@@ -129,14 +129,48 @@ def test_a_variable_may_have_another_type_on_another_path(body):
     np.testing.assert_array_equal(found, [njit(function)(i) for i in range(8)])
 
 
-def test_the_type_of_an_operation_only_grows_while_a_loop_settles():
-    body = "b = uint8(250)\n    for k in range(x[0]):\n        b -= uint8(3)\n        b *= x[0]\n    "
-    function = njit(run_cell(f"def function(x):\n    {body}return b", uint8=types.uint8)["function"])
-    kernel = kernel_in(f"@cuda.jit\ndef kernel(x, y):\n    {body}y[0] = b", uint8=types.uint8)
+GROWING = {
+    "in the loop": """
+    b = uint8(250)
+    for k in range(x[0]):
+        b -= uint8(3)
+        b *= x[0]
+    """,
+    "after the loop": """
+    a = uint8(250)
+    for k in range(2):
+        for l in range(x[0]):
+            a = x[0]
+    b = a + a
+    """,
+    "of a call after the loop": """
+    a = uint8(250)
+    for k in range(x[0]):
+        a = x[0] + k
+    b = twice(a)
+    """,
+    "of a sign after the loop": """
+    a = uint8(250)
+    for k in range(x[0]):
+        a = x[0] + k
+    b = -a
+    """,
+}
+
+
+@pytest.mark.parametrize("body", GROWING.values(), ids=GROWING)
+def test_the_type_of_a_result_only_grows_while_loops_settle(body):
+    twice = "def twice(a):\n    return a + a\n"
+    function = run_cell(f"{twice}def function(x):{body}return b", uint8=types.uint8)
+    function["twice"] = njit(function["twice"])
+    function = njit(function["function"])
+    kernel = kernel_in(
+        f"@cuda.jit(device=True)\n{twice}@cuda.jit\ndef kernel(x, y):{body}y[0] = b", "kernel", uint8=types.uint8
+    )
     x, y = np.array([3]), np.zeros(1)
     assert labkit.simulate(kernel, 1, 1, x, y).outputs[1][0] == function(x)
     kinds = (Array(types.int64, 1, "global"), Array(types.float64, 1, "global"))
-    assert translate(kernel.py_func, kinds).variables["b"] == {types.uint8, types.float64}
+    assert types.float64 in translate(kernel.py_func, kinds).variables["b"]
     assert function.nopython_signatures[0].return_type == types.float64
 
 

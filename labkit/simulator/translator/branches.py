@@ -58,51 +58,39 @@ class Branches(Variables):
             self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
-        """Walks a loop body until the types at its head settle; `header` opens the Python loop."""
+        """Walks a loop body from the types that the last round came back to its head with; `header` opens its loop."""
         outer, region = self.mask, region_of(node, "body")
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
         self.emit(f"{looping} = {outer}")
         self.emit(f"{broken} = False")
-        head, assigned = dict(self.env), set(self.assigned)
-        for _ in range(8):
-            mark = len(self.lines)
-            self.assigned = set(assigned)
-            variables = {name: set(kinds) for name, kinds in self.program.variables.items()}
-            self.env = dict(head)
-            loop = {"broken": broken, "break_envs": [], "continue_envs": []}
-            self.loops.append(loop)
-            with self.block(header):
-                with self.inside(region, inner):
-                    tick = len(self.lines)
-                    self.emit("")
-                    enter(looping, inner)
-                    self.guard_fork([node], inner, outer)
-                    self.statements(node.body)
-                ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
-                self.env = self.merge(ends, node) if ends else dict(head)
-                self.reachable = True
-                back = self.env
-                if has(node.body, ast.Break, ast.Return):
-                    self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
-                    self.emit(f"if {looping} is False: break")
-                if isinstance(node, ast.While) and is_spin(node):
-                    changing = "".join(f"v_{name}, " for name in moving(node))
-                    self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
-                work = limits.work_of(self.lines[tick:])
-                self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
-            self.loops.pop()
-            settled = dict(head)
-            for name, kind in back.items():
-                if name in settled and settled[name] != kind:
-                    settled[name] = self.joined(name, settled[name], kind, node)
-            if settled == head:
-                break
-            head = settled
-            del self.lines[mark:]
-            self.program.variables = variables
-        else:
-            self.fail(node, "the types of this loop's variables do not settle; give each variable one type")
-        self.env = self.merge([{**back, **head}, back], node)
+        head, assigned = self.widened(self.env, self.heads.get(self.copy_of(node), {}), node), set(self.assigned)
+        self.env = dict(head)
+        loop = {"broken": broken, "break_envs": [], "continue_envs": []}
+        self.loops.append(loop)
+        with self.block(header):
+            with self.inside(region, inner):
+                tick = len(self.lines)
+                self.emit("")
+                enter(looping, inner)
+                self.guard_fork([node], inner, outer)
+                self.statements(node.body)
+            ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
+            back = self.merge(ends, node) if ends else dict(head)
+            self.reachable = True
+            if has(node.body, ast.Break, ast.Return):
+                self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
+                self.emit(f"if {looping} is False: break")
+            if isinstance(node, ast.While) and is_spin(node):
+                changing = "".join(f"v_{name}, " for name in moving(node))
+                self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
+            work = limits.work_of(self.lines[tick:])
+            self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
+        self.loops.pop()
+        settled = self.widened(head, back, node)
+        if settled != head:
+            self.heads[self.copy_of(node)] = settled
+            self.unsettled = node
+        self.env = {**back, **head} if self.unsettled else self.merge([{**back, **head}, back], node)
         self.assigned = assigned
         if node.orelse:
             self.loop_else(node, broken)
@@ -110,6 +98,11 @@ class Branches(Variables):
         self.reachable = self.reachable or bool(loop["break_envs"])
         if has(node.body, ast.Return):
             self.emit(f"{outer} = minus({outer}, gone)")
+
+    def widened(self, env, other, node):
+        """The environment, with the types that its variables have in another joined to theirs."""
+        wider = {n: self.joined(n, env[n], kind, node) for n, kind in other.items() if env.get(n, kind) != kind}
+        return {**env, **wider}
 
     def loop_else(self, node, broken):
         """The `else` of a loop, for the lanes that did not `break`."""
@@ -145,9 +138,12 @@ class Branches(Variables):
         values = self.expression(node.iter.args[0])
         if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
             self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
+        outer = self.unrolling
         for i, kind in enumerate(values.type.items):
+            self.unrolling = (*outer, i)
             self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)
             self.statements(node.body)
+        self.unrolling = outer
 
     def do_While(self, node):
         self.program.spins |= is_spin(node)

@@ -35,7 +35,7 @@ class Calls(Variables):
     """Finds what a call means, and writes its code."""
 
     def of_Call(self, node):
-        return self.expression_call(node, result_used=True)
+        return self.settled(node, self.expression_call(node, result_used=True))
 
     def expression_call(self, node, result_used):
         path = self.dotted(node.func)

@@ -44,7 +44,10 @@ class Emitter:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
-        self.operation_types: dict[ast.AST, Any] = {}
+        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the round before
+        self.unsettled: ast.AST | None = None  # a loop that came back with others
+        self.result_types: dict[tuple, Any] = {}  # of operations and calls
+        self.unrolling: tuple[int, ...] = ()  # which copies of unrolled loops this is
         self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
         self.reachable = True
         self.assigned: set[str] = set()
@@ -55,6 +58,10 @@ class Emitter:
         if node not in self.others:
             self.others[node] = ast.copy_location(made(), node)
         return self.others[node]
+
+    def copy_of(self, node) -> tuple:
+        """The node in this copy of the unrolled loops around it."""
+        return node, self.unrolling
 
     def emit(self, text):
         self.lines.append("    " * self.indent + text)

@@ -4,6 +4,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import atomics, collectives, lanes, memory, records, slices
+from labkit.simulator.errors import KernelError
 from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.limits import work_of
 from labkit.simulator.translator.branches import Branches
@@ -35,6 +36,9 @@ _HELPERS = {
 }
 
 
+ROUNDS = 12
+
+
 class FunctionTranslator(
     Statements,
     Branches,
@@ -60,10 +64,7 @@ class FunctionTranslator(
                 f"`{tree.name}` takes {len(arguments)} arguments ({', '.join(arguments)}) "
                 f"but was given {len(self.argument_types)}",
             )
-        self.env = dict(zip(arguments, self.argument_types))
-        self.assigned = set(arguments)
-        self.statements(tree.body)
-        self.flush_flops()
+        self.body(tree)
         named = {place[2:] for place in self.local_types}
         sure = tuple(f"a_{name} =" for name in named - self.unsure)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
@@ -94,6 +95,27 @@ class FunctionTranslator(
         except (SyntaxError, RecursionError, MemoryError):  # Python's own limits of nesting
             self.fail(tree, "this function is nested too deeply; split it into several, or its expressions into lines")
         return scope[name], kind
+
+    def body(self, tree):
+        """Translates the statements in rounds, as numba infers types, until no loop comes back with other ones."""
+        before = self.program.variables
+        for _ in range(ROUNDS):
+            self.program.variables = {name: set(kinds) for name, kinds in before.items()}
+            self.env = dict(zip(self.parameters, self.argument_types))
+            self.assigned = set(self.parameters)
+            self.masks, self.region, self.loops = {"function": "m0"}, "function", []
+            self.lines, self.indent, self.reachable, self.unsettled = [], 1, True, None
+            self.flops.clear()
+            self.return_types.clear()
+            try:
+                self.statements(tree.body)
+            except KernelError:
+                if self.unsettled is None:
+                    raise
+            self.flush_flops()
+            if self.unsettled is None:
+                return
+        self.fail(self.unsettled, "the types of this loop's variables do not settle; give each variable one type")
 
     def result_type(self):
         kinds = self.return_types

@@ -71,14 +71,7 @@ class Operators(Variables):
         return self.expression(self.rewritten(node, lambda: _written_out(kind(), node.args)))
 
     def binary(self, node, left, right, op):
-        """The value of a binary operation, of the type that numba's inference leaves it with.
-
-        A type there only grows while a loop settles: what was uint64 and becomes int64 ends as float64.
-        """
-        value = self.operation(node, left, right, op)
-        kind = numba_types.unify(self.operation_types.get(node, value.type), value.type)
-        self.operation_types[node] = kind
-        return Value(self.converted(value, kind), kind, value.static)
+        return self.settled(node, self.operation(node, left, right, op))
 
     def operation(self, node, left, right, op):
         function, sign = BINARY[op]
@@ -186,7 +179,7 @@ class Operators(Variables):
                 folded = function(numba_types.as_type(value.static, kind)).astype(numba_types.dtype_of(result))
             return Value(self.constant(folded), result, folded)
         signed = Value(f"({sign}{self.converted(value, kind)})", kind)  # numba widens after the sign
-        return Value(self.converted(signed, result), result)
+        return self.settled(node, Value(self.converted(signed, result), result))
 
     def of_Compare(self, node):
         parts = []

@@ -31,6 +31,20 @@ class Scalars(Variables):
             code = f"np.clip({code}, {kind.minval}, {kind.maxval})"
         return f"cast({code}, {self.dtype(kind)})"
 
+    def settled(self, node, value) -> Value:
+        """The result of an operation or a call, of the type that numba's inference leaves it with.
+
+        A type there only grows from round to round: what was uint64 and becomes int64 ends as float64.
+        """
+        if not isinstance(value.type, types.Number | types.Boolean):
+            return value
+        known = self.result_types.setdefault(self.copy_of(node), value.type)
+        if known == value.type:
+            return value
+        kind = self.unified(known, value.type, node, f"`{self.written(node)}`")
+        self.result_types[self.copy_of(node)] = kind
+        return Value(self.converted(value, kind), kind, value.static)
+
     def stored(self, node, value, kind) -> str:
         """The code of a value as an array of this type holds it."""
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
