@@ -7,6 +7,7 @@ from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import SiteCounters, Trace
 
 SHARED_BYTES = "bytes of shared memory a block"
+FLOAT64 = "FLOPs in float64"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "accesses"),
     "global stores": ("global", "store", "accesses"),
@@ -23,7 +24,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, or `SHARED_BYTES`.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES` or `FLOAT64`.
     """
 
     counter: str
@@ -40,16 +41,21 @@ class Duty:
     why: str
 
 
+FLOAT32_ALONE = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
+
+
 def used(counter: str, trace: Trace | LoopTrace) -> int:
     """What the whole launch used."""
     if counter == SHARED_BYTES:
         return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
+    if counter == FLOAT64:
+        return trace.counters.flops_by_dtype.get("float64", 0)
     return sum(share(counter, site) for site in trace.sites)
 
 
 def share(counter: str, counters: SiteCounters | LoopSite) -> int:
     """What one place in the source adds."""
-    if counter == SHARED_BYTES:
+    if counter not in COUNTERS:
         return 0
     space, kind, amount = COUNTERS[counter]
     if counters.site.space != space or kind not in ("any", counters.site.kind):

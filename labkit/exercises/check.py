@@ -8,7 +8,7 @@ from functools import partial
 from numbers import Integral
 from typing import Any
 
-from labkit.exercises.budget import share, used
+from labkit.exercises.budget import FLOAT64, share, used
 from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.source import python_function, stub_line
@@ -143,6 +143,10 @@ def _over_budget(exercise, trace, launch, parameters):
                 f"The result is right, but not within the budget: {count:,} {budget.counter}, "
                 f"and at most {budget.at_most:,} are allowed ({budget.formula})."
             )
+            if budget.counter == FLOAT64:
+                slip = next((finding for finding in trace.findings if finding.kind == "float64"), None)
+                why, line = (slip.fact, slip.line) if slip else ("The code asks for float64 itself.", None)
+                return _verdict(exercise, "budget", f"{message}\n{why}", line=line)
             worst = max(trace.sites, key=partial(share, budget.counter))
             most = share(budget.counter, worst)
             if not most:

@@ -24,7 +24,7 @@ EXERCISE = Exercise(
     function="tuned_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(81, 96), range(65, 100)),),
+    drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
     constants=("TILE",),
     variants=(
         Variant("the tile that the exercise starts with", "budget", (("TILE = 16", "TILE = 4"),)),

@@ -1,17 +1,17 @@
 """Exercise 03.4: the tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.exercises.budget import Budget
+from labkit.exercises.budget import FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import matmul_launch
 
 TILE = 16
-SIZES = ((48, 80, 64), (37, 50, 43), (9, 33, 5))  # M, N, K; two are ragged
+SIZES = ((48, 80, 64), (37, 43, 70), (9, 33, 5))  # M, N, K; two are ragged
 
 
 def launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budget = Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room")
-    return matmul_launch(rng, M, N, K, (TILE, TILE), (budget,))
+    return matmul_launch(rng, M, N, K, (TILE, TILE), (budget, FLOAT32_ALONE))
 
 
 _BARRIER = "        cuda.syncthreads()\n"
@@ -53,13 +53,13 @@ def tiled_matmul(A, B, C):
 EXERCISE = Exercise(
     id="03.4",
     title="Write the tiled matmul",
-    task="Write C = A @ B with tiles in shared memory. "
+    task="Write C = A @ B in float32, with tiles in shared memory. "
     "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(81, 96), range(65, 100)),),
+    drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
     variants=(
         Variant("no tiles: one thread an output", "budget", cell=_NAIVE),
         Variant("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
@@ -79,6 +79,17 @@ EXERCISE = Exercise(
         ),
         Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
         Variant("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
+        Variant("the sum starts from a whole number", "budget", (("total = np.float32(0)", "total = 0"),)),
+        Variant(
+            "tiles in float64",
+            "budget",
+            (
+                (
+                    "A_tile = cuda.shared.array((TILE, TILE), np.float32)",
+                    "A_tile = cuda.shared.array((TILE, TILE), np.float64)",
+                ),
+            ),
+        ),
         Variant("C is added to", "result", (("        C[row, col] = total", "        C[row, col] += total"),)),
         Variant("clamped indices in place of guards", "solved", cell=_CLAMPED),
         Variant(

@@ -1,6 +1,7 @@
 """Breaks a right answer in every small way: one changed operator, number, name or statement at a time."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,9 +35,9 @@ def mutations(source: str) -> Iterator[Mutation]:
     """Every mutation of the functions in the text of a cell."""
     tree = ast.parse(source)
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        twins = _twins(function)
+        twins, shaped = _twins(function), _shaped(function)
         for parent, field, place, node in list(_slots(function)):
-            for other in _alternatives(node, twins):
+            for other in _alternatives(node, twins, shaped):
                 _put(parent, field, place, other)
                 what = f"line {node.lineno}: {_text(node)} -> {_text(other)}"
                 yield Mutation(what, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
@@ -62,16 +63,32 @@ def _put(parent, field, place, node):
 
 
 def _twins(function):
-    """Names that are bound side by side, such as row and col: those that people mix up."""
-    twins = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store):
-            names = [name.id for name in node.elts if isinstance(name, ast.Name)]
-            twins.update(zip(names, names[1:] + names[:1], strict=True))
+    """What people mix up: names bound side by side, such as row and col, and the lengths of arrays."""
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    groups = [_names(node.targets) for node in assigned if isinstance(node.targets[0], ast.Tuple)]
+    groups.append([name for node in assigned if _is_length(node.value) for name in _names(node.targets)])
+    twins = defaultdict(dict)  # as an ordered set
+    for names in groups:
+        for name in names:
+            twins[name].update(dict.fromkeys(other for other in names if other != name))
     return twins
 
 
-def _alternatives(node, twins):
+def _names(targets):
+    return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+def _is_length(value):
+    return any(isinstance(node, ast.Attribute) and node.attr in ("shape", "size") for node in ast.walk(value))
+
+
+def _shaped(function):
+    """The parameters whose shapes the function asks for."""
+    asked = {n.value.id for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    return [argument.arg for argument in function.args.args if argument.arg in asked]
+
+
+def _alternatives(node, twins, shaped):
     match node:
         case ast.Compare(left, [operator], right) if type(operator) in _OTHER_OPERATOR:
             yield ast.Compare(left, [_OTHER_OPERATOR[type(operator)]()], right)
@@ -84,7 +101,11 @@ def _alternatives(node, twins):
             yield ast.Constant(value + 1)
             yield ast.Constant(value - 1)
         case ast.Name(name, ast.Load()) if name in twins:
-            yield ast.Name(twins[name], ast.Load())
+            yield from (ast.Name(other, ast.Load()) for other in twins[name])
+        case ast.Attribute(ast.Name(name), "shape", context):
+            yield from (
+                ast.Attribute(ast.Name(other, ast.Load()), "shape", context) for other in shaped if other != name
+            )
         case ast.Attribute(value, name, context) if name in _OTHER_AXIS:
             yield ast.Attribute(value, _OTHER_AXIS[name], context)
         case ast.Subscript(value, ast.Tuple([first, second], _), context):

@@ -53,3 +53,9 @@ def test_an_edit_that_fits_nowhere_or_twice_is_refused():
     for old in ("absent", "col"):
         with pytest.raises(ValueError, match="times in the solution"):
             Variant("a variant", "result", ((old, "x"),)).source(SOURCE)
+
+
+def test_the_lengths_of_arrays_are_mixed_up():
+    source = "def kernel(A, B):\n    M, K = A.shape\n    N = B.shape[1]\n    for k in range(0, K):\n        pass\n"
+    whats = {mutation.what for mutation in mutations(source)}
+    assert {"line 4: K -> N", "line 4: K -> M", "line 3: B.shape -> A.shape"} <= whats
