@@ -164,13 +164,12 @@ class _Launch:
 
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
         trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
-        stored = {counted.site.array for counted in trace.sites if counted.site.kind != "load"}
         names = list(inspect.signature(self.kernel.py_func).parameters)
         read_only = {name for name, argument in zip(names, arguments) if isinstance(argument, host.In)}
         outputs = leaves(names, trace.outputs)
         for name, value in leaves(names, values).items():
-            if name in stored and isinstance(value, host.DeviceArray):
-                value.fill_blank()
+            if name in trace.blank:
+                value.fill_blank(~trace.blank[name])
             array = host.unwrap(value)
             if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
                 np.copyto(array, outputs[name])

@@ -242,7 +242,8 @@ class Trace(Lookups):
     """Everything a simulated launch left behind.
 
     `outputs` are the arguments after the run; there are none where only a sample of the grid ran
-    (`counters.sample`), whose results have holes.
+    (`counters.sample`), whose results have holes. `blank` marks the elements that nothing has written up to now, of
+    each argument that is a device array and came with such, by the argument's name.
     """
 
     kernel: str
@@ -261,6 +262,7 @@ class Trace(Lookups):
     samples: Samples
     steps: tuple[ThreadStep, ...] = ()
     printed: tuple[str, ...] = ()
+    blank: dict[str, np.ndarray] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays, as JSON-ready data."""

@@ -105,9 +105,17 @@ class Region:
 
     def mark_blank(self, value, blank):
         """Remembers which elements of an argument nothing has written."""
+        self.shadow.mark_blank(self._places(value)[blank])
+
+    def blank(self, value):
+        """Which elements of an argument nothing has written up to now."""
+        return self.shadow.blank(self._places(value))
+
+    def _places(self, value):
+        """Where in `data` each element of an argument lies."""
         places = np.arange(self.data.size)[self.first(value) :]
         strides = tuple(s // value.itemsize * places.itemsize for s in value.strides)
-        self.shadow.mark_blank(as_strided(places, value.shape, strides)[blank])
+        return as_strided(places, value.shape, strides)
 
 
 def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:

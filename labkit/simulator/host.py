@@ -50,10 +50,10 @@ class DeviceArray:
         np.copyto(self._memory, source)
         self.fill_blank()
 
-    def fill_blank(self) -> None:
-        """Takes every element for written."""
+    def fill_blank(self, written=...) -> None:
+        """Takes the elements that `written` picks for written."""
         if self._blank is not None:
-            self._blank[...] = False
+            self._blank[written] = False
 
     def reshape(self, *shape) -> "DeviceArray":
         return self._view(lambda a: a.reshape(*shape))
@@ -83,8 +83,7 @@ class DeviceArray:
 
     def __setitem__(self, key, value):
         self._memory[key] = unwrap(value)
-        if self._blank is not None:
-            self._blank[key] = False
+        self.fill_blank(key)
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:

@@ -111,6 +111,7 @@ class Launch:
             self.regions[name].watch()
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
+        self._came_blank = {name: given[name] for name in blank}
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [self._in_memory(n, a) for n, a in zip(names, arguments, strict=False)]
         self.arrays = {n: a for n, a in leaves(names, self.arguments).items() if n in given}
@@ -120,6 +121,10 @@ class Launch:
         if isinstance(value, tuple):
             return tuple(self._in_memory(*entry) for entry in entries(name, value))
         return self.regions[name].array(name, value) if isinstance(value, np.ndarray) else value
+
+    def blank(self) -> dict[str, np.ndarray]:
+        """The elements that nothing has written up to now, of the device arrays that came with such."""
+        return {name: self.regions[name].blank(value) for name, value in self._came_blank.items()}
 
     def outputs(self, given):
         """The arguments after the run; `given` is how the kernel took them."""

@@ -44,6 +44,7 @@ def trace(launch, given, passed) -> Trace:
         samples=_samples(launch),
         steps=tuple(launch.inspected),
         printed=tuple(launch.printed),
+        blank=launch.blank(),
     )
 
 

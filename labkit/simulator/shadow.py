@@ -28,8 +28,18 @@ class GlobalShadow:
 
     def mark_blank(self, flat):
         """Remembers that nothing has written these elements, not even the host."""
-        self._blank = np.zeros((len(self._held), PAGE), np.bool_)
+        if self._blank is None:
+            self._blank = np.zeros((len(self._held), PAGE), np.bool_)
         self._blank.reshape(-1)[flat] = True
+
+    def blank(self, flat):
+        """Which elements nothing has written up to now."""
+        blank = self._blank.reshape(-1)[flat]
+        held = self._held[flat // PAGE]
+        touched = blank & (held >= 0)
+        cells = self._cells[held[touched] * PAGE + flat[touched] % PAGE]
+        blank[touched] = (cells[:, races.W_THREAD] == races.NOBODY) & (cells[:, races.A_BLOCK] < 0)
+        return blank
 
     def cells(self, flat):
         """The cells, and which of them are those of the elements `flat`: the one pair of this shadow."""

@@ -150,3 +150,32 @@ def test_a_new_array_is_blank_until_it_is_written():
     assert blanks_read(new[0]) == []
     assert blanks_read(new[2]) == [8]
     assert blanks_read(cuda.to_device(np.ones(8, np.float32))) == []
+
+
+@cuda.jit
+def fill_half(x):
+    i = cuda.grid(1)
+    if 2 * i < x.size:
+        x[i] = 1
+
+
+@cuda.jit
+def add_to_both(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+        cuda.atomic.add(y, i, 1)
+
+
+def test_what_a_launch_leaves_unwritten_stays_blank():
+    half = cuda.device_array((4, 8), np.int32)
+    fill_half[1, 32](half.reshape(-1))
+    assert blanks_read(half[1]) == []
+    assert blanks_read(half[2]) == [8]
+    assert list(simulate(fill_half, 1, 32, half.reshape(-1)[8:]).blank["x"]) == [False] * 12 + [True] * 12
+
+
+def test_slices_that_overlap_are_blank_each_for_itself():
+    new = cuda.device_array(40, np.int32)
+    found = [f for f in simulate(add_to_both, 1, 32, new[:8], new[4:12]).findings if f.kind == "uninitialised"]
+    assert {f.array: f.count for f in found} == {"x": 8, "y": 4}
