@@ -175,7 +175,7 @@ def test_a_signature_takes_arrays_of_the_other_sign():
         x[r, c] -= 1
 
     x = np.arange(32, dtype=np.uint32).reshape(4, 8)
-    for given in (x.copy(), np.asfortranarray(x), np.repeat(x, 2, 0)[::2], cuda.to_device(x)):
+    for given in (x.copy(), np.asfortranarray(x), cuda.to_device(x), cuda.to_device(np.repeat(x, 2, 0))[::2]):
         less_one[1, (4, 8)](given)
         after = given if isinstance(given, np.ndarray) else given.copy_to_host()
         assert after.dtype == np.uint32

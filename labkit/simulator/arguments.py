@@ -7,7 +7,7 @@ from numba.core.errors import NumbaError
 from labkit.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.host import unwrap
+from labkit.simulator.host import check_copied, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
 from labkit.simulator.translator.trusted import in_words
@@ -18,7 +18,7 @@ def dimensions(given, what):
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         shown = given[0] if len(given) == 1 else tuple(given)
-        cure = "; divide with `//`" if any(isinstance(n, (float, np.floating)) for n in given) else ""
+        cure = "; divide with `//`, and round up, `-(-n // threads)`, for none to be left over" if any(isinstance(n, (float, np.floating)) for n in given) else ""
         raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
     if min(given) < 1:
         shown = given[0] if len(given) == 1 else tuple(given)
@@ -41,6 +41,13 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
 
 
+def check_writable(stored, given):
+    """Refuses arrays among those `given` by name that are read-only, where the kernel has stores to them."""
+    for name in sorted(stored & given.keys()):
+        if isinstance(given[name], np.ndarray) and not given[name].flags.writeable:
+            raise LaunchError(f"the argument `{name}` is read-only, and the kernel writes to it; pass `{name}.copy()`")
+
+
 def typed_arguments(names, args, signatures=()):
     """numba's types of the arguments, and the arguments as NumPy values.
 
@@ -52,6 +59,9 @@ def typed_arguments(names, args, signatures=()):
             f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
             f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
+    for name, value in leaves(names, args).items():
+        if isinstance(value, np.ndarray):
+            check_copied(name, value)
     if signatures:
         args = converted(names, [unwrap(a) for a in args], signatures)
     typed = [_typed(name, value) for name, value in zip(names, args)]

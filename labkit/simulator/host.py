@@ -111,6 +111,16 @@ def unwrap(value):
     return value._memory if isinstance(value, DeviceArray) else value
 
 
+def check_copied(name: str, array: np.ndarray) -> None:
+    """Raises LaunchError for a host array that numba does not copy to a GPU: one whose elements lie apart."""
+    whole = array[tuple(slice(None) if stride else 0 for stride in array.strides)] if array.size else array
+    if not whole.flags.forc:
+        raise LaunchError(
+            f"the elements of `{name}` do not lie side by side, and numba copies no such array to a GPU; pass "
+            f"`np.ascontiguousarray({name})`, or a slice of a device array"
+        )
+
+
 def allocation_of(value: DeviceArray) -> int:
     """The address at which the memory begins that a device array is, or is a slice of."""
     memory = value._memory
@@ -133,6 +143,7 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
     if isinstance(obj, DeviceArray):
         return obj
     source = np.asarray(obj)
+    check_copied("the array", source)
     if to is None:
         to = device_array_like(source)
     if copy:

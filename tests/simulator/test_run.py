@@ -59,6 +59,11 @@ def greedy(x, y):
 
 
 @cuda.jit
+def of_a_pair(t, y):
+    y[cuda.threadIdx.x] = t[1][cuda.threadIdx.x]
+
+
+@cuda.jit
 def dynamic(x, y):
     s = cuda.shared.array(0, float32)
     s[cuda.threadIdx.x] = x[cuda.threadIdx.x]
@@ -83,7 +88,10 @@ BAD = {
     "tuple": (copy, 1, 64, ((1.0, 2.0), Y), {}, "is a tuple of 2 values", "has no `size`"),
     "dict": (copy, 1, 64, ({}, Y), {}, "is a dict", "NumPy arrays"),
     "a number too large": (copy, 1, 64, (2**64, Y), {}, "64 bits", "argument `x`"),
-    "unaligned array": (copy, 1, 32, (np.zeros(64, "f4,i1")["f0"], Y), {}, "not aligned", "`x.copy()`"),
+    "apart": (copy, 1, 32, (np.zeros(64, np.float32)[::2], Y), {}, "side by side", "`np.ascontiguousarray(x)`"),
+    "apart in a tuple": (of_a_pair, 1, 32, ((X, X[::2]), Y), {}, "`t[1]` do not lie", "np.ascontiguousarray"),
+    "read-only": (copy, 1, 32, (X, np.broadcast_to(Y[:1], 64)), {}, "`y` is read-only", "`y.copy()`"),
+    "unaligned array": (copy, 1, 32, (host.DeviceArray(np.zeros(64, "f4,i1")["f0"]), Y), {}, "not aligned", "`x.copy()`"),
     "grid of 0": (copy, 0, 64, (X, Y), {}, "the grid is 0", "at least 1"),
     "negative grid": (copy, (4, -1), 64, (X, Y), {}, "the grid is (4, -1)", "at least 1"),
     "block of 0": (copy, 1, 0, (X, Y), {}, "the block is 0", "at least 1"),
@@ -158,7 +166,7 @@ VIEWS = {
 def test_views_of_vectors_are_read_as_numpy_reads_them(what):
     x = VIEWS[what]()
     before = x.copy()
-    trace = labkit.simulate(copy, 1, 64, x, np.full(x.size, 9, np.float32))
+    trace = labkit.simulate(copy, 1, 64, host.DeviceArray(x), np.full(x.size, 9, np.float32))
     np.testing.assert_array_equal(trace.outputs[1], before)
     np.testing.assert_array_equal(x, before)
     assert [f for f in trace.errors if f.kind != "unwritten"] == []
@@ -179,7 +187,7 @@ MATRICES = {
 def test_views_of_matrices_are_read_and_written_as_numpy_does(source, target):
     x, y = MATRICES[source](), MATRICES[target]()
     y[:] = 0
-    trace = labkit.simulate(copy2, (2, 5), (16, 8), x, y)
+    trace = labkit.simulate(copy2, (2, 5), (16, 8), host.DeviceArray(x), host.DeviceArray(y))
     np.testing.assert_array_equal(trace.outputs[1], x)
     assert trace.outputs[1].shape == x.shape
     assert not y.any()
@@ -405,7 +413,7 @@ def test_samples_of_several_blocks_and_of_none():
 
 def test_samples_of_strided_views_count_in_the_arrays_own_order():
     x = np.zeros((8, 64), np.float32)
-    trace = labkit.simulate(copy2, 1, (4, 8), x[:, ::16], np.zeros((8, 4), np.float32))
+    trace = labkit.simulate(copy2, 1, (4, 8), host.DeviceArray(x)[:, ::16], np.zeros((8, 4), np.float32))
     loads = trace.samples.site == next(i for i, s in enumerate(trace.sites) if s.site.kind == "load")
     np.testing.assert_array_equal(trace.samples.index[loads], [np.arange(32)])
 
