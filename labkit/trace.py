@@ -5,9 +5,13 @@ cell the kernel was written in; `Trace.source` holds the text and `Trace.first_l
 """
 
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Int, Integer
+
+from labkit import layout
 
 Space = Literal["global", "shared", "local", "constant"]
 Kind = Literal["load", "store", "atomic"]
@@ -174,15 +178,39 @@ class Finding:
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An array that the kernel touched; shared and local arrays are as one block or thread sees them."""
+    """An array that the kernel touched; shared and local arrays are as one block or thread sees them.
+
+    `base_address` is the first byte of its first element, `strides_bytes` how far neighbours along each axis lie
+    apart, below 0 where an axis runs backwards. Elements are named by their flat index in C order, however they lie;
+    -1 stands for none.
+    """
 
     name: str
     space: Space
     shape: tuple[int, ...]
     dtype: str
     itemsize: int
+    strides_bytes: tuple[int, ...]
     base_address: int = 0
     line: int = 0
+
+    def addresses(self, elements: Integer[np.ndarray, "*any"]) -> Integer[np.ndarray, "*any"]:
+        """The first byte of each element; -1 for none."""
+        distances = layout.distances(elements, self.shape, self.strides_bytes)
+        return np.where(elements >= 0, self.base_address + distances, -1)
+
+    def pieces(self, elements: Integer[np.ndarray, "*any"], piece_bytes: int) -> Integer[np.ndarray, "*any"]:
+        """The piece of memory (a sector, a line) in which each element begins, counted from byte 0; -1 for none."""
+        return self.addresses(elements) // piece_bytes
+
+    def elements_in(self, piece: int, piece_bytes: int) -> Int[np.ndarray, " elements"]:
+        """The elements that lie in a piece of memory, if only in part, as they follow one another there."""
+        if 0 in self.shape:
+            return np.zeros(0, np.int64)
+        bytes_ = np.arange(piece * piece_bytes - self.itemsize + 1, (piece + 1) * piece_bytes)
+        found = layout.elements_at(bytes_ - self.base_address, self.shape, self.strides_bytes)
+        inside = (found >= 0) & (found < prod(self.shape))
+        return found[inside & (self.addresses(found) == bytes_)]
 
 
 @dataclass(frozen=True)

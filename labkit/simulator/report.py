@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from labkit.layout import c_strides
 from labkit.simulator import advice
 from labkit.simulator.arrays import Array
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
@@ -75,14 +76,20 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
 
 def _array_infos(launch):
     infos = [
-        ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
+        _info(a, a.shape, a.strides, a.address + a.offset * a.itemsize)
         for a in (*launch.arrays.values(), *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):
         shape, address = launch.shared_layout[number] if a.space == "shared" else (a.shape, 0)
-        infos.append(ArrayInfo(a.name, a.space, shape, str(a.dtype), a.dtype.itemsize, address, a.line))
+        infos.append(_info(a, shape, c_strides(shape), address))
     return tuple(infos)
+
+
+def _info(array, shape, strides, address):
+    size = array.dtype.itemsize
+    in_bytes = tuple(s * size for s in strides)
+    return ArrayInfo(array.name, array.space, shape, str(array.dtype), size, in_bytes, address, array.line)
 
 
 def _counters(launch, counted) -> Counters:

@@ -158,8 +158,7 @@ class Reader:
         counts = []
         for i in loads:
             info, index = self.arrays[self.sites[i].array], lanes[rows[i]]
-            sectors = (info.base_address + index * info.itemsize) // SECTOR_BYTES
-            sectors = np.sort(np.where(index >= 0, sectors, -1), axis=1)
+            sectors = np.sort(info.pieces(index, SECTOR_BYTES), axis=1)
             new = np.diff(sectors, axis=1, prepend=-1) != 0
             counts += [n for n in new.sum(axis=1).tolist() if n]
         mean = sum(counts) / max(1, len(counts))
