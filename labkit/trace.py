@@ -21,6 +21,8 @@ SECTOR_BYTES = 32
 WARP_LANES = 32
 BANKS = 32
 
+_NUMPY_NAMES = {"boolean": "bool", "bfloat16": "uint16"}  # of types that numba names otherwise
+
 
 @dataclass(frozen=True)
 class Site:
@@ -28,7 +30,8 @@ class Site:
 
     `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the
     subscript as written, `array` the array's name in the kernel. `elements` are the neighbouring elements
-    that one access takes: more than one for a vector access, such as `ptx.load4`.
+    that one access takes: more than one for a vector access, such as `ptx.load4`. `offset_bytes` says where in its
+    element an access begins: at a field of a record.
     """
 
     line: int
@@ -39,6 +42,12 @@ class Site:
     dtype: str
     text: str
     elements: int = 1
+    offset_bytes: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """What an access of one lane takes."""
+        return self.elements * np.dtype(_NUMPY_NAMES.get(self.dtype, self.dtype)).itemsize
 
 
 @dataclass(frozen=True)
@@ -199,9 +208,14 @@ class ArrayInfo:
         distances = layout.distances(elements, self.shape, self.strides_bytes)
         return np.where(elements >= 0, self.base_address + distances, -1)
 
-    def pieces(self, elements: Integer[np.ndarray, "*any"], piece_bytes: int) -> Integer[np.ndarray, "*any"]:
-        """The piece of memory (a sector, a line) in which each element begins, counted from byte 0; -1 for none."""
-        return self.addresses(elements) // piece_bytes
+    def pieces(
+        self, elements: Integer[np.ndarray, "*any"], piece_bytes: int, offset_bytes: int = 0
+    ) -> Integer[np.ndarray, "*any"]:
+        """The piece of memory (a sector, a line) that holds this byte of each element; -1 for none.
+
+        Pieces are counted from byte 0 of the memory.
+        """
+        return np.where(elements >= 0, (self.addresses(elements) + offset_bytes) // piece_bytes, -1)
 
     def elements_in(self, piece: int, piece_bytes: int) -> Int[np.ndarray, " elements"]:
         """The elements that lie in a piece of memory, if only in part, as they follow one another there."""

@@ -63,7 +63,7 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
             site,
             accesses=int(row[ACCESSES]),
             requests=int(row[REQUESTS]),
-            bytes=int(row[ACCESSES]) * site.elements * np.dtype(_dtype_name(site.dtype)).itemsize,
+            bytes=int(row[ACCESSES]) * site.bytes,
             sectors=int(row[SECTORS]),
             wavefronts=int(row[WAVEFRONTS]),
             bank_conflicts=int(row[CONFLICTS]),
@@ -185,8 +185,3 @@ def _samples(launch) -> Samples:
     index = np.concatenate([p[4] for p in parts]) if parts else np.zeros((0, WARP_LANES), np.int64)
     complete = launch.sampled_lanes <= MAX_SAMPLED_LANES
     return Samples(tuple(launch.recorded.values()), column(0), column(1), warp, column(3), index, complete)
-
-
-def _dtype_name(name):
-    """NumPy's name for the elements of numba's type."""
-    return {"boolean": "bool", "bfloat16": "uint16"}.get(name, name)

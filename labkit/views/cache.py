@@ -10,7 +10,7 @@ from labkit.gpus import Cpu
 from labkit.gpus import cpu as named_cpu
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.base import COLOURS, View, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
 from labkit.views.wording import EITHER, block_name, check_trace, check_traces, element_name, elements_in
 
@@ -52,6 +52,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         "piece_bytes": replay.piece_bytes,
         "array": pack(replay.array),
         "elements": pack(replay.elements),
+        "pieces": pack_lanes(replay.pieces),
         "moves": pack(replay.moves),
         "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
         "start": len(replay.array) // 2,

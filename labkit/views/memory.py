@@ -132,8 +132,8 @@ def _site_data(trace, which):
         "sectors": trace.sites[which].sectors,
         "shape": list(info.shape),
         "strides": list(info.strides_bytes),
-        "base": info.base_address,
-        "itemsize": info.itemsize,
+        "base": info.base_address + site.offset_bytes,
+        "bytes": site.bytes,
         "elements": site.elements,
     }
 
@@ -147,7 +147,7 @@ def _bytes(site, index):
     """Bytes that the lanes ask for (each once), bytes that move, and the first sector."""
     touched = np.unique(_addresses(site, index)[index >= 0])
     sectors = np.unique(touched // SECTOR_BYTES)
-    return len(touched) * site["elements"] * site["itemsize"], len(sectors) * SECTOR_BYTES, int(sectors[0])
+    return len(touched) * site["bytes"], len(sectors) * SECTOR_BYTES, int(sectors[0])
 
 
 def _turned(info):
@@ -161,7 +161,7 @@ def _memory_sentence(site, facts, index, turned):
     used, moved, _ = _bytes(facts, index)
     sectors = moved // SECTOR_BYTES
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
-    distinct = used // (facts["elements"] * facts["itemsize"])
+    distinct = used // facts["bytes"]
     who = _count(lanes, "lane") + ("" if distinct == lanes else f" ({_count(distinct, 'different element')})")
     share = f"{100 * used / moved:.1f}".removesuffix(".0")
     return (
@@ -190,10 +190,12 @@ def _worst_array(traces, trace):
 
 def _passes(site, index) -> int:
     """Wavefronts of one warp's access."""
-    base, size, width, lanes = site["base"], site["itemsize"], site["elements"], index >= 0
+    lanes, width = index >= 0, site["elements"]
+    itemsize = site["bytes"] // width
+    elements = np.where(lanes, _addresses(site, index) // itemsize, 0)
     totals = np.zeros((1, COUNTS), np.int64)
     warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
-    count_shared(index.astype(np.int64), base, size, width, 0, lanes, False, site["load"], warp, totals)
+    count_shared(elements, 0, itemsize, width, 0, lanes, False, site["load"], warp, totals)
     return int(totals[0, WAVEFRONTS])
 
 
@@ -234,7 +236,7 @@ def memory_still(figure, data, step):
     for lane in np.flatnonzero(index >= 0):
         place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
         byte = width * 0.9 / SECTOR_BYTES
-        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["elements"] * site["itemsize"] * byte
+        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
         axes.add_patch(_box(left, 0, size, 0.7, COLOURS["hot"]))
         axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
     which = "the first sector" if len(sectors) > 1 else "the sector"

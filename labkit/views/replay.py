@@ -65,7 +65,7 @@ def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
     sms, copy_of_block = np.unique(np.array(numbers, np.int64) % device.sms, return_inverse=True)
     block = trace.samples.block[kept]
     l1 = make_l1(device, threads, trace.shared_bytes, copies=len(sms))
-    pieces = _pieces(arrays, array, elements, SECTOR_BYTES)
+    pieces = _pieces(trace, sites, trace.samples.site[kept], elements, SECTOR_BYTES)
     return Replay(
         arrays=arrays,
         blocks=trace.samples.blocks,
@@ -92,7 +92,7 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
     elements = trace.samples.index[:steps, None].astype(np.int64)
     cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
     alone = np.zeros(len(array), np.int64)
-    pieces = _pieces(trace.arrays, array, elements, level.line_bytes)
+    pieces = _pieces(trace, sites, site, elements, level.line_bytes)
     return Replay(
         arrays=trace.arrays,
         blocks=((0, 0, 0),),
@@ -110,11 +110,11 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
     )
 
 
-def _pieces(arrays, array, elements, piece_bytes):
+def _pieces(trace, sites, of_step, elements, piece_bytes):
     pieces = np.empty_like(elements)
-    for number, info in enumerate(arrays):
-        steps = array == number
-        pieces[steps] = info.pieces(elements[steps], piece_bytes)
+    for number in np.unique(of_step):
+        site, steps = sites[number], of_step == number
+        pieces[steps] = trace.array(site.array).pieces(elements[steps], piece_bytes, site.offset_bytes)
     return pieces
 
 

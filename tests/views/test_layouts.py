@@ -120,6 +120,48 @@ def test_a_vector_store_to_shared_memory_takes_the_wavefronts_that_were_counted(
     assert unpack(view.data["sides"][0]["passes"]).tolist() == [counted.wavefronts] == [4]
 
 
+BODY = np.dtype([("place", np.float64, 3), ("mass", np.float32), ("kind", np.int8)], align=True)  # 32 bytes
+PAIR = np.dtype([("left", np.float32), ("right", np.float32, 4)])  # 20 bytes, so that some lie in two sectors
+
+
+@cuda.jit
+def masses(bodies, out):
+    i = cuda.grid(1)
+    out[i] = bodies[i].mass
+
+
+@cuda.jit
+def lefts(pairs, out):
+    i = cuda.grid(1)
+    out[i] = pairs[i].left
+
+
+@pytest.mark.parametrize("kernel, kind", [(masses, BODY), (lefts, PAIR)])
+def test_one_field_of_each_record_leaves_most_of_them_unused(kernel, kind):
+    trace = labkit.simulate(kernel, 1, 32, np.zeros(32, kind), np.zeros(32, np.float32))
+    name = kernel.__name__.replace("masses", "bodies").replace("lefts", "pairs")
+    sectors = 32 * kind.itemsize // 32
+    assert (
+        f"32 lanes load from {sectors} sectors and use 128 of {32 * sectors} bytes"
+        in memory(trace, array=name).sentence
+    )
+    assert replay_launch(trace).asked == trace.counters.global_load_sectors == sectors
+
+
+@cuda.jit
+def shared_records(out):
+    tile = cuda.shared.array(32, BODY)
+    i = cuda.threadIdx.x
+    tile[i].mass = np.float32(1)
+    out[i] = tile[i].mass
+
+
+def test_a_field_in_shared_memory_takes_the_wavefronts_that_were_counted():
+    trace = labkit.simulate(shared_records, 1, 32, np.zeros(32, np.float32))
+    assert unpack(banks(trace).data["sides"][0]["passes"]).tolist() == [8, 8]
+    assert trace.counters.shared_load_wavefronts == 8
+
+
 @layouts
 def test_a_replay_asks_for_and_misses_what_the_launch_did(A):
     trace = by_rows(A)

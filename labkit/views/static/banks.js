@@ -7,7 +7,7 @@ const view = {
         label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => 152,
         paint(g, width) {
           const step = Math.min(ui.step, side.count - 1), facts = side.sites[side.site[step]], passes = side.passes[step];
-          const w = width / 32, bytes = facts.elements * facts.itemsize, group = Math.min(32, 128 / bytes), stacks = Array.from({length: 32}, () => new Set());
+          const w = width / 32, {bytes} = facts, group = Math.min(32, 128 / bytes), stacks = Array.from({length: 32}, () => new Set());
           for (let lane = 0; lane < 32; lane++) {
             const element = side.index[step * 32 + lane];
             if (element < 0) continue;

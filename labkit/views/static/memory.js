@@ -37,7 +37,7 @@ const view = {
           if (L >= 16 || lane % 4 === 0) g.fillText(lane, x + box / 2, LANES + 14);
           if (!on) return;
           const i = sectors.indexOf(Math.floor(a / 32)), byte = wide(i) / 32;
-          const to = left(i) + (a % 32) * byte, size = Math.max(facts.elements * facts.itemsize * byte, 1.5);
+          const to = left(i) + (a % 32) * byte, size = Math.max(facts.bytes * byte, 1.5);
           g.fillStyle = ui.colour('hot');
           g.fillRect(to, SECTORS, size - (size > 6 ? 1 : 0), TALL);
           g.strokeStyle = ui.colour('hot', 0.6);
@@ -59,7 +59,7 @@ const view = {
     ui.legend([['A', 'lane that takes part', 0.8], ['hot', 'bytes used'], ['line', 'moved for nothing']]);
     return () => {
       const {facts, address, sectors} = access();
-      const bytes = new Set(address.filter(a => a >= 0)).size * facts.elements * facts.itemsize;
+      const bytes = new Set(address.filter(a => a >= 0)).size * facts.bytes;
       moved(sectors.length * 32);
       used(bytes);
       share(+(100 * bytes / (sectors.length * 32)).toFixed(1) + '%');
