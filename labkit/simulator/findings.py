@@ -164,7 +164,7 @@ class Log:
             threads=(who,),
         )
 
-    def unassigned(self, w, mask, name, line):
+    def unassigned(self, w, mask, name, line, column):
         key = ("unassigned", name, line)
         if self.known(key, w.count(mask)):
             return
@@ -179,6 +179,7 @@ class Log:
                 f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
             ),
             line=line,
+            column=column,
             threads=(who,),
         )
 
@@ -274,6 +275,7 @@ class Log:
                 "the loop that only some threads run."
             ),
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=(here, there),
             other_line=other_line,
         )
@@ -295,6 +297,7 @@ class Log:
             ),
             remedy=cure,
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=(here, there),
         )
 
@@ -319,6 +322,7 @@ class Log:
                 "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=threads,
             other_line=other_line,
         )
