@@ -1,11 +1,11 @@
 """What goes wrong during a run, in a learner's words: a sentence each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from labkit.simulator.warps import WarpSet
-from labkit.trace import Finding, ThreadId
+from labkit.trace import WARP_LANES, Finding, ThreadId
 
 
 @dataclass
@@ -14,6 +14,7 @@ class Log:
 
     launch: object
     found: dict[tuple, dict] = field(default_factory=dict)
+    warps_race: bool = False  # two warps of one block, somewhere
 
     def add(self, key, count=1, **finding):
         """Notes a finding unless its key is known already, and counts it."""
@@ -30,7 +31,18 @@ class Log:
         return False
 
     def finished(self) -> list[Finding]:
-        return [Finding(**finding) for finding in self.found.values()]
+        findings = [Finding(**finding) for finding in self.found.values()]
+        return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
+
+    def _with_barrier_of_warp(self, finding):
+        """The finding; a race in a launch where lanes of one warp alone race takes the barrier of a warp."""
+        if finding.kind != "race":
+            return finding
+        barrier = "`cuda.syncwarp()`"
+        if self.launch.warps_per_block == 1:
+            barrier += " (`cuda.syncthreads()` if blocks are to have more warps)"
+        cure = finding.remedy.replace("`cuda.syncthreads()`", barrier)
+        return replace(finding, remedy=cure, message=f"{finding.fact} {cure}")
 
     def thread(self, block: int, thread: int) -> ThreadId:
         """The thread with these linear numbers."""
@@ -212,6 +224,7 @@ class Log:
         other = sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
+        self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         key = ("race", array.name, *lines, site.kind, other.kind, across, unfenced)
         if self.known(key, found):
             return
