@@ -155,6 +155,5 @@ def _lines_a_request(trace, number):
     site = trace.sites[number]
     if not len(rows):
         return max(1, site.sectors * SECTOR_BYTES / LINE_BYTES / site.requests)
-    info = trace.array(site.site.array)
-    lines = np.where(rows >= 0, (info.base_address + rows * info.itemsize) // LINE_BYTES, -1)
+    lines = trace.array(site.site.array).pieces(rows, LINE_BYTES, site.site.offset_bytes)
     return np.count_nonzero(np.diff(np.sort(lines, axis=1), axis=1, prepend=-1)) / len(rows)

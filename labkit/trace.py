@@ -5,9 +5,13 @@ cell the kernel was written in; `Trace.source` holds the text and `Trace.first_l
 """
 
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Int, Integer
+
+from labkit import layout
 
 Space = Literal["global", "shared", "local", "constant"]
 Kind = Literal["load", "store", "atomic"]
@@ -17,6 +21,8 @@ SECTOR_BYTES = 32
 WARP_LANES = 32
 BANKS = 32
 
+_NUMPY_NAMES = {"boolean": "bool", "bfloat16": "uint16"}  # of types that numba names otherwise
+
 
 @dataclass(frozen=True)
 class Site:
@@ -24,7 +30,8 @@ class Site:
 
     `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the
     subscript as written, `array` the array's name in the kernel. `elements` are the neighbouring elements
-    that one access takes: more than one for a vector access, such as `ptx.load4`.
+    that one access takes: more than one for a vector access, such as `ptx.load4`. `offset_bytes` says where in its
+    element an access begins: at a field of a record.
     """
 
     line: int
@@ -35,6 +42,12 @@ class Site:
     dtype: str
     text: str
     elements: int = 1
+    offset_bytes: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """What an access of one lane takes."""
+        return self.elements * np.dtype(_NUMPY_NAMES.get(self.dtype, self.dtype)).itemsize
 
 
 @dataclass(frozen=True)
@@ -174,15 +187,44 @@ class Finding:
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An array that the kernel touched; shared and local arrays are as one block or thread sees them."""
+    """An array that the kernel touched; shared and local arrays are as one block or thread sees them.
+
+    `base_address` is the first byte of its first element, `strides_bytes` how far neighbours along each axis lie
+    apart, below 0 where an axis runs backwards. Elements are named by their flat index in C order, however they lie;
+    -1 stands for none.
+    """
 
     name: str
     space: Space
     shape: tuple[int, ...]
     dtype: str
     itemsize: int
+    strides_bytes: tuple[int, ...]
     base_address: int = 0
     line: int = 0
+
+    def addresses(self, elements: Integer[np.ndarray, "*any"]) -> Integer[np.ndarray, "*any"]:
+        """The first byte of each element; -1 for none."""
+        distances = layout.distances(elements, self.shape, self.strides_bytes)
+        return np.where(elements >= 0, self.base_address + distances, -1)
+
+    def pieces(
+        self, elements: Integer[np.ndarray, "*any"], piece_bytes: int, offset_bytes: int = 0
+    ) -> Integer[np.ndarray, "*any"]:
+        """The piece of memory (a sector, a line) that holds this byte of each element; -1 for none.
+
+        Pieces are counted from byte 0 of the memory.
+        """
+        return np.where(elements >= 0, (self.addresses(elements) + offset_bytes) // piece_bytes, -1)
+
+    def elements_in(self, piece: int, piece_bytes: int) -> Int[np.ndarray, " elements"]:
+        """The elements that lie in a piece of memory, if only in part, as they follow one another there."""
+        if 0 in self.shape:
+            return np.zeros(0, np.int64)
+        bytes_ = np.arange(piece * piece_bytes - self.itemsize + 1, (piece + 1) * piece_bytes)
+        found = layout.elements_at(bytes_ - self.base_address, self.shape, self.strides_bytes)
+        inside = (found >= 0) & (found < prod(self.shape))
+        return found[inside & (self.addresses(found) == bytes_)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import labkit
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "trace gpus places environment occupancy",
+    "layout trace gpus places environment occupancy",
     "simulator",
     "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
     "loops",

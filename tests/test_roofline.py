@@ -83,7 +83,7 @@ def test_each_term_by_hand(counters, sites, limiter, time_ms):
 def test_l1_looks_up_each_line_that_a_warp_touches():
     index = np.stack([np.arange(32) * 64, np.arange(32)])  # a row apart, and side by side
     samples = Samples(((0, 0, 0),), *(np.zeros(2, np.int64) for _ in range(4)), index)
-    array = ArrayInfo("A", "global", (64, 64), "float32", 4)
+    array = ArrayInfo("A", "global", (64, 64), "float32", 4, (256, 4))
     trace = replace(
         made(sites=[site(requests=2 * 261_360_000, sectors=36 * 261_360_000)]),
         samples=samples,

@@ -212,6 +212,7 @@ def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTra
             array.shape,
             str(array.dtype),
             array.itemsize,
+            array.strides,
             int(address),
             instrumented.first_line,
         )

@@ -70,34 +70,35 @@ def slow_accesses(launch, counted: list[SiteCounters]) -> list[Finding]:
             used = c.bytes / (32 * c.sectors) if c.sectors else 1.0
             ideal = max(1.0, c.bytes / c.requests / 32)
             if c.sectors / c.requests >= 2 * ideal and c.accesses / c.requests >= 8 and used < 0.5:
-                found.append(
-                    Finding(
-                        "uncoalesced",
-                        "advice",
-                        f"Line {site.line}: one warp's `{site.text}` touches {c.sectors / c.requests:.1f} sectors of "
-                        f"32 bytes on average, where {math.ceil(ideal)} would do; let neighbouring threads "
-                        "(threadIdx.x) take neighbouring elements.",
-                        site.line,
-                        site.column,
-                        site.array,
-                        count=c.requests,
-                    )
-                )
+                found.append(_uncoalesced(c, math.ceil(ideal)))
         if site.space == "shared" and c.bank_conflicts and site.kind != "atomic":
-            found.append(
-                Finding(
-                    "bank-conflict",
-                    "advice",
-                    f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks "
-                    "of shared memory where it could take fewer; pad the rows by one element, or change which thread "
-                    "takes what.",
-                    site.line,
-                    site.column,
-                    site.array,
-                    count=c.bank_conflicts,
-                )
-            )
+            found.append(_bank_conflict(c))
     return found
+
+
+def _uncoalesced(c, ideal):
+    site, each = c.site, c.sectors / c.requests
+    cure = "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
+    message = (
+        f"Line {site.line}: one warp's `{site.text}` touches {each:.1f} sectors of 32 bytes on average, where {ideal} "
+        f"would do. The memory moves {each / ideal:.3g} times as many as it has to, and where it sets the time, the "
+        f"line takes up to {each / ideal:.3g} times as long. {cure}"
+    )
+    place = (site.line, site.column, site.array)
+    return Finding("uncoalesced", "advice", message, *place, count=c.requests, remedy=cure)
+
+
+def _bank_conflict(c):
+    site, fewest = c.site, c.wavefronts - c.bank_conflicts
+    cure = "Pad the rows by one element, or change which thread takes what."
+    message = (
+        f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
+        f"memory, where {fewest / c.requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "
+        f"{c.wavefronts / fewest:.3g} times as long as it has to be: {c.bank_conflicts:,} cycles more in the whole "
+        f"launch. {cure}"
+    )
+    place = (site.line, site.column, site.array)
+    return Finding("bank-conflict", "advice", message, *place, count=c.bank_conflicts, remedy=cure)
 
 
 def idle_lanes(launch):

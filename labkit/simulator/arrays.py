@@ -6,16 +6,12 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
+from labkit.layout import c_strides, elements_at
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.shadow import GlobalShadow
 
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 CONSTANT_BYTES = 64 * 1024  # of a kernel
-
-
-def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each axis, in C order."""
-    return tuple(int(s) for s in np.cumprod((1, *shape[:0:-1]))[::-1]) if shape else ()
 
 
 class Array:
@@ -47,7 +43,7 @@ class Array:
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))
-        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, strides_of(shape), shape) if n > 1)
+        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, c_strides(shape), shape) if n > 1)
 
     @property
     def root(self) -> "Array":
@@ -56,15 +52,7 @@ class Array:
 
     def c_order(self, place):
         """The C-order number of elements, given where they lie in `data` (within one copy)."""
-        if self.contiguous:
-            return place
-        rest, number = place - self.offset, 0
-        for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
-            if self.shape[axis] > 1:
-                step = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
-                number = number + rest // self.strides[axis] * step
-                rest = rest % self.strides[axis]
-        return number
+        return place if self.contiguous else elements_at(place - self.offset, self.shape, self.strides)
 
     def shape_in(self, lane) -> tuple[int, ...]:
         """Its shape, as a lane sees it."""

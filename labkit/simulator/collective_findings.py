@@ -3,10 +3,10 @@
 import numpy as np
 
 
-def unnamed(w, line, call, lane, named):
+def unnamed(w, place, call, lane, named):
     """The lane makes a collective call with a mask that does not name it."""
-    log = w.chunk.launch.log
-    key = ("mask", line, "unnamed")
+    log, (line, column) = w.chunk.launch.log, place
+    key = ("mask", *place, "unnamed")
     if log.known(key):
         return
     who, number = log.lane(w, lane), int(w.lane[lane])
@@ -21,14 +21,15 @@ def unnamed(w, line, call, lane, named):
         ),
         remedy=cure,
         line=line,
+        column=column,
         threads=(who,),
     )
 
 
-def absent(w, line, call, lane, other):
+def absent(w, place, call, lane, other):
     """The lane's mask names `other`, a lane of its warp that does not make the call with the same mask."""
-    log = w.chunk.launch.log
-    key = ("mask", line, "absent")
+    log, (line, column) = w.chunk.launch.log, place
+    key = ("mask", *place, "absent")
     if log.known(key):
         return
     who, away = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
@@ -47,14 +48,15 @@ def absent(w, line, call, lane, other):
         ),
         remedy=cure,
         line=line,
+        column=column,
         threads=(who, away),
     )
 
 
-def deaf(w, line, mask, call, lane, source, count):
+def deaf(w, place, mask, call, lane, source, count):
     """The lane reads the value of lane `source` of its warp, which takes no part in the shuffle."""
-    log = w.chunk.launch.log
-    key = ("shuffle", line)
+    log, (line, column) = w.chunk.launch.log, place
+    key = ("shuffle", *place)
     if log.known(key, count):
         return
     who, number = log.lane(w, lane), int(w.lane[lane])
@@ -83,5 +85,6 @@ def deaf(w, line, mask, call, lane, source, count):
         ),
         remedy=cure,
         line=line,
+        column=column,
         threads=(who,),
     )

@@ -46,20 +46,20 @@ def _find_groups(named, active, exited, warps, groups):
     return problem, at, absent
 
 
-def take_part(w, line, mask, call, named) -> np.ndarray:
+def take_part(w, place, mask, call, named) -> np.ndarray:
     """The lanes that take part in a collective with each lane, as the bits of an unsigned integer a lane.
 
-    `named` is the mask that the lanes of `mask` gave, `call` the name of the function, for the finding that tells
-    of a mask that does not fit.
+    `named` is the mask that the lanes of `mask` gave; `place` (line and column) and `call`, the name of the function,
+    are for the finding that tells of a mask that does not fit.
     """
     active = w.active(mask)
     exited = ~w.everyone if w.exited is False else w.active(w.exited)
     groups = np.zeros(w.lanes, np.uint32)
     problem, lane, absent = _find_groups(w.fill(named), active, exited, w.warps, groups)
     if problem == UNNAMED:
-        collective_findings.unnamed(w, line, call, lane, int(w.fill(named)[lane]))
+        collective_findings.unnamed(w, place, call, lane, int(w.fill(named)[lane]))
     elif problem == ABSENT:
-        collective_findings.absent(w, line, call, lane, absent)
+        collective_findings.absent(w, place, call, lane, absent)
     return groups
 
 
@@ -73,12 +73,12 @@ SOURCES = {
 }
 
 
-def shuffle(w, line, mask, call, named, value, operand):
+def shuffle(w, place, mask, call, named, value, operand):
     """The value of another lane of the warp; a lane whose source lies outside the warp keeps its own.
 
     What a lane gets from one that takes no part is undefined: `Launch.undefined` stands for it.
     """
-    groups = take_part(w, line, mask, call, named)
+    groups = take_part(w, place, mask, call, named)
     lane = w.lane
     source = SOURCES[call](lane, operand.astype(np.int32) & 31)
     source = np.where((source < 0) | (source > 31), lane, source)
@@ -88,7 +88,7 @@ def shuffle(w, line, mask, call, named, value, operand):
     deaf = w.active(mask) & ~heard
     if deaf.any():
         first = int(np.argmax(deaf))
-        collective_findings.deaf(w, line, mask, call, first, int(source[first]), int(deaf.sum()))
+        collective_findings.deaf(w, place, mask, call, first, int(source[first]), int(deaf.sum()))
         garbage = w.chunk.launch.undefined * (1e30 if value.dtype.kind == "f" else 1 << 20)
         shuffled = np.where(heard, shuffled, value.dtype.type(garbage))
     return shuffled
@@ -103,15 +103,15 @@ def _bits_where(w, test):
     return np.repeat(bits, w.warps[:, STOP] - w.warps[:, START])
 
 
-def ballot(w, line, mask, call, named, predicate):
+def ballot(w, place, mask, call, named, predicate):
     """The bits of the lanes of the group in which the predicate holds."""
-    groups = take_part(w, line, mask, call, named)
+    groups = take_part(w, place, mask, call, named)
     return (groups & _bits_where(w, w.active(mask) & predicate)).view(np.int32)
 
 
-def vote(w, line, mask, call, named, predicate):
+def vote(w, place, mask, call, named, predicate):
     """Whether the predicate holds in all lanes of the group, in any, or alike in all of them."""
-    groups = take_part(w, line, mask, call, named)
+    groups = take_part(w, place, mask, call, named)
     yes = groups & _bits_where(w, w.active(mask) & predicate)
     if call == "any_sync":
         return yes != 0
@@ -131,22 +131,22 @@ def _match(keys, groups, active, warps, alike):
                         alike[lane] |= bit
 
 
-def _alike(w, line, mask, call, named, value):
-    groups = take_part(w, line, mask, call, named)
+def _alike(w, place, mask, call, named, value):
+    groups = take_part(w, place, mask, call, named)
     value = w.fill(value)
     alike = np.zeros(w.lanes, np.uint32)
     _match(value.view(f"u{value.itemsize}"), groups, w.active(mask), w.warps, alike)
     return groups, alike
 
 
-def match_any(w, line, mask, call, named, value):
+def match_any(w, place, mask, call, named, value):
     """The bits of the lanes of the group that hold the same bits as this one."""
-    return _alike(w, line, mask, call, named, value)[1].view(np.int32)
+    return _alike(w, place, mask, call, named, value)[1].view(np.int32)
 
 
-def match_all(w, line, mask, call, named, value):
+def match_all(w, place, mask, call, named, value):
     """The group's bits and True where all of its lanes hold the same bits; 0 and False elsewhere."""
-    groups, alike = _alike(w, line, mask, call, named, value)
+    groups, alike = _alike(w, place, mask, call, named, value)
     same = groups == alike
     return np.where(same, groups, np.uint32(0)).view(np.int32), same
 
@@ -181,9 +181,9 @@ def _meet(groups, active, warps, lane_epochs):
                         clocks[other, known] = latest
 
 
-def sync_warps(w, line, mask, named):
+def sync_warps(w, place, mask, named):
     """`syncwarp`: orders the accesses of the lanes that take part."""
-    groups = take_part(w, line, mask, "syncwarp", named)
+    groups = take_part(w, place, mask, "syncwarp", named)
     starts = w.warps[:, START]
     if not w.lane_epochs.size:
         active = w.active(mask)

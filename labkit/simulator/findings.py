@@ -1,11 +1,11 @@
 """What goes wrong during a run, in a learner's words: a sentence each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from labkit.simulator.warps import WarpSet
-from labkit.trace import Finding, ThreadId
+from labkit.trace import WARP_LANES, Finding, ThreadId
 
 
 @dataclass
@@ -14,6 +14,7 @@ class Log:
 
     launch: object
     found: dict[tuple, dict] = field(default_factory=dict)
+    warps_race: bool = False  # two warps of one block, somewhere
 
     def add(self, key, count=1, **finding):
         """Notes a finding unless its key is known already, and counts it."""
@@ -30,7 +31,18 @@ class Log:
         return False
 
     def finished(self) -> list[Finding]:
-        return [Finding(**finding) for finding in self.found.values()]
+        findings = [Finding(**finding) for finding in self.found.values()]
+        return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
+
+    def _with_barrier_of_warp(self, finding):
+        """The finding; a race in a launch where lanes of one warp alone race takes the barrier of a warp."""
+        if finding.kind != "race":
+            return finding
+        barrier = "`cuda.syncwarp()`"
+        if self.launch.warps_per_block == 1:
+            barrier += " (`cuda.syncthreads()` if blocks are to have more warps)"
+        cure = finding.remedy.replace("`cuda.syncthreads()`", barrier)
+        return replace(finding, remedy=cure, message=f"{finding.fact} {cure}")
 
     def thread(self, block: int, thread: int) -> ThreadId:
         """The thread with these linear numbers."""
@@ -164,7 +176,7 @@ class Log:
             threads=(who,),
         )
 
-    def unassigned(self, w, mask, name, line):
+    def unassigned(self, w, mask, name, line, column):
         key = ("unassigned", name, line)
         if self.known(key, w.count(mask)):
             return
@@ -179,6 +191,7 @@ class Log:
                 f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
             ),
             line=line,
+            column=column,
             threads=(who,),
         )
 
@@ -211,6 +224,7 @@ class Log:
         other = sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
+        self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         key = ("race", array.name, *lines, site.kind, other.kind, across, unfenced)
         if self.known(key, found):
             return
@@ -274,6 +288,7 @@ class Log:
                 "the loop that only some threads run."
             ),
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=(here, there),
             other_line=other_line,
         )
@@ -295,6 +310,7 @@ class Log:
             ),
             remedy=cure,
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=(here, there),
         )
 
@@ -319,6 +335,7 @@ class Log:
                 "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
+            column=self.launch.program.wait_columns[line],
             threads=threads,
             other_line=other_line,
         )

@@ -257,10 +257,10 @@ class Launch:
         """What the arguments' memory holds."""
         return [region.data.tobytes() for region in self.regions.values()]
 
-    def check_assigned(self, w, missing, name, line):
+    def check_assigned(self, w, missing, name, line, column):
         """The lanes of `missing` read a variable to which they assigned nothing."""
         if missing is not False:
-            self.log.unassigned(w, missing, name, line)
+            self.log.unassigned(w, missing, name, line, column)
 
     def check_divisor(self, w, mask, divisor, sign, line, column):
         """Some lanes may divide by an integer or complex zero."""

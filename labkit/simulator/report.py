@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from labkit.layout import c_strides
 from labkit.simulator import advice
 from labkit.simulator.arrays import Array
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
@@ -63,7 +64,7 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
             site,
             accesses=int(row[ACCESSES]),
             requests=int(row[REQUESTS]),
-            bytes=int(row[ACCESSES]) * site.elements * np.dtype(_dtype_name(site.dtype)).itemsize,
+            bytes=int(row[ACCESSES]) * site.bytes,
             sectors=int(row[SECTORS]),
             wavefronts=int(row[WAVEFRONTS]),
             bank_conflicts=int(row[CONFLICTS]),
@@ -76,14 +77,20 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
 
 def _array_infos(launch):
     infos = [
-        ArrayInfo(a.name, a.space, a.shape, str(a.dtype), a.itemsize, a.address + (a.offset * a.itemsize), a.line)
+        _info(a, a.shape, a.strides, a.address + a.offset * a.itemsize)
         for a in (*launch.arrays.values(), *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):
         shape, address = launch.shared_layout[number] if a.space == "shared" else (a.shape, 0)
-        infos.append(ArrayInfo(a.name, a.space, shape, str(a.dtype), a.dtype.itemsize, address, a.line))
+        infos.append(_info(a, shape, c_strides(shape), address))
     return tuple(infos)
+
+
+def _info(array, shape, strides, address):
+    size = array.dtype.itemsize
+    in_bytes = tuple(s * size for s in strides)
+    return ArrayInfo(array.name, array.space, shape, str(array.dtype), size, in_bytes, address, array.line)
 
 
 def _counters(launch, counted) -> Counters:
@@ -179,8 +186,3 @@ def _samples(launch) -> Samples:
     index = np.concatenate([p[4] for p in parts]) if parts else np.zeros((0, WARP_LANES), np.int64)
     complete = launch.sampled_lanes <= MAX_SAMPLED_LANES
     return Samples(tuple(launch.recorded.values()), column(0), column(1), warp, column(3), index, complete)
-
-
-def _dtype_name(name):
-    """NumPy's name for the elements of numba's type."""
-    return {"boolean": "bool", "bfloat16": "uint16"}.get(name, name)

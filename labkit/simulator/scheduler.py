@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
+from labkit.layout import c_strides
 from labkit.simulator import limits
-from labkit.simulator.arrays import Array, strides_of
+from labkit.simulator.arrays import Array
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
 from labkit.simulator.shadow import SharedShadow
@@ -80,7 +81,7 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        strides = strides_of(shape)
+        strides = c_strides(shape)
         return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
 
     # --- running ---

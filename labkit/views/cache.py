@@ -1,16 +1,18 @@
 """What a cache did: reuse, hits and misses of every element, and the hit rates of several runs."""
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
+from labkit import layout
 from labkit.gpus import Cpu
 from labkit.gpus import cpu as named_cpu
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.base import COLOURS, View, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import EITHER, block_name, check_trace, check_traces
+from labkit.views.wording import EITHER, block_name, check_trace, check_traces, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -42,14 +44,15 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
             {
                 "name": info.name,
                 "shape": list(info.shape),
-                "itemsize": info.itemsize,
-                "offset": info.base_address % replay.piece_bytes,
+                "strides": list(info.strides_bytes),
+                "base": info.base_address,
             }
             for info in replay.arrays
         ],
         "piece_bytes": replay.piece_bytes,
         "array": pack(replay.array),
         "elements": pack(replay.elements),
+        "pieces": pack_lanes(replay.pieces),
         "moves": pack(replay.moves),
         "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
         "start": len(replay.array) // 2,
@@ -81,7 +84,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
 
 def _sentences(replay: Replay):
     incoming = [{} for _ in replay.array]
-    for step, _, piece, entered in replay.moves.tolist():
+    for step, piece, entered in replay.moves.tolist():
         if entered:
             incoming[step][piece] = None
     loop = replay.elements.shape[1] == 1
@@ -95,64 +98,65 @@ def _sentences(replay: Replay):
 def _loop_sentence(replay, step, came):
     info = replay.arrays[replay.array[step]]
     element = replay.elements[step, 0]
-    text = f"Access {step + 1:,}, line {replay.line[step]}: `{_element(info, element)}` "
+    text = f"Access {step + 1:,}, line {replay.line[step]}: {element_name(info, element)} "
     if not came:
         return text + "was in the cache."
-    first = (came[0] * replay.piece_bytes - info.base_address % replay.piece_bytes) // info.itemsize
-    last = min(first + replay.piece_bytes // info.itemsize, np.prod(info.shape)) - 1
-    first = max(first, 0)
     return text + (
         f"was **not in the cache**: its line of {replay.piece_bytes} bytes comes in, "
-        f"`{_element(info, first)}` to `{_element(info, last)}`."
+        f"{elements_in(info, came[0], replay.piece_bytes)}."
     )
 
 
 def _warp_sentence(replay, step, came):
     info = replay.arrays[replay.array[step]]
     lanes = replay.elements[step][replay.elements[step] >= 0]
-    asked = len(np.unique((info.base_address + lanes * info.itemsize) // replay.piece_bytes))
+    asked = len(np.unique(replay.pieces[step][replay.elements[step] >= 0]))
     block = f" of block {block_name(replay.blocks[replay.block[step]])}" if len(replay.blocks) > 1 else ""
     text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]}{block} reads "
     text += f"{_count(len(np.unique(lanes)), 'element')} of `{info.name}` in {_count(asked, 'sector')}; "
     if not came:
         return text + "L1 had all of it."
-    return text + f"**{_count(len(came), 'sector')} of {asked} had to come in.**"
+    first = elements_in(info, came[0], replay.piece_bytes)
+    return text + f"**{_count(len(came), 'sector')} of {asked} had to come in**, the first with {first}."
 
 
 def _count(number, word):
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _element(info, flat):
-    return f"{info.name}[{', '.join(str(int(i)) for i in np.unravel_index(int(flat), info.shape))}]"
-
-
 def _rows(replay):
     for i, info in enumerate(replay.arrays):
         used = replay.elements[replay.array == i]
         accesses = int((used >= 0).sum())
-        misses = int(replay.moves[replay.moves[:, 1] == i, 3].sum())
+        misses = int(replay.moves[replay.array[replay.moves[:, 0]] == i, 2].sum())
         touched = len(np.unique(used[used >= 0]))
         yield info.name, f"{accesses:,}", f"{misses:,}", f"{accesses / max(touched, 1):.3g}"
 
 
+def in_cache(data, step) -> list[np.ndarray]:
+    """Of each array, which elements are in the cache after a step."""
+    moves = unpack(data["moves"])
+    moved = moves[moves[:, 0] <= step]
+    held = np.flatnonzero(np.bincount(moved[:, 1], weights=2 * moved[:, 2] - 1) > 0)
+    flags = []
+    for info in data["arrays"]:
+        flat = np.arange(prod(info["shape"]))
+        addresses = info["base"] + layout.distances(flat, info["shape"], info["strides"])
+        flags.append(np.isin(addresses // data["piece_bytes"], held))
+    return flags
+
+
 def _still(figure, data, step):
     """What is in the cache after a step, an array a picture."""
-    array, elements, moves = (unpack(data[name]) for name in ("array", "elements", "moves"))
+    array, elements = (unpack(data[name]) for name in ("array", "elements"))
     figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)
     figure.suptitle(data["title"].replace("`", ""), fontsize=10)
-    for i, info in enumerate(data["arrays"]):
-        rows = (1, *info["shape"])[-2:] if len(info["shape"]) < 2 else info["shape"]
-        flat = np.arange(np.prod(rows))
-        pieces = (info["offset"] + flat * info["itemsize"]) // data["piece_bytes"]
-        held = {}
-        for _, _, piece, entered in moves[(moves[:, 0] <= step) & (moves[:, 1] == i)].tolist():
-            held[piece] = held.get(piece, 0) + (1 if entered else -1)
-        shade = 0.45 * np.array([held.get(piece, 0) > 0 for piece in pieces.tolist()], float)
+    for i, (info, held) in enumerate(zip(data["arrays"], in_cache(data, step), strict=True)):
+        shade = 0.45 * held
         if array[step] == i:
             shade[elements[step][elements[step] >= 0]] = 1
         axes = figure.add_subplot(1, len(data["arrays"]), i + 1)
-        axes.imshow(shade.reshape(rows[0], -1), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        axes.imshow(shade.reshape(prod(info["shape"][:-1]), -1), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(info["name"], color=COLOURS["fg"], fontsize=10)
         axes.set(xticks=[], yticks=[])
 

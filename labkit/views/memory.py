@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, unpack
-from labkit.views.wording import block_name, check_trace, join, recorded_block
+from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, plain, table, unpack
+from labkit.views.wording import block_name, check_trace, elements_in, join, recorded_block
 
 MOST_STEPS = 2000
 
@@ -27,11 +28,12 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
     check_trace("memory", trace)
     block, site, lanes = _accesses(trace, "global", line, array, warp, block)
     sites = [_site_data(trace, i) for i in range(len(trace.sites))]
-    says, rows = [], []
+    says, rows, firsts = [], [], []
     for step, (which, index) in enumerate(zip(site.tolist(), lanes, strict=True)):
-        says.append(_memory_sentence(trace.sites[which].site, sites[which], index))
-        used, moved = _bytes(sites[which], index)
-        facts = sites[which]
+        facts, info = sites[which], trace.array(trace.sites[which].site.array)
+        used, moved, first = _bytes(facts, index)
+        says.append(_memory_sentence(trace.sites[which].site, facts, index, _turned(info)))
+        firsts.append(plain(elements_in(info, first, SECTOR_BYTES)))
         rows.append([step + 1, facts["line"], facts["text"], moved // SECTOR_BYTES, used, moved])
     columns = ["access", "line", "text", "sectors", "bytes used", "bytes moved"]
     data = {
@@ -39,6 +41,7 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
         "sites": sites,
         "site": pack(site),
         "index": pack_lanes(lanes),
+        "firsts": firsts,
         "table": table(columns, rows, by_step=True),
     }
     title = f"Memory: warp {warp} of block {block_name(block)} of `{trace.kernel}`"
@@ -120,36 +123,52 @@ def _accesses(trace, space, line, array, warp, block):
 
 def _site_data(trace, which):
     site = trace.sites[which].site
-    info = next((a for a in trace.arrays if a.name == site.array), None)
+    info = trace.array(site.array)
     return {
         "text": site.text,
         "line": site.line,
         "array": site.array,
         "load": site.kind == "load",
         "sectors": trace.sites[which].sectors,
-        "itemsize": info.itemsize if info else 4,
-        "base": info.base_address if info else 0,
+        "shape": list(info.shape),
+        "strides": list(info.strides_bytes),
+        "base": info.base_address + site.offset_bytes,
+        "bytes": site.bytes,
+        "elements": site.elements,
     }
 
 
+def _addresses(site, index):
+    """The first byte that each lane takes; -1 where it takes none."""
+    return np.where(index >= 0, site["base"] + layout.distances(index, site["shape"], site["strides"]), -1)
+
+
 def _bytes(site, index):
-    """Bytes that the lanes ask for (each once), and bytes that move."""
-    touched = np.unique(index[index >= 0])
-    sectors = np.unique((site["base"] + touched * site["itemsize"]) // SECTOR_BYTES)
-    return len(touched) * site["itemsize"], len(sectors) * SECTOR_BYTES
+    """Bytes that the lanes ask for (each once), bytes that move, and the first sector."""
+    touched = np.unique(_addresses(site, index)[index >= 0])
+    sectors = np.unique(touched // SECTOR_BYTES)
+    return len(touched) * site["bytes"], len(sectors) * SECTOR_BYTES, int(sectors[0])
 
 
-def _memory_sentence(site, facts, index):
+def _turned(info):
+    """Do neighbours in memory stand one below the other?"""
+    apart = [abs(stride) for size, stride in zip(info.shape, info.strides_bytes, strict=True) if size > 1]
+    return len(apart) == 2 and apart[0] < apart[1]
+
+
+def _memory_sentence(site, facts, index, turned):
     lanes = int((index >= 0).sum())
-    used, moved = _bytes(facts, index)
+    used, moved, _ = _bytes(facts, index)
     sectors = moved // SECTOR_BYTES
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
-    distinct = used // facts["itemsize"]
+    distinct = used // facts["bytes"]
     who = _count(lanes, "lane") + ("" if distinct == lanes else f" ({_count(distinct, 'different element')})")
     share = f"{100 * used / moved:.1f}".removesuffix(".0")
     return (
         f"Line {site.line}, `{site.text}`: {who} {verb} {_count(sectors, 'sector')} "
         f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**"
+        + f" (Neighbours in memory stand one below the other in `{site.array}`.)"
+        * turned
     )
 
 
@@ -171,10 +190,12 @@ def _worst_array(traces, trace):
 
 def _passes(site, index) -> int:
     """Wavefronts of one warp's access."""
+    lanes, width = index >= 0, site["elements"]
+    itemsize = site["bytes"] // width
+    elements = np.where(lanes, _addresses(site, index) // itemsize, 0)
     totals = np.zeros((1, COUNTS), np.int64)
     warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
-    lanes = index >= 0
-    count_shared(index.astype(np.int64), site["base"], site["itemsize"], 1, 0, lanes, False, site["load"], warp, totals)
+    count_shared(elements, 0, itemsize, width, 0, lanes, False, site["load"], warp, totals)
     return int(totals[0, WAVEFRONTS])
 
 
@@ -199,7 +220,7 @@ def memory_still(figure, data, step):
     """Lanes above, sectors below, each used byte marked."""
     site = data["sites"][int(unpack(data["site"])[step])]
     index = unpack(data["index"])[step].astype(int)
-    address = site["base"] + index * site["itemsize"]
+    address = _addresses(site, index)
     sectors = np.unique(address[index >= 0] // SECTOR_BYTES)
     figure.set_size_inches(9.5, 2.1)
     axes = figure.add_subplot()
@@ -215,10 +236,12 @@ def memory_still(figure, data, step):
     for lane in np.flatnonzero(index >= 0):
         place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
         byte = width * 0.9 / SECTOR_BYTES
-        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["itemsize"] * byte
+        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
         axes.add_patch(_box(left, 0, size, 0.7, COLOURS["hot"]))
         axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
-    axes.set(xlim=(-0.2, 32.2), ylim=(-0.2, 3.8))
+    which = "the first sector" if len(sectors) > 1 else "the sector"
+    axes.text(0, -0.5, f"{which} holds {data['firsts'][step]}", fontsize=8, va="center", color=COLOURS["dim"])
+    axes.set(xlim=(-0.2, 32.2), ylim=(-0.7, 3.8))
     axes.set_title(heading(data, step), fontsize=9, loc="left", color=COLOURS["fg"])
 
 
@@ -229,7 +252,7 @@ def banks_still(figure, data, step):
         at = min(step, side["count"] - 1)
         site = side["sites"][int(unpack(side["site"])[at])]
         index = unpack(side["index"])[at].astype(int)
-        words = np.unique((site["base"] + index[index >= 0] * site["itemsize"]) // 4)
+        words = np.unique(_addresses(site, index)[index >= 0] // 4)
         counts = np.bincount(words % BANKS, minlength=BANKS)
         axes.bar(range(BANKS), counts, color=[COLOURS["hot"] if c > 1 else COLOURS["C"] for c in counts])
         passes = int(unpack(side["passes"])[at])

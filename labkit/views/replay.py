@@ -16,9 +16,9 @@ from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 class Replay:
     """Accesses that went through a cache, one row a step: a warp's load, or one access of a loop.
 
-    `array` counts in `arrays`; `elements` holds the flat index that each lane read (-1: it took no part).
-    `moves` has a row for each piece that came in or was pushed out: step, array, piece (counted from the
-    first of its array), and 1 for in, 0 for out. A piece is what moves at once: a GPU's sector, a CPU's line.
+    `array` counts in `arrays`; `elements` holds the flat index (C order) that each lane read (-1: it took no part),
+    `pieces` the piece of memory that it lies in, counted from byte 0. A piece is what moves at once: a GPU's sector,
+    a CPU's line. `moves` has a row for each that came in or was pushed out: step, piece, and 1 for in, 0 for out.
     `block` counts in `blocks`; each of the `copies` SMs that run one has a cache of its own.
     """
 
@@ -32,20 +32,18 @@ class Replay:
     block: Int64[np.ndarray, " steps"]
     warp: Int64[np.ndarray, " steps"]
     elements: Int64[np.ndarray, "steps lanes"]
-    moves: Int64[np.ndarray, "moves 4"]
+    pieces: Int64[np.ndarray, "steps lanes"]
+    moves: Int64[np.ndarray, "moves 3"]
     left_out: int
 
     @property
     def asked(self) -> int:
         """Pieces asked for, each once a step."""
-        bases = np.array([info.base_address for info in self.arrays])[self.array, None]
-        sizes = np.array([info.itemsize for info in self.arrays])[self.array, None]
-        pieces = np.where(self.elements >= 0, (bases + self.elements * sizes) // self.piece_bytes, -1)
-        return int((np.diff(np.sort(pieces, axis=1), axis=1, prepend=-1) != 0).sum())
+        return int((np.diff(np.sort(self.pieces, axis=1), axis=1, prepend=-1) != 0).sum())
 
     @property
     def misses(self) -> int:
-        return int(self.moves[:, 3].sum())
+        return int(self.moves[:, 2].sum())
 
     @property
     def hit_rate(self) -> float:
@@ -67,6 +65,7 @@ def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
     sms, copy_of_block = np.unique(np.array(numbers, np.int64) % device.sms, return_inverse=True)
     block = trace.samples.block[kept]
     l1 = make_l1(device, threads, trace.shared_bytes, copies=len(sms))
+    pieces = _pieces(trace, sites, trace.samples.site[kept], elements, SECTOR_BYTES)
     return Replay(
         arrays=arrays,
         blocks=trace.samples.blocks,
@@ -78,7 +77,8 @@ def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
         block=block,
         warp=trace.samples.warp[kept],
         elements=elements,
-        moves=_moves(arrays, array, elements, l1, copy_of_block[block], SECTOR_BYTES),
+        pieces=pieces,
+        moves=_moves(pieces, l1, copy_of_block[block]),
         left_out=len(rows) - len(kept),
     )
 
@@ -92,6 +92,7 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
     elements = trace.samples.index[:steps, None].astype(np.int64)
     cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
     alone = np.zeros(len(array), np.int64)
+    pieces = _pieces(trace, sites, site, elements, level.line_bytes)
     return Replay(
         arrays=trace.arrays,
         blocks=((0, 0, 0),),
@@ -103,29 +104,35 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
         block=alone,
         warp=alone,
         elements=elements,
-        moves=_moves(trace.arrays, array, elements, cache, alone, level.line_bytes),
+        pieces=pieces,
+        moves=_moves(pieces, cache, alone),
         left_out=trace.counters.accesses - len(array),
     )
 
 
-def _moves(arrays, array, elements, cache: Cache, copies, piece_bytes):
+def _pieces(trace, sites, of_step, elements, piece_bytes):
+    pieces = np.empty_like(elements)
+    for number in np.unique(of_step):
+        site, steps = sites[number], of_step == number
+        pieces[steps] = trace.array(site.array).pieces(elements[steps], piece_bytes, site.offset_bytes)
+    return pieces
+
+
+def _moves(pieces, cache: Cache, copies):
     moves = []
-    owner = {}  # of each piece in a copy of the cache, its array
-    for step, (of, copy, lanes) in enumerate(zip(array.tolist(), copies.tolist(), elements, strict=True)):
-        address = arrays[of].base_address + lanes[lanes >= 0] * arrays[of].itemsize
-        for piece in dict.fromkeys((address // piece_bytes).tolist()):
+    held = set()  # pieces, each with the copy of the cache that it is in
+    for step, (copy, lanes) in enumerate(zip(copies.tolist(), pieces, strict=True)):
+        for piece in dict.fromkeys(lanes[lanes >= 0].tolist()):
             leaving = _leaving(cache, copy, piece)
             hit, _ = touch(cache, copy, piece, False, True)
             if hit:
                 continue
-            for old in (p for p in leaving if (copy, p) in owner):
-                moves.append((step, owner.pop((copy, old)), old, 0))
-            owner[copy, piece] = of
-            moves.append((step, of, piece, 1))
-    moves = np.array(moves, np.int64).reshape(-1, 4)
-    first = np.array([info.base_address // piece_bytes for info in arrays], np.int64)
-    moves[:, 2] -= first[moves[:, 1]]
-    return moves
+            for old in (p for p in leaving if (copy, p) in held):
+                held.remove((copy, old))
+                moves.append((step, old, 0))
+            held.add((copy, piece))
+            moves.append((step, piece, 1))
+    return np.array(moves, np.int64).reshape(-1, 3)
 
 
 def _leaving(cache, copy, piece):

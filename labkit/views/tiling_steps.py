@@ -157,9 +157,8 @@ class Reader:
         """Sectors that one warp's load touches, on average."""
         counts = []
         for i in loads:
-            info, index = self.arrays[self.sites[i].array], lanes[rows[i]]
-            sectors = (info.base_address + index * info.itemsize) // SECTOR_BYTES
-            sectors = np.sort(np.where(index >= 0, sectors, -1), axis=1)
+            pieces = self.arrays[self.sites[i].array].pieces(lanes[rows[i]], SECTOR_BYTES, self.sites[i].offset_bytes)
+            sectors = np.sort(pieces, axis=1)
             new = np.diff(sectors, axis=1, prepend=-1) != 0
             counts += [n for n in new.sum(axis=1).tolist() if n]
         mean = sum(counts) / max(1, len(counts))

@@ -32,6 +32,17 @@ def named(thing) -> str:
     return f"a{'n' * (kind[0] in 'aeiouAEIOU')} {kind}"
 
 
+def element_name(info, element: int) -> str:
+    """An element, given by its flat index, as a kernel names it: `A[2, 0]`."""
+    return f"`{info.name}[{', '.join(str(int(i)) for i in np.unravel_index(int(element), info.shape))}]`"
+
+
+def elements_in(info, piece: int, piece_bytes: int) -> str:
+    """What lies in a piece of memory, from its first to its last element: `A[0, 0]` to `A[7, 0]`."""
+    ends = info.elements_in(piece, piece_bytes)[[0, -1]].tolist()
+    return " to ".join(element_name(info, element) for element in dict.fromkeys(ends))
+
+
 def check_trace(view: str, trace, kind=Trace):
     """Refuse what is no trace that the view can show."""
     if not isinstance(trace, kind):

@@ -533,7 +533,11 @@ def test_uncoalesced_accesses_are_told_with_their_sectors():
     found = findings(column_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32))
     assert {f.kind for f in found} == {"uncoalesced"}
     assert {f.array for f in found} == {"A", "B"}
-    assert "touches 32.0 sectors of 32 bytes on average, where 4 would do" in found[0].message
+    assert "touches 32.0 sectors of 32 bytes on average, where 4 would do. " in found[0].message
+    assert "moves 8 times as many as it has to, and where it sets the time, the line takes up to 8 times as long." in (
+        found[0].fact
+    )
+    assert found[0].remedy == "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
     assert findings(row_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32)) == []
 
 
@@ -551,7 +555,9 @@ def shared_transpose(x, y):
 def test_bank_conflicts_are_told_and_padding_ends_them():
     finding = only(shared_transpose, 1, 32, numbers(32, 32), zeros(32, 32))
     assert (finding.kind, finding.line) == ("bank-conflict", line_of(shared_transpose, "= s[t, row]"))
-    assert "32.0 passes" in finding.message and "pad" in finding.message
+    assert "takes 32.0 passes through the banks of shared memory, where 1 would do. " in finding.message
+    assert "32 times as long as it has to be: 992 cycles more in the whole launch." in finding.fact
+    assert finding.remedy.startswith("Pad the rows by one element")
     padded = kernel_in(text_of(shared_transpose).replace("(32, 32)", "(32, 33)"))
     assert findings(padded, 1, 32, numbers(32, 32), zeros(32, 32)) == []
 
@@ -688,6 +694,49 @@ RACES = {
     "x[t] = x[(t + 64 + b) % 128]": ("the old value or the new one", "write the results to another array"),
     "x[0] = b": ("either value can be the one that stays", "give each block elements of its own"),
 }
+
+
+def exchange(partners):
+    return kernel_in(f"""
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array(64, int32)
+    t = cuda.threadIdx.x
+    for partner in {partners}:
+        s[t] = t
+        x[t] = s[t ^ partner]
+        cuda.syncthreads()
+""")
+
+
+@pytest.mark.parametrize(
+    ("partners", "threads", "cure"),
+    [
+        ("(1,)", 64, "Put `cuda.syncwarp()` between line 6 and line 7."),
+        (
+            "(1,)",
+            32,
+            "Put `cuda.syncwarp()` (`cuda.syncthreads()` if blocks are to have more warps) between",
+        ),
+        ("(32,)", 64, "Put `cuda.syncthreads()` between line 6 and line 7."),
+        ("(1, 32)", 64, "Put `cuda.syncthreads()` between line 6 and line 7."),
+        ("(32, 1)", 64, "Put `cuda.syncthreads()` between line 6 and line 7."),
+    ],
+)
+def test_lanes_of_one_warp_are_told_to_wait_for_their_warp_alone(partners, threads, cure):
+    (race,) = findings(exchange(partners), 1, threads, np.zeros(64, np.int32), kind="race")
+    assert race.remedy.startswith(cure)
+    assert race.count == threads * len(eval(partners))
+
+
+def test_lanes_of_one_warp_are_told_to_split_a_line_around_their_warps_barrier():
+    @cuda.jit
+    def shifted(x):
+        t = cuda.threadIdx.x
+        x[t] = x[t ^ 1]
+
+    (race,) = findings(shifted, 1, 64, numbers(64), kind="race")
+    assert race.remedy == "Split the line: read into a variable, let all wait at `cuda.syncwarp()`, and then write."
 
 
 @pytest.mark.parametrize("line", RACES)

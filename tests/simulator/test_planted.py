@@ -44,6 +44,26 @@ def test_the_wrong_kernel_is_told_what_where_and_who(bug):
     assert {f.line for f in trace.errors} <= here | there
 
 
+BEGINS_WITH = {"barrier": "cuda.syncthreads(", "deadlock": "while ", "mask": "cuda.", "shuffle": "cuda.shfl_"}
+
+
+def test_a_variable_without_a_value_is_pointed_at():
+    bug = import_module("planted.variable_set_on_one_path")
+    trace = run(bug.wrong, bug, bug.GRID, bug.BLOCK)
+    found = next(f for f in trace.errors if f.kind == "uninitialised")
+    name = found.message.split("`")[1]
+    assert trace.source.splitlines()[found.line - trace.first_line][found.column :].startswith(name)
+
+
+@each_bug
+def test_a_finding_points_at_what_is_wrong_in_its_line(bug):
+    if bug.FINDING in BEGINS_WITH:
+        trace = run(bug.wrong, bug, bug.GRID, bug.BLOCK)
+        for found in (f for f in trace.errors if f.kind == bug.FINDING):
+            line = trace.source.splitlines()[found.line - trace.first_line]
+            assert line[found.column :].startswith(BEGINS_WITH[found.kind])
+
+
 @each_bug
 def test_the_right_kernel_is_left_in_peace(bug):
     trace = run(bug.right, bug, getattr(bug, "RIGHT_GRID", bug.GRID), getattr(bug, "RIGHT_BLOCK", bug.BLOCK))

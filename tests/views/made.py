@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from labkit.layout import c_strides
 from labkit.trace import ArrayInfo, Counters, Samples, Site, SiteCounters, Trace
 
 
@@ -11,7 +12,8 @@ def trace(accesses, arrays, *, findings=(), source="", counters=None, **changes)
     arrays: name -> (shape, base address), float32.
     """
     infos = tuple(
-        ArrayInfo(name, "global", shape, "float32", 4, base_address=base) for name, (shape, base) in arrays.items()
+        ArrayInfo(name, "global", shape, "float32", 4, tuple(4 * s for s in c_strides(shape)), base)
+        for name, (shape, base) in arrays.items()
     )
     keys = list(dict.fromkeys((line, array) for line, array, _ in accesses))
     sites = tuple(

@@ -38,7 +38,7 @@ def test_blocks_on_several_sms_are_told_apart():
     view = cache(run)
     assert "L1 of each of 2 SMs" in view.title
     assert [f"warp 0 of block ({b}, 0) reads" in say for b, say in enumerate(view.data["say"])] == [True, True]
-    assert all("**4 sectors of 4 had to come in.**" in say for say in view.data["say"])
+    assert all("**4 sectors of 4 had to come in**, the first with `x[0]` to `x[7]`." in say for say in view.data["say"])
 
 
 def test_the_table_counts_each_array():
@@ -48,8 +48,8 @@ def test_the_table_counts_each_array():
 
 def test_the_moves_travel_whole():
     view = cache(loop_trace([0, 16]), cpu=TINY)
-    assert unpack(view.data["moves"]).tolist() == [[0, 0, 0, 1], [1, 0, 1, 1]]
-    assert view.data["arrays"] == [{"name": "A", "shape": [32], "itemsize": 4, "offset": 0}]
+    assert unpack(view.data["moves"]).tolist() == [[0, 0, 1], [1, 1, 1]]
+    assert view.data["arrays"] == [{"name": "A", "shape": [32], "strides": [4], "base": 0}]
 
 
 def test_a_long_run_says_what_it_leaves_out():

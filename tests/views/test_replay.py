@@ -22,7 +22,7 @@ def test_a_unit_stride_warp_misses_four_sectors_then_hits():
     assert run.asked == 8
     assert run.misses == 4
     assert run.hit_rate == 0.5
-    assert run.moves.tolist() == [[0, 0, sector, 1] for sector in range(4)]
+    assert run.moves.tolist() == [[0, sector, 1] for sector in range(4)]
 
 
 def test_lanes_that_share_a_sector_ask_for_it_once():
@@ -37,9 +37,9 @@ def test_a_full_cache_pushes_out_the_whole_oldest_line():
     lines = [number for number in range(1000) if set_of(l1, number) == set_of(l1, 0)][:17]
     walk = [(1, "A", [0, 8]), *((1, "A", [number * line]) for number in lines[1:]), (1, "A", [8])]
     run = replay_launch(trace(walk, {"A": ((1000, line), 0)}, shared_bytes=shared_bytes))
-    assert run.moves[:2].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1]]
-    assert run.moves[17:20].tolist() == [[16, 0, 0, 0], [16, 0, 1, 0], [16, 0, 4 * lines[16], 1]]
-    assert run.moves[20:].tolist() == [[17, 0, 4 * lines[1], 0], [17, 0, 1, 1]]
+    assert run.moves[:2].tolist() == [[0, 0, 1], [0, 1, 1]]
+    assert run.moves[17:20].tolist() == [[16, 0, 0], [16, 1, 0], [16, 4 * lines[16], 1]]
+    assert run.moves[20:].tolist() == [[17, 4 * lines[1], 0], [17, 1, 1]]
 
 
 @cuda.jit
@@ -100,11 +100,11 @@ def test_blocks_on_two_sms_have_an_l1_each():
     assert replay_launch(run).misses == 8
 
 
-def test_sectors_are_counted_from_the_first_of_their_array():
+def test_sectors_are_counted_from_byte_0():
     arrays = {"A": ((8,), 0), "B": ((8,), 4096)}
     run = replay_launch(trace([(1, "A", [0]), (2, "B", [7])], arrays))
     assert [info.name for info in run.arrays] == ["A", "B"]
-    assert run.moves.tolist() == [[0, 0, 0, 1], [1, 1, 0, 1]]
+    assert run.moves.tolist() == [[0, 0, 1], [1, 4096 // 32, 1]]
     assert run.line.tolist() == [1, 2]
 
 
@@ -125,7 +125,7 @@ def loop_trace(indices, stores=0):
     site = np.repeat([0, 1], [count - stores, stores])
     return LoopTrace(
         kernel="walk", source="", filename="walk.py", first_line=1, cpu="Core i7-6700", levels=("L1", "DRAM"),
-        outputs=(), arrays=(ArrayInfo("A", "global", (32,), "float32", 4),), sites=sites,
+        outputs=(), arrays=(ArrayInfo("A", "global", (32,), "float32", 4, (4,)),), sites=sites,
         counters=LoopCounters(count - stores, stores, (0, count), 0, 0, 0), findings=(), elements={},
         samples=LoopSamples(site, np.array(indices), np.zeros(count, int)), complete=True,
     )  # fmt: skip
@@ -141,7 +141,7 @@ def test_a_cpu_cache_moves_whole_lines():
 
 def test_a_store_of_a_loop_brings_its_line_in():
     run = replay_loop(loop_trace([0, 16], stores=1), CacheLevel("L1", 1024, 2, 4))
-    assert run.moves.tolist() == [[0, 0, 0, 1], [1, 0, 1, 1]]
+    assert run.moves.tolist() == [[0, 0, 1], [1, 1, 1]]
     assert run.line.tolist() == [1, 2]
 
 

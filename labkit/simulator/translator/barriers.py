@@ -42,9 +42,11 @@ class Barriers(Variables):
         self.arguments(node, 0, "`sync` of a grid")
         self.program.cooperative = True
         self.flush_flops()
-        self.emit(f"if w.chunk.grid_barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask}, ())")
+        line = self.wait_line(node)
+        self.emit(f"if w.chunk.grid_barrier(w, {self.mask}, {line}): yield ({line}, {self.mask}, ())")
         return self.known(np.int32(0), node)
 
     def wait(self, node):
         self.flush_flops()
-        self.emit(f"if w.chunk.barrier(w, {self.mask}, {node.lineno}): yield ({node.lineno}, {self.mask}, ())")
+        line = self.wait_line(node)
+        self.emit(f"if w.chunk.barrier(w, {self.mask}, {line}): yield ({line}, {self.mask}, ())")

@@ -82,7 +82,7 @@ class Branches(Variables):
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
                 changing = "".join(f"v_{name}, " for name in moving(node))
-                self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
+                self.emit(f"yield ({self.wait_line(node)}, {looping}, ({changing}))")
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
         self.loops.pop()

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from labkit.layout import c_strides
 from labkit.simulator import numba_types
-from labkit.simulator.arrays import CONSTANT_BYTES, Array, strides_of
+from labkit.simulator.arrays import CONSTANT_BYTES, Array
 from labkit.simulator.translator.values import Array as ArrayType
 from labkit.simulator.translator.values import Value
 from labkit.simulator.translator.variables import Variables
@@ -38,7 +39,7 @@ class Captured(Variables):
             )
         if id(array) not in self.program.constants:
             data = array.flatten()
-            made = Array(name, "constant", data, array.shape, strides_of(array.shape), 0, 0, data.size)
+            made = Array(name, "constant", data, array.shape, c_strides(array.shape), 0, 0, data.size)
             self.program.constants[id(array)] = made
         kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "constant", name)
         return Value(self.constant(self.program.constants[id(array)]), kind)

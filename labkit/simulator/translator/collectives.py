@@ -69,7 +69,8 @@ class Collectives(Variables):
         named = self.known(0xFFFFFFFF, node)
         if node.args:
             (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
-        self.emit(f"sync_warps(w, {node.lineno}, {self.mask}, {self.converted(named, types.uint32)})")
+        place = (node.lineno, node.col_offset)
+        self.emit(f"sync_warps(w, {place}, {self.mask}, {self.converted(named, types.uint32)})")
         return Value("None", types.none)
 
     # --- what they share ---
@@ -100,4 +101,5 @@ class Collectives(Variables):
     def collective(self, node, function, named) -> str:
         """The beginning of the code of a collective, up to its mask."""
         name = self.call_name(node)
-        return f"{function}(w, {node.lineno}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"
+        place = (node.lineno, node.col_offset)
+        return f"{function}(w, {place}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"

@@ -103,7 +103,8 @@ class Elements(Variables):
             if kind != "load":
                 self.program.stored.add(one.name)
             dtype, text = str(one.dtype), self.written(node)
-            site = Site(node.lineno, node.col_offset, one.name, kind, one.space, dtype, text, elements)
+            place = (node.lineno, node.col_offset, one.name, kind, one.space)
+            site = Site(*place, dtype, text, elements, one.offset_bytes)
             numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
         return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 

@@ -147,6 +147,11 @@ class Emitter:
             self.program.namespace["Access"] = Access
             self.emit(f"yield ({node.lineno}, {self.mask}, Access({site}, {commutes!r}))")
 
+    def wait_line(self, node) -> int:
+        """The line of a wait, whose column is kept for findings."""
+        self.program.wait_columns.setdefault(node.lineno, node.col_offset)
+        return node.lineno
+
     def fail(self, node, message):
         raise KernelError(message, getattr(node, "lineno", self.source.first_line))
 

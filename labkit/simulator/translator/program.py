@@ -53,6 +53,7 @@ class Program:
     captured: dict[str, DeviceArray] = field(default_factory=dict)
     stored: set[str] = field(default_factory=set)
     past_l1: set[int] = field(default_factory=set)
+    wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     blocking: bool = False
     waiting: dict[FunctionType, bool] = field(default_factory=dict)
     meeting: dict[FunctionType, bool] = field(default_factory=dict)

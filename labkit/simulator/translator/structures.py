@@ -93,7 +93,8 @@ class Structures(Variables):
             inner, nested = inner.dtype, inner.ndim
 
         def of(one):
-            return replace(one, dtype=inner, ndim=one.ndim + nested)
+            offset = one.offset_bytes + kind.offset
+            return replace(one, dtype=inner, ndim=one.ndim + nested, offset_bytes=offset)
 
         whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
         return self.temp(f"field({array.code}, {name!r})", whole)

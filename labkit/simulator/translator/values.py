@@ -14,6 +14,7 @@ class Array:
 
     `name` is that of the kernel's argument or of the allocation, whatever a function calls it: counters and
     races are told of arrays, not of names. `others` are those that a variable may hold instead, after other paths.
+    `offset_bytes` is where the field begins in its record, if the elements are a field of an array's records.
     """
 
     dtype: types.Type
@@ -21,6 +22,7 @@ class Array:
     space: str
     name: str = ""
     others: tuple = ()
+    offset_bytes: int = 0
 
     def same_form(self, other) -> bool:
         """Can a variable hold either of the two?"""

@@ -7,12 +7,12 @@ const view = {
         label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => 152,
         paint(g, width) {
           const step = Math.min(ui.step, side.count - 1), facts = side.sites[side.site[step]], passes = side.passes[step];
-          const w = width / 32, group = facts.itemsize <= 4 ? 32 : 128 / facts.itemsize, stacks = Array.from({length: 32}, () => new Set());
+          const w = width / 32, {bytes} = facts, group = Math.min(32, 128 / bytes), stacks = Array.from({length: 32}, () => new Set());
           for (let lane = 0; lane < 32; lane++) {
             const element = side.index[step * 32 + lane];
             if (element < 0) continue;
-            const word = Math.floor((facts.base + element * facts.itemsize) / 4);
-            for (let part = 0; part < Math.max(1, facts.itemsize / 4); part++) {
+            const word = Math.floor(labkitAddress(facts, element) / 4);
+            for (let part = 0; part < Math.max(1, bytes / 4); part++) {
               stacks[(word + part) % 32].add(`${Math.floor(lane / group)} ${word + part}`);
             }
           }

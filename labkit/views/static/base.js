@@ -38,6 +38,16 @@ function labkitLanes({lowest, which, patterns}) {
   return Object.assign(index, {shape: [which.length, lanes]});
 }
 
+// The byte at which an element (its flat index, C order) of an array begins: of its shape, strides and base in bytes.
+function labkitAddress({shape, strides, base}, element) {
+  let address = base;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    address += element % shape[axis] * strides[axis];
+    element = Math.floor(element / shape[axis]);
+  }
+  return address;
+}
+
 function labkitElement(tag, attributes = {}, parent = null) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

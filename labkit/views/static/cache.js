@@ -10,19 +10,17 @@ const LOOKS = {
 // each element was used and missed.
 class Playback {
   constructor(data) {
-    Object.assign(this, {array: data.array, elements: data.elements, moves: data.moves});
+    Object.assign(this, {array: data.array, elements: data.elements, pieces: data.pieces, moves: data.moves});
     this.laneCount = data.elements.shape[1];
     this.arrays = data.arrays.map(info => {
       const size = info.shape.reduce((a, b) => a * b, 1);
       const columns = info.shape.length > 1 ? info.shape.at(-1) : Math.min(size, 32);
-      const pieceOf = element => Math.floor((info.offset + element * info.itemsize) / data.piece_bytes);
-      return {
-        ...info, size, columns, rows: Math.ceil(size / columns), pieceOf,
-        held: new Uint8Array(pieceOf(size - 1) + 1), uses: new Uint32Array(size), misses: new Uint32Array(size),
-      };
+      const pieces = Int32Array.from({length: size}, (_, element) => Math.floor(labkitAddress(info, element) / data.piece_bytes));
+      return {...info, size, columns, rows: Math.ceil(size / columns), pieces, uses: new Uint32Array(size), misses: new Uint32Array(size)};
     });
+    this.held = new Map();
     this.firstMove = new Int32Array(this.array.length + 1);
-    for (let m = 0; m < this.moves.length; m += 4) this.firstMove[this.moves[m] + 1] += 4;
+    for (let m = 0; m < this.moves.length; m += 3) this.firstMove[this.moves[m] + 1] += 3;
     for (let s = 0; s < this.array.length; s++) this.firstMove[s + 1] += this.firstMove[s];
     this.at = -1;
     this.asked = this.missed = 0;
@@ -32,10 +30,20 @@ class Playback {
     return this.elements.subarray(step * this.laneCount, (step + 1) * this.laneCount).filter(element => element >= 0);
   }
 
+  piecesAsked(step) {
+    return this.pieces.subarray(step * this.laneCount, (step + 1) * this.laneCount).filter(piece => piece >= 0);
+  }
+
+  // Elements that had to come in, at least in part.
+  missedElements(step) {
+    const incoming = this.incoming(step), pieces = this.piecesAsked(step);
+    return new Set(this.lanes(step).filter((_, lane) => incoming.has(pieces[lane])));
+  }
+
   incoming(step) {
     const pieces = new Set();
-    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 4)
-      if (this.moves[m + 3]) pieces.add(this.moves[m + 2]);
+    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 3)
+      if (this.moves[m + 2]) pieces.add(this.moves[m + 1]);
     return pieces;
   }
 
@@ -45,14 +53,14 @@ class Playback {
   }
 
   apply(step, sign) {
-    const array = this.arrays[this.array[step]], lanes = this.lanes(step), incoming = this.incoming(step);
-    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 4)
-      this.arrays[this.moves[m + 1]].held[this.moves[m + 2]] += this.moves[m + 3] ? sign : -sign;
-    for (const element of lanes) {
+    const array = this.arrays[this.array[step]], lanes = this.lanes(step), incoming = this.incoming(step), pieces = this.piecesAsked(step);
+    for (let m = this.firstMove[step]; m < this.firstMove[step + 1]; m += 3)
+      this.held.set(this.moves[m + 1], (this.held.get(this.moves[m + 1]) ?? 0) + (this.moves[m + 2] ? sign : -sign));
+    lanes.forEach((element, lane) => {
       array.uses[element] += sign;
-      if (incoming.has(array.pieceOf(element))) array.misses[element] += sign;
-    }
-    this.asked += sign * new Set(Array.from(lanes, array.pieceOf)).size;
+      if (incoming.has(pieces[lane])) array.misses[element] += sign;
+    });
+    this.asked += sign * new Set(pieces).size;
     this.missed += sign * incoming.size;
   }
 }
@@ -94,7 +102,7 @@ const view = {
         playback.goTo(ui.step);
         const {cell, places} = placesFor(playback.arrays, width), edge = cell > 4 ? 1 : 0;
         const now = playback.arrays[playback.array[ui.step]], lanes = new Set(playback.lanes(ui.step));
-        const incoming = playback.incoming(ui.step);
+        const missed = playback.missedElements(ui.step);
         for (const {array, x, y} of places) {
           g.fillStyle = ui.colour(array.colour);
           g.fillRect(x, y - 16, 11, 11);
@@ -103,12 +111,12 @@ const view = {
           g.fillText(array.name, x + 16, y - 6);
           const counts = look === 'now' ? null : array[look], most = counts ? counts.reduce((a, b) => Math.max(a, b), 1) : 1;
           for (let element = 0; element < array.size; element++) {
-            const piece = array.pieceOf(element), left = x + element % array.columns * cell, top = y + Math.floor(element / array.columns) * cell;
+            const left = x + element % array.columns * cell, top = y + Math.floor(element / array.columns) * cell;
             let fill = ui.colour('cell');
             if (counts) {
               if (counts[element]) fill = ui.colour(look === 'misses' ? 'hot' : 'A', 0.25 + 0.75 * counts[element] / most);
-            } else if (array === now && lanes.has(element)) fill = ui.colour(incoming.has(piece) ? 'hot' : 'ink');
-            else if (array.held[piece]) fill = ui.colour(array.colour, 0.45);
+            } else if (array === now && lanes.has(element)) fill = ui.colour(missed.has(element) ? 'hot' : 'ink');
+            else if (playback.held.get(array.pieces[element])) fill = ui.colour(array.colour, 0.45);
             g.fillStyle = fill;
             g.fillRect(left, top, cell - edge, cell - edge);
           }

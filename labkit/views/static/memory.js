@@ -4,7 +4,7 @@ const view = {
     const {sites, site, index} = data;
     function access() {
       const facts = sites[site[ui.step]], lanes = index.subarray(ui.step * 32, ui.step * 32 + 32);
-      const address = Array.from(lanes, element => element < 0 ? -1 : facts.base + element * facts.itemsize);
+      const address = Array.from(lanes, element => element < 0 ? -1 : labkitAddress(facts, element));
       const sectors = [...new Set(address.filter(a => a >= 0).map(a => Math.floor(a / 32)))].sort((a, b) => a - b);
       return {facts, address, sectors};
     }
@@ -37,7 +37,7 @@ const view = {
           if (L >= 16 || lane % 4 === 0) g.fillText(lane, x + box / 2, LANES + 14);
           if (!on) return;
           const i = sectors.indexOf(Math.floor(a / 32)), byte = wide(i) / 32;
-          const to = left(i) + (a % 32) * byte, size = Math.max(facts.itemsize * byte, 1.5);
+          const to = left(i) + (a % 32) * byte, size = Math.max(facts.bytes * byte, 1.5);
           g.fillStyle = ui.colour('hot');
           g.fillRect(to, SECTORS, size - (size > 6 ? 1 : 0), TALL);
           g.strokeStyle = ui.colour('hot', 0.6);
@@ -52,14 +52,14 @@ const view = {
         g.textAlign = 'left';
         g.font = '12px system-ui, sans-serif';
         g.fillStyle = ui.colour('dim');
-        g.fillText(`${sectors.length > 1 ? 'sectors' : 'sector'} of 32 bytes in address order${apart}; the first begins at byte ${sectors[0] * 32 - facts.base} of ${facts.array}`, 0, SECTORS + TALL + 20, width);
+        g.fillText(`${sectors.length > 1 ? 'sectors' : 'sector'} of 32 bytes in address order${apart}; ${sectors.length > 1 ? 'the first' : 'it'} holds ${data.firsts[ui.step]}`, 0, SECTORS + TALL + 20, width);
       },
     });
     const moved = ui.stat('bytes moved'), used = ui.stat('bytes used'), share = ui.stat('of the bytes used'), all = ui.stat('sectors at this place, whole launch');
     ui.legend([['A', 'lane that takes part', 0.8], ['hot', 'bytes used'], ['line', 'moved for nothing']]);
     return () => {
       const {facts, address, sectors} = access();
-      const bytes = new Set(address.filter(a => a >= 0)).size * facts.itemsize;
+      const bytes = new Set(address.filter(a => a >= 0)).size * facts.bytes;
       moved(sectors.length * 32);
       used(bytes);
       share(+(100 * bytes / (sectors.length * 32)).toFixed(1) + '%');
