@@ -18,7 +18,8 @@ def dimensions(given, what):
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         shown = given[0] if len(given) == 1 else tuple(given)
-        cure = "; divide with `//`, and round up, `-(-n // threads)`, for none to be left over" if any(isinstance(n, (float, np.floating)) for n in given) else ""
+        is_float = any(isinstance(n, (float, np.floating)) for n in given)
+        cure = "; divide with `//`, and round a grid up, `-(-n // threads)`" if is_float else ""
         raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
     if min(given) < 1:
         shown = given[0] if len(given) == 1 else tuple(given)

@@ -76,6 +76,7 @@ def exec_kernel():
     return names["kernel"]
 
 
+UNALIGNED = host.DeviceArray(np.zeros(64, "f4,i1")["f0"])
 BAD = {
     "object array": (copy, 1, 64, (X.astype(object), Y), {}, "`x` has dtype object", "use float32"),
     "complex array": (copy, 1, 64, (X.astype(complex), Y), {}, "complex number", "store its `.real`"),
@@ -91,7 +92,7 @@ BAD = {
     "apart": (copy, 1, 32, (np.zeros(64, np.float32)[::2], Y), {}, "side by side", "`np.ascontiguousarray(x)`"),
     "apart in a tuple": (of_a_pair, 1, 32, ((X, X[::2]), Y), {}, "`t[1]` do not lie", "np.ascontiguousarray"),
     "read-only": (copy, 1, 32, (X, np.broadcast_to(Y[:1], 64)), {}, "`y` is read-only", "`y.copy()`"),
-    "unaligned array": (copy, 1, 32, (host.DeviceArray(np.zeros(64, "f4,i1")["f0"]), Y), {}, "not aligned", "`x.copy()`"),
+    "unaligned array": (copy, 1, 32, (UNALIGNED, Y), {}, "not aligned", "`x.copy()`"),
     "grid of 0": (copy, 0, 64, (X, Y), {}, "the grid is 0", "at least 1"),
     "negative grid": (copy, (4, -1), 64, (X, Y), {}, "the grid is (4, -1)", "at least 1"),
     "block of 0": (copy, 1, 0, (X, Y), {}, "the block is 0", "at least 1"),

@@ -8,6 +8,7 @@ from labkit import cuda, ptx
 from labkit.bench._lab import find_chromium
 from labkit.gpus import CacheLevel, Cpu
 from labkit.loops import trace as trace_loop
+from labkit.simulator.host import DeviceArray
 from labkit.views import banks, cache, memory, tiling
 from labkit.views.base import unpack
 from labkit.views.cache import in_cache
@@ -46,7 +47,7 @@ def whole(A, out):
 
 def by_rows(A):
     """A run of one warp, which reads a row after the other."""
-    return labkit.simulate(rows, 1, 32, A, np.zeros(32, np.float32))
+    return labkit.simulate(rows, 1, 32, DeviceArray(A), np.zeros(32, np.float32))
 
 
 def column(view, name):
@@ -55,7 +56,7 @@ def column(view, name):
 
 @layouts
 def test_samples_name_each_lanes_row_and_column(A):
-    trace = labkit.simulate(whole, (1, 24), (32, 1), A, np.zeros(A.shape, np.float32), record=((0, 7, 0),))
+    trace = labkit.simulate(whole, (1, 24), (32, 1), DeviceArray(A), np.zeros(A.shape, np.float32), record=((0, 7, 0),))
     number = next(i for i, c in enumerate(trace.sites) if c.site.array == "A")
     np.testing.assert_array_equal(trace.samples.index[trace.samples.site == number], [7 * 32 + np.arange(32)])
 
@@ -197,7 +198,7 @@ def two(x, y, out):
 
 
 def test_arrays_that_share_sectors_share_what_is_in_the_cache():
-    both = np.ones(64, np.float32)
+    both = cuda.to_device(np.ones(64, np.float32))
     view = cache(labkit.simulate(two, 1, 32, both[::2], both[1::2], np.zeros(32, np.float32)))
     assert all(elements.all() for elements in in_cache(view.data, 0))
     assert "8 sectors of 8 had to come in" in view.data["say"][0] and view.data["say"][1].endswith("all of it.")
@@ -223,7 +224,7 @@ def test_a_loops_cache_line_runs_down_a_column_in_fortran_order():
 
 def test_the_tiling_view_counts_the_sectors_of_a_turned_array():
     def sectors(A):
-        trace = labkit.simulate(whole, 1, (32, 24), A, np.zeros((24, 32), np.float32))
+        trace = labkit.simulate(whole, 1, (32, 24), DeviceArray(A), np.zeros((24, 32), np.float32))
         return tiling(trace).data["say"][0]
 
     assert "4 sectors a warp" in sectors(LAYOUTS["C order"])
