@@ -7,6 +7,7 @@ the lockstep simulator and arrays stay in host memory; numba-cuda need not be in
 import inspect
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
 from importlib import import_module
@@ -101,8 +102,10 @@ class Kernel:
     def configure(self, griddim, blockdim, stream=0, sharedmem=0) -> "_Launch":
         return self[griddim, blockdim, stream, sharedmem]
 
-    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> "_Launch":
-        """A launch of one thread a task, in blocks of `tpb` threads (128 if that is 0)."""
+    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable[..., None]:
+        """A launch of one thread a task, in blocks of `tpb` threads (128 if that is 0); none for no tasks."""
+        if ntasks == 0:
+            return _no_launch
         threads = tpb or 128
         return self[-(-ntasks // threads), threads, stream, sharedmem]
 
@@ -148,6 +151,10 @@ class Overload:
         from labkit.simulator.run import program_for
 
         return program_for(self.kernel.py_func, self.signature)
+
+
+def _no_launch(*arguments) -> None:
+    """Runs nothing, as `forall` of no tasks does."""
 
 
 @dataclass(frozen=True)

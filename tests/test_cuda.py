@@ -83,6 +83,8 @@ def test_a_read_only_input_may_be_passed(double):
 
 def test_forall_covers_every_task(double):
     out = np.zeros_like(X)
+    double.forall(0)(X, out)
+    assert not out.any()
     double.forall(X.size)(X, out)
     assert (out == 2 * X).all()
 

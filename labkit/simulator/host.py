@@ -5,6 +5,7 @@ the times are those of the simulator at work, never of a GPU.
 """
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ MODELLED_GPU = "H100 SXM"
 class DeviceArray:
     """An array that only kernels may read and write; `copy_to_host` brings it back.
 
-    Slices, `reshape`, `ravel` and `T` share its memory, as numba's do. `blank` marks the elements that nothing has
+    Slices, `reshape`, `ravel`, `squeeze`, `split` and `T` share its memory, as numba's do. `blank` marks the elements that nothing has
     written yet; None says that there are none.
     """
 
@@ -55,11 +56,22 @@ class DeviceArray:
         if self._blank is not None:
             self._blank[written] = False
 
-    def reshape(self, *shape) -> "DeviceArray":
-        return self._view(lambda a: a.reshape(*shape))
+    def reshape(self, *shape, order: str = "C") -> "DeviceArray":
+        if not np.may_share_memory(self._memory.reshape(*shape, order=order), self._memory) and self.size:
+            raise LaunchError(
+                "this shape needs the elements in another order, and a device array stays as it lies; copy it to the host"
+            )
+        return self._view(lambda a: a.reshape(*shape, order=order))
 
-    def ravel(self) -> "DeviceArray":
-        return self.reshape(-1)
+    def ravel(self, order: str = "C", stream=0) -> "DeviceArray":
+        return self.reshape(-1, order=order)
+
+    def squeeze(self, axis=None, stream=0) -> "DeviceArray":
+        return self._view(lambda a: a.squeeze(axis))
+
+    def split(self, section: int, stream=0) -> Iterator["DeviceArray"]:
+        """Slices of `section` elements; the last may be shorter."""
+        return (self[start : start + section] for start in range(0, self.size, section))
 
     def view(self, dtype) -> "DeviceArray":
         self.fill_blank()  # what is written through the view cannot be told

@@ -126,6 +126,23 @@ def test_every_name_is_there():
     assert all(hasattr(host, name) for name in host.__all__)
 
 
+def test_other_shapes_share_the_memory():
+    columns = cuda.to_device(np.asfortranarray(X))
+    columns.reshape((6, 2), order="F")[1, 0] = 50
+    assert columns[1, 0] == 50
+    d = cuda.to_device(X)
+    d.ravel(order="C")[1] = 60
+    d.reshape(1, 12).squeeze()[2] = 70
+    first, second, rest = d.ravel().split(5)
+    second[0], rest[1] = 80, 90
+    assert [part.size for part in (first, second, rest)] == [5, 5, 2]
+    found = d.copy_to_host()
+    assert {(0, 1): 60, (0, 2): 70, (2, 3): 90}.items() <= dict(np.ndenumerate(found)).items()
+    for impossible in (lambda: d[:, ::2].reshape(6), lambda: d.ravel(order="F")):
+        with pytest.raises(LaunchError, match="copy it to the host"):
+            impossible()
+
+
 @cuda.jit
 def add_two(x):
     i = cuda.grid(1)
