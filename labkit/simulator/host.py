@@ -20,8 +20,8 @@ MODELLED_GPU = "H100 SXM"
 class DeviceArray:
     """An array that only kernels may read and write; `copy_to_host` brings it back.
 
-    Slices, `reshape`, `ravel`, `squeeze`, `split` and `T` share its memory, as numba's do. `blank` marks the elements that nothing has
-    written yet; None says that there are none.
+    Slices and other shapes share its memory, as numba's do. `blank` marks the elements that nothing has written yet;
+    None says that there are none.
     """
 
     def __init__(self, memory: np.ndarray, blank: np.ndarray | None = None):
@@ -58,9 +58,7 @@ class DeviceArray:
 
     def reshape(self, *shape, order: str = "C") -> "DeviceArray":
         if not np.may_share_memory(self._memory.reshape(*shape, order=order), self._memory) and self.size:
-            raise LaunchError(
-                "this shape needs the elements in another order, and a device array stays as it lies; copy it to the host"
-            )
+            raise LaunchError("this shape needs the elements in another order; copy the device array to the host")
         return self._view(lambda a: a.reshape(*shape, order=order))
 
     def ravel(self, order: str = "C", stream=0) -> "DeviceArray":

@@ -138,8 +138,8 @@ def test_other_shapes_share_the_memory():
     assert [part.size for part in (first, second, rest)] == [5, 5, 2]
     found = d.copy_to_host()
     assert {(0, 1): 60, (0, 2): 70, (2, 3): 90}.items() <= dict(np.ndenumerate(found)).items()
-    for impossible in (lambda: d[:, ::2].reshape(6), lambda: d.ravel(order="F")):
-        with pytest.raises(LaunchError, match="copy it to the host"):
+    for impossible in (lambda: d[:, 1:3].reshape(6), lambda: d.ravel(order="F")):
+        with pytest.raises(LaunchError, match="to the host"):
             impossible()
 
 
