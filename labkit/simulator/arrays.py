@@ -58,7 +58,7 @@ class Array:
         """The C-order number of elements, given where they lie in `data` (within one copy)."""
         if self.contiguous:
             return place
-        rest, number = place - self.offset, 0
+        rest, number = place - self.offset, 0 * place
         for axis in sorted(range(len(self.shape)), key=lambda a: -abs(self.strides[a])):
             if self.shape[axis] > 1:
                 step = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))

@@ -289,6 +289,18 @@ def test_a_record_is_an_argument_and_is_written_back():
     assert record["b"] == 4.5 and record["v"].tolist() == [1, 2, 7] and out[0] == 5
 
 
+def test_all_threads_read_the_fields_of_one_record():
+    @cuda.jit
+    def kernel(r, out):
+        out[cuda.grid(1)] = r.a + r.b
+
+    record = np.array([(4, 0.5, (1, 2, 3))], PLACE)[0]
+    trace = labkit.simulate(kernel, 1, 32, record, np.zeros(32, F32))
+    assert trace.errors == () and set(trace.outputs[1]) == {4.5}
+    loads = [row for site, row in zip(trace.samples.site, trace.samples.index) if trace.sites[site].site.array == "r"]
+    np.testing.assert_array_equal(loads, np.zeros((2, 32)))
+
+
 def test_a_record_kept_in_a_variable_gives_its_fields_by_name_in_brackets_too():
     @cuda.jit
     def kernel(records, out):
