@@ -252,10 +252,12 @@ class Launch:
         """What the arguments' memory holds."""
         return [region.data.tobytes() for region in self.regions.values()]
 
-    def check_assigned(self, w, missing, name, line):
-        """The lanes of `missing` read a variable to which they assigned nothing."""
+    def check_assigned(self, w, missing, name, held, line):
+        """The lanes of `missing` read a variable to which they assigned nothing, and which holds `held`."""
         if missing is not False:
             self.log.unassigned(w, missing, name, line)
+            if held is None:  # there is no array, or tuple, that could stand for it
+                raise KernelError(f"no thread that reads `{name}` has set it; give it a value on every path", line)
 
     def check_divisor(self, w, mask, divisor, sign, line, column):
         """Some lanes may divide by an integer or complex zero."""

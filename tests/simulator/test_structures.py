@@ -90,6 +90,93 @@ def test_vectors_are_made_of_numbers_and_of_vectors():
         labkit.simulate(kernel_in("@cuda.jit\ndef kernel(y):\n    y[0] = cuda.float2(1, 2).z"), 1, 1, np.zeros(1))
 
 
+BLENDED = {
+    "tuples of different arrays": """
+        t = (x, 0)
+        if i > 3:
+            t = (z, 1 - 1)
+        out[i] = t[0][i] + t[1]""",
+    "tuples on paths of their own": """
+        t = (x, 1)
+        if i > 3:
+            t = (z, 2)
+            out[i] = t[0][i]
+        else:
+            out[i] = t[0][i]""",
+    "records of different arrays": """
+        t = p[i]
+        if i > 3:
+            t = q[i]
+        out[i] = t.id""",
+    "a tuple, then a number": """
+        t = (x[i], 2)
+        if i > 3:
+            t = z[i]
+            out[i] = t
+        else:
+            out[i] = t[0]""",
+    "a tuple, or a number": """
+        if i > 3:
+            t = (z[i], 2)
+            out[i] = t[0]
+        else:
+            t = x[i]
+            out[i] = t""",
+    "tuples of two lengths": """
+        t = (x, 2, 3)
+        if i > 3:
+            t = (5, z)
+            out[i] = t[1][i]
+        else:
+            out[i] = t[0][i]""",
+    "a number, or a record": """
+        t = z[i]
+        if i > 3:
+            out[i] = t
+        else:
+            t = p[i]
+            out[i] = t.id""",
+    "a record, or a vector": """
+        t = p[i]
+        if i > 3:
+            t = cuda.float64x2(z[i], 1)
+            out[i] = t.x
+        else:
+            out[i] = t.id""",
+    "an argument, or a number": """
+        if i > 3:
+            z = z[i]
+            out[i] = z
+            return
+        else:
+            out[i] = p[i].id
+            return""",
+    "a result": """
+        t = chosen(i > 3, x, z)
+        out[i] = t[i]""",
+}
+
+
+@pytest.mark.parametrize("body", BLENDED.values(), ids=BLENDED)
+def test_threads_on_two_paths_hold_parts_of_their_own_by_one_name(body):
+    device = "@cuda.jit(device=True)\ndef chosen(test, x, z):\n    if test:\n        return z\n    return x\n\n\n"
+    kernel = kernel_in(f"{device}@cuda.jit\ndef kernel(x, z, p, q, out):\n        i = cuda.grid(1){body}")
+    p, q = particles(), particles()
+    q["id"] += 100
+    x, z = p["id"].astype(np.float64), q["id"].astype(np.float64)
+    out = labkit.simulate(kernel, 1, N, x, z, p, q, np.zeros(N)).outputs[4]
+    np.testing.assert_array_equal(out, np.where(np.arange(N) > 3, z, x))
+
+
+def test_an_array_or_a_tuple_that_no_thread_set_is_refused_where_it_is_read():
+    for given, read in (("x", "t[i]"), ("(1, i)", "t[1]")):
+        text = (
+            f"@cuda.jit\ndef kernel(x):\n    i = cuda.grid(1)\n    if i > 40:\n        t = {given}\n    x[i] = {read}"
+        )
+        with pytest.raises(KernelError, match="no thread that reads `t` has set it"):
+            labkit.simulate(kernel_in(text), 1, N, np.zeros(N))
+
+
 def test_a_variable_of_clashing_types_is_told_where_it_is_read():
     text = """
         @cuda.jit

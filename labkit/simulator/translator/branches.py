@@ -81,7 +81,7 @@ class Branches(Variables):
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
-                changing = "".join(f"v_{name}, " for name in moving(node))
+                changing = "".join(f"{self.place(name, head[name])}, " for name in moving(node))
                 self.emit(f"yield ({node.lineno}, {looping}, ({changing}))")
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"

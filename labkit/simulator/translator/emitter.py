@@ -12,7 +12,7 @@ from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
 from labkit.simulator.translator.source import argument_names, captured, read_source
-from labkit.simulator.translator.values import MISSING, Value
+from labkit.simulator.translator.values import MISSING, Value, form_of
 
 
 class Emitter:
@@ -44,6 +44,7 @@ class Emitter:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
+        self.forms = {name: [form_of(kind)] for name, kind in zip(self.parameters, argument_types)}
         self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the round before
         self.unsettled: ast.AST | None = None  # a loop that came back with others
         self.result_types: dict[tuple, Any] = {}  # of operations and calls

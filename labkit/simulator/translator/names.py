@@ -56,7 +56,8 @@ class Names(Variables):
         if name in self.env:
             if name not in self.assigned:
                 self.unsure.add(name)
-                self.emit(f"w.chunk.launch.check_assigned(w, minus({self.mask}, a_{name}), {name!r}, {node.lineno})")
+                missing, place = f"minus({self.mask}, a_{name})", self.place(name, self.env[name])
+                self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {place}, {node.lineno})")
             self.note_type(name, self.env[name])
             return Value(self.held(name), self.env[name])
         if self.homes.stores(name):

@@ -155,7 +155,8 @@ class Statements(Variables):
             value = self.expression(node.value)
             self.flush_flops()
             self.return_types.append(value.type)
-            self.emit(f"result = select({self.mask}, {value.code}, result)")
+            blend = "select" if isinstance(value.type, types.Type) else "select_parts"
+            self.emit(f"result = {blend}({self.mask}, {value.code}, result)")
         self.emit(f"gone = union(gone, {self.mask})")
         self.emit(f"{self.mask} = False")
         self.reachable = False
