@@ -68,6 +68,17 @@ def test_numbers_of_an_arrays_dtype_have_numbas_type():
     assert ours == {n: k for n, k in theirs.items() if n in ours} and ours["zero"] == {types.float32}
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.int32, np.complex128, np.dtype([("a", "i4"), ("b", "i1")])])
+def test_an_array_knows_its_bytes(dtype):
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = x.itemsize
+        out[1] = x.nbytes
+
+    x = np.zeros((4, 3), dtype)
+    assert labkit.simulate(kernel, 1, 1, x, np.zeros(2, np.int64)).outputs[1].tolist() == [x.itemsize, x.nbytes]
+
+
 def test_a_dtype_goes_to_a_device_function():
     @cuda.jit(device=True)
     def made(kind):

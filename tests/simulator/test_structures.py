@@ -6,6 +6,7 @@ from cells import kernel_in
 from numba.np.numpy_support import from_dtype
 
 import labkit
+from labkit import cuda
 from labkit.simulator.errors import KernelError, LaunchError
 
 PARTICLE = np.dtype([("mass", np.float32), ("at", np.float32, (3,)), ("id", np.int32)], align=True)
@@ -54,6 +55,59 @@ def test_records_are_copied_through_shared_and_local_memory():
     np.testing.assert_array_equal(trace.outputs[1], expected)
 
 
+POINT = np.dtype([("x", np.float32), ("y", np.float32)])
+BODY = np.dtype([("at", POINT), ("spin", np.float32, (3,)), ("id", np.int32)], align=True)
+SHAPE = np.dtype([("closed", np.int8), ("bodies", BODY, (2, 3)), ("middle", POINT), ("id", np.int32)], align=True)
+
+
+def numbers_in(records):
+    """The numbers of the records, without what lies between them."""
+    if records.dtype.names is None:
+        return records.ravel().tolist()
+    return [n for name in records.dtype.names for n in numbers_in(records[name])]
+
+
+@pytest.mark.parametrize("dtype", [BODY, SHAPE])
+def test_records_that_hold_records_are_copied_through_every_memory(dtype):
+    kernel = kernel_in(
+        """
+        @cuda.jit
+        def kernel(a, out):
+            i = cuda.grid(1)
+            shared = cuda.shared.array(32, dtype)
+            own = cuda.local.array(2, dtype)
+            own[1] = a[i]
+            shared[i] = own[1]
+            cuda.syncthreads()
+            out[i] = shared[31 - i]
+        """,
+        dtype=from_dtype(dtype),
+    )
+    given = np.zeros(N, dtype)
+    given.view(np.uint8)[:] = np.random.default_rng(3).integers(0, 60, given.nbytes)
+    trace = labkit.simulate(kernel, 1, N, given, np.zeros(N, dtype))
+    assert trace.errors == () and numbers_in(trace.outputs[1]) == numbers_in(given[::-1])
+
+
+def test_fields_of_records_in_records_lie_where_numpy_has_them():
+    @cuda.jit
+    def kernel(shapes, out):
+        i = cuda.grid(1)
+        out[i] = shapes[i].bodies[1, 2].spin[1] + shapes.bodies[i, 0, 1].at.y + shapes[i].middle.x
+        shapes[i].middle.y = i
+
+    shapes = np.zeros(N, SHAPE)
+    shapes["bodies"]["spin"] = np.arange(N * 18, dtype=np.float32).reshape(N, 2, 3, 3)
+    shapes["bodies"]["at"]["y"] = np.arange(N * 6, dtype=np.float32).reshape(N, 2, 3)
+    shapes["middle"]["x"] = 0.5
+    trace = labkit.simulate(kernel, 1, N, shapes, np.zeros(N, np.float32))
+    found = shapes["bodies"]
+    np.testing.assert_array_equal(
+        trace.outputs[1], found[:, 1, 2]["spin"][:, 1] + found[:, 0, 1]["at"]["y"] + shapes["middle"]["x"]
+    )
+    np.testing.assert_array_equal(trace.outputs[0]["middle"]["y"], np.arange(N))
+
+
 def test_a_race_on_a_field_is_found_and_other_fields_are_left_alone():
     kernel = kernel_in("@cuda.jit\ndef kernel(p):\n    i = cuda.grid(1)\n    p[0].id = i\n    p[i].mass = 1")
     found = labkit.simulate(kernel, 1, N, particles()).errors
@@ -64,6 +118,9 @@ def test_a_field_out_of_step_with_its_records_is_refused():
     packed = np.zeros(4, np.dtype([("a", np.int8), ("b", np.float32)]))
     with pytest.raises(LaunchError, match="align=True"):
         labkit.simulate(kernel_in("@cuda.jit\ndef kernel(p):\n    p[0].b = 1"), 1, 1, packed)
+    complex_last = np.zeros(4, np.dtype([("a", np.int32), ("b", np.complex64)], align=True))
+    with pytest.raises(LaunchError, match="at byte 4 of 12, which should be multiples of 8"):
+        labkit.simulate(kernel_in("@cuda.jit\ndef kernel(p):\n    p[0].b = 1"), 1, 1, complex_last)
     with pytest.raises(KernelError, match="no field `weight`; they have mass, at, id"):
         labkit.simulate(kernel_in("@cuda.jit\ndef kernel(p):\n    p[0].weight = 1"), 1, 1, particles())
 
