@@ -14,7 +14,7 @@ import labkit
 from labkit import cuda
 from labkit.simulator import host
 from labkit.simulator.arguments import typed_arguments
-from labkit.simulator.errors import KernelError
+from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.language import OPERATORS
 from labkit.simulator.translate import translate
 from labkit.simulator.translator.values import Array
@@ -206,6 +206,28 @@ def test_an_array_without_dimensions_takes_no_index():
 
     with pytest.raises(KernelError, match=r"pick an element, `r\[\(\)\]`"):
         labkit.simulate(whole, 1, 1, np.array(0))
+
+
+# --- arrays that NumPy derives from its own --------------------------------------------------------
+
+
+def test_a_masked_array_is_refused():
+    masked = np.ma.array(np.arange(8.0), mask=np.arange(8) > 3)
+    for given in (masked, (masked,)):
+        with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
+            labkit.simulate(kernel_in("@cuda.jit\ndef kernel(x):\n    pass"), 1, 8, given)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_is_an_array_of_two_dimensions():
+    @cuda.jit
+    def kernel(x):
+        x[0, 1] += x[0].size
+
+    matrix = np.matrix(np.arange(4.0))
+    assert labkit.simulate(kernel, 1, 1, matrix).outputs[0].tolist() == [[0, 5, 2, 3]]
+    kernel[1, 1](matrix)
+    assert matrix.tolist() == [[0, 5, 2, 3]]
 
 
 # --- tuples as arguments ---------------------------------------------------------------------------
