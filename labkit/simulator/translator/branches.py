@@ -138,7 +138,7 @@ class Branches(Variables):
         values = self.expression(node.iter.args[0])
         if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
             self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
-        outer = self.unrolling
+        outer, self.unrolls = self.unrolling, True
         for i, kind in enumerate(values.type.items):
             self.unrolling = (*outer, i)
             self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)

@@ -49,6 +49,7 @@ class Emitter:
         self.unsettled: ast.AST | None = None  # a loop that came back with others
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
         self.unrolling: tuple[int, ...] = ()  # which copies of unrolled loops this is
+        self.unrolls = False
         self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
         self.reachable = True
         self.assigned: set[str] = set()

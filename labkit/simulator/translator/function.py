@@ -65,6 +65,8 @@ class FunctionTranslator(
                 f"but was given {len(self.argument_types)}",
             )
         self.body(tree)
+        if self.program.watch:
+            self.unsure |= self.forms.keys() - set(arguments)
         sure = tuple(f"a_{name} =" for name in self.forms.keys() - self.unsure)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
@@ -106,6 +108,7 @@ class FunctionTranslator(
             self.lines, self.indent, self.reachable, self.unsettled = [], 1, True, None
             self.flops.clear()
             self.return_types.clear()
+            self.local_types.clear()
             try:
                 self.statements(tree.body)
             except KernelError:

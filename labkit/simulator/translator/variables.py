@@ -38,7 +38,8 @@ class Variables(Emitter):
         place = self.place(name, kind)
         self.local_types.setdefault(place, kind)
         self.note_type(name, kind)
-        home = self.masks.get(self.homes.home(name), "m0")
+        # a thread that is followed keeps what it assigned, whether or not any code reads it
+        home = "m0" if self.program.watch else self.masks.get(self.homes.home(name), "m0")
         if home == self.mask:
             self.emit(f"{place} = {value.code}")
             return
@@ -61,7 +62,8 @@ class Variables(Emitter):
     def held(self, name) -> str:
         """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
         place = self.place(name, self.env[name])
-        return self.retyped(place, self.env[name]) if self.homes.stores(name) > 1 else place
+        of_one_type = self.homes.stores(name) == 1 and not self.unrolls
+        return place if of_one_type else self.retyped(place, self.env[name])
 
     def retyped(self, code, kind) -> str:
         if isinstance(kind, Tuple):
@@ -113,8 +115,8 @@ class Variables(Emitter):
         )
 
     def emit_watch(self, line):
-        shown = {n: k for n, k in self.env.items() if isinstance(k, types.Type)}
-        values = ", ".join(f"{n!r}: {self.held(n)}" for n in shown)
+        shown = [name for name, kind in self.env.items() if isinstance(kind, types.Type)]
+        values = ", ".join(f"{n!r}: ({self.held(n)}, {'None' if n in self.assigned else f'a_{n}'})" for n in shown)
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
