@@ -88,7 +88,10 @@ def _typed(name, value):
     value = unwrap(value)  # slices of one device array keep overlapping
     if hasattr(value, "copy_to_host"):
         value = value.copy_to_host()
+    if isinstance(value, np.ma.MaskedArray):
+        raise LaunchError(f"the argument `{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
     if isinstance(value, np.ndarray):
+        value = np.asarray(value)  # a matrix would keep its two dimensions
         if value.nbytes > MAX_ARGUMENT_BYTES:
             raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
         return Array(_element_type(name, value), value.ndim, "global", name), value

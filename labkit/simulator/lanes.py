@@ -62,12 +62,6 @@ def select(mask, new, old):
         return old
     if old is None:
         return new
-    if isinstance(new, tuple):
-        if not isinstance(old, tuple) or len(new) != len(old):  # of another type, which nothing reads any more
-            return new
-        return tuple(select(mask, n, o) for n, o in zip(new, old))
-    if not isinstance(new, (np.generic, np.ndarray)):
-        return new  # an array of the kernel: the same object in every lane
     if new.dtype is not old.dtype and _loses_digits(new.dtype, old.dtype):
         return _mixed(mask, new, old)
     return np.where(mask, new, old)

@@ -257,10 +257,12 @@ class Launch:
         """What the arguments' memory holds."""
         return [region.data.tobytes() for region in self.regions.values()]
 
-    def check_assigned(self, w, missing, name, line, column):
-        """The lanes of `missing` read a variable to which they assigned nothing."""
+    def check_assigned(self, w, missing, name, held, line, column):
+        """The lanes of `missing` read a variable to which they assigned nothing, and which holds `held`."""
         if missing is not False:
             self.log.unassigned(w, missing, name, line, column)
+            if held is None:  # there is no array, or tuple, that could stand for it
+                raise KernelError(f"no thread that reads `{name}` has set it; give it a value on every path", line)
 
     def check_divisor(self, w, mask, divisor, sign, line, column):
         """Some lanes may divide by an integer or complex zero."""
@@ -303,14 +305,21 @@ class Launch:
         return index[0] + shape[0] * (index[1] + shape[1] * index[2])
 
     def watch(self, w, mask, line, variables):
-        """Keeps the inspected thread's variables after a statement it ran."""
+        """Keeps the inspected thread's variables after a statement it ran.
+
+        `variables` has the value of each by its name, and the lanes that assigned to it.
+        """
         if self.inspecting is None or mask is False or self.inspected_values > limits.MAX_INSPECTED_VALUES:
             return
         block, thread = self.inspecting
         lane = np.flatnonzero((w.block == block) & (w.thread == thread))
         if lane.size == 0 or not w.active(mask)[lane[0]]:
             return
-        values = {n: (v[lane[0]] if isinstance(v, np.ndarray) else v).item() for n, v in variables.items()}
+        values = {
+            name: (value[lane[0]] if isinstance(value, np.ndarray) else value).item()
+            for name, (value, lanes) in variables.items()
+            if lanes is not False and w.active(lanes)[lane[0]]
+        }
         self.inspected.append(ThreadStep(line, values))
         self.inspected_values += 1 + len(values)
 

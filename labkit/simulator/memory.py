@@ -4,8 +4,8 @@ import numpy as np
 
 from labkit.simulator import races
 from labkit.simulator.counters import count_global, count_plain, count_shared
-from labkit.simulator.lanes import both, lane_range, select
-from labkit.simulator.slices import Either
+from labkit.simulator.lanes import both, lane_range
+from labkit.simulator.slices import Either, select_parts
 
 
 def flatten(w, site, array, mask, index):
@@ -106,7 +106,7 @@ def of_each(w, array, mask, access):
     for part, lanes in array.parts:
         own = mask if lanes is None else both(mask, lanes)
         if own is not False:
-            result = select(own, access(part, own), result)
+            result = select_parts(own, access(part, own), result)
     return result
 
 

@@ -1,5 +1,7 @@
 """Fields of structured arrays: arrays of their own, whose elements lie a record apart."""
 
+import math
+
 import numpy as np
 
 from labkit.simulator.arrays import Array
@@ -8,29 +10,38 @@ from labkit.simulator.slices import Either, View
 
 
 class Field(Array):
-    """One field of all the records of an array, in the same memory."""
+    """One field of all the records of an array, in the same memory.
+
+    A field that is a record itself is never read whole, only its own fields are; `itemsize` is then the bytes by which
+    its places in memory are counted.
+    """
 
     def __init__(self, array, name):
         record = array.dtype
         kind, start = record.fields[name][:2]
         base, nested = kind.subdtype or (kind, ())
-        if record.itemsize % base.itemsize or start % base.itemsize:
+        unit = base.itemsize
+        if base.names and array.space != "local":
+            unit = math.gcd(array.itemsize, start, base.itemsize if nested else 0)
+        elif array.space != "local" and (array.itemsize % unit or start % unit):
             raise LaunchError(
-                f"the field `{name}` of {array.name} is not aligned; make the dtype with `np.dtype(..., align=True)`"
+                f"the field `{name}` of {array.name} is not aligned: it lies at byte {start} of {record.itemsize}, "
+                f"which should be multiples of {unit}; make the dtype with `np.dtype(..., align=True)`, or add padding"
             )
-        inner = tuple(int(s) // base.itemsize for s in np.empty(nested, base).strides)
+        inner = tuple(int(s) // unit for s in np.empty(nested, base).strides)
         self.values_per_record = int(np.prod(nested))
         if array.space == "local":  # its records are never seen whole, so each field may lie apart
             step, first = self.values_per_record, 0
             data = np.zeros((len(array.data) * step, array.data.shape[1]), base)
         else:
-            step, first = record.itemsize // base.itemsize, start // base.itemsize
-            data = array.data.view(np.uint8).view(base)
+            step, first = array.itemsize // unit, start // unit
+            data = array.data.view(np.uint8).view(np.dtype(f"V{unit}") if base.names else base)
         self.step = step
         super().__init__(
             array.name, array.space, data, array.shape + nested, tuple(s * step for s in array.strides) + inner,
             array.offset * step + first, array.address, array.elements * step, array.line,
         )  # fmt: skip
+        self.dtype = base
         if array.shadow is not None:
             self.shadow = array.shadow.another(data.size)
         if array.written is not None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit.simulator.arrays import Array
-from labkit.simulator.lanes import minus, union
+from labkit.simulator.lanes import minus, select, union
 
 
 class Slice(NamedTuple):
@@ -126,6 +126,15 @@ def select_array(mask, new, old):
             kept[same] = (array, union(kept[same][1], lanes))
     kept = [(array, lanes) for array, lanes in kept if lanes is not False]
     return kept[0][0] if len(kept) == 1 else Either(kept)
+
+
+def select_parts(mask, new, old):
+    """`new` in the lanes of `mask`, `old` in the others: numbers, arrays, or tuples of these."""
+    if mask is None or old is None:
+        return new
+    if isinstance(new, tuple):
+        return tuple(select_parts(mask, n, o) for n, o in zip(new, old))
+    return (select_array if isinstance(new, Array | Either) else select)(mask, new, old)
 
 
 def parts_of(array):

@@ -13,7 +13,8 @@ assignment blends new and old lanes only where the mask differs from that of the
 that holds all its uses.
 
 Values. `v_x` holds x in all lanes, and lanes on another path may hold another type. NumPy then keeps the wider of the
-two, and each read converts to the type of its own path.
+two, and each read converts to the type of its own path. What has another form lies apart, in `v1_x` and so on: an array
+where others hold a number, a tuple where others hold one of another length.
 
 Waiting. A kernel with a barrier or a spin becomes a generator that yields where its warps wait (`scheduler`), and one
 whose orders are explored yields before each access as well (`interleaving`).

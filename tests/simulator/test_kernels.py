@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cells import kernel_in, run_cell
-from numba import njit, types
+from numba import literal_unroll, njit, types
 from numba_oracle import variable_types
 
 import labkit
@@ -109,6 +109,23 @@ CROSSING = {
             else:
                 e = int8(2)
         return e""",
+    "a loop whose types settle late": """
+        t = 0
+        for k in range(3):
+            if i > 3:
+                late = t
+            t = t + 0.5
+        if i > 3:
+            return late
+        return t""",
+    "an unrolled loop": """
+        total = 0.0
+        for value in literal_unroll((1, 2.5)):
+            if i > 3 + value:
+                kept = value
+            if i > 4:
+                total += kept
+        return total""",
     "tuples": """
         t = (uint8(7), 0)
         if i < 3:
@@ -121,10 +138,10 @@ CROSSING = {
 
 @pytest.mark.parametrize("body", CROSSING.values(), ids=CROSSING)
 def test_a_variable_may_have_another_type_on_another_path(body):
-    casts = {n: getattr(types, n) for n in ("int8", "uint8")}
-    function = run_cell(f"def function(i):{body}", **casts)["function"]
+    names = dict(int8=types.int8, uint8=types.uint8, literal_unroll=literal_unroll)
+    function = run_cell(f"def function(i):{body}", **names)["function"]
     device = f"@cuda.jit(device=True)\ndef function(i):{body}\n"
-    kernel = run_cell(f"{device}\n@cuda.jit\ndef kernel(y):\n    y[cuda.grid(1)] = function(cuda.grid(1))", **casts)
+    kernel = run_cell(f"{device}\n@cuda.jit\ndef kernel(y):\n    y[cuda.grid(1)] = function(cuda.grid(1))", **names)
     found = labkit.simulate(kernel["kernel"], 1, 8, np.zeros(8)).outputs[0]
     np.testing.assert_array_equal(found, [njit(function)(i) for i in range(8)])
 

@@ -321,6 +321,27 @@ def test_inspect_follows_one_thread_through_a_divergent_kernel():
     assert trace.outputs[1][5] == 15
 
 
+def test_inspect_shows_what_the_thread_itself_assigned():
+    @cuda.jit
+    def walks(x, y):
+        i = cuda.grid(1)
+        for k in range(i):
+            v = k * 2  # noqa: F841
+        for n in range(9):
+            if n == i:
+                break
+        if i > 3:
+            w = 1  # noqa: F841
+        else:
+            z = 2  # noqa: F841
+        y[i] = 1
+
+    last = labkit.simulate(walks, 1, 32, X, Y, inspect=(0, 2)).steps[-1]
+    assert last.variables == {"i": 2, "k": 1, "v": 2, "n": 2, "z": 2}
+    last = labkit.simulate(walks, 1, 32, X, Y, inspect=(0, 0)).steps[-1]
+    assert last.variables == {"i": 0, "n": 0, "z": 2}
+
+
 def test_inspect_stops_where_the_thread_returns():
     @cuda.jit
     def leaves(x, y):

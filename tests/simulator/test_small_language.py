@@ -14,7 +14,7 @@ import labkit
 from labkit import cuda
 from labkit.simulator import host
 from labkit.simulator.arguments import typed_arguments
-from labkit.simulator.errors import KernelError
+from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.language import OPERATORS
 from labkit.simulator.translate import translate
 from labkit.simulator.translator.values import Array
@@ -66,6 +66,17 @@ def test_numbers_of_an_arrays_dtype_have_numbas_type():
 
     ours, theirs = types_of(kernel, array, array)
     assert ours == {n: k for n, k in theirs.items() if n in ours} and ours["zero"] == {types.float32}
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.int32, np.complex128, np.dtype([("a", "i4"), ("b", "i1")])])
+def test_an_array_knows_its_bytes(dtype):
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = x.itemsize
+        out[1] = x.nbytes
+
+    x = np.zeros((4, 3), dtype)
+    assert labkit.simulate(kernel, 1, 1, x, np.zeros(2, np.int64)).outputs[1].tolist() == [x.itemsize, x.nbytes]
 
 
 def test_a_dtype_goes_to_a_device_function():
@@ -197,6 +208,28 @@ def test_an_array_without_dimensions_takes_no_index():
         labkit.simulate(whole, 1, 1, np.array(0))
 
 
+# --- arrays that NumPy derives from its own --------------------------------------------------------
+
+
+def test_a_masked_array_is_refused():
+    masked = np.ma.array(np.arange(8.0), mask=np.arange(8) > 3)
+    for given in (masked, (masked,)):
+        with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
+            labkit.simulate(kernel_in("@cuda.jit\ndef kernel(x):\n    pass"), 1, 8, given)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_is_an_array_of_two_dimensions():
+    @cuda.jit
+    def kernel(x):
+        x[0, 1] += x[0].size
+
+    matrix = np.matrix(np.arange(4.0))
+    assert labkit.simulate(kernel, 1, 1, matrix).outputs[0].tolist() == [[0, 5, 2, 3]]
+    kernel[1, 1](matrix)
+    assert matrix.tolist() == [[0, 5, 2, 3]]
+
+
 # --- tuples as arguments ---------------------------------------------------------------------------
 
 Problem = namedtuple("Problem", "x scale size")
@@ -287,6 +320,18 @@ def test_a_record_is_an_argument_and_is_written_back():
     assert (trace.outputs[0]["b"], record["b"]) == (4.5, 0) and not trace.errors
     into_a_record[1, 1](record, out)
     assert record["b"] == 4.5 and record["v"].tolist() == [1, 2, 7] and out[0] == 5
+
+
+def test_all_threads_read_the_fields_of_one_record():
+    @cuda.jit
+    def kernel(r, out):
+        out[cuda.grid(1)] = r.a + r.b
+
+    record = np.array([(4, 0.5, (1, 2, 3))], PLACE)[0]
+    trace = labkit.simulate(kernel, 1, 32, record, np.zeros(32, F32))
+    assert trace.errors == () and set(trace.outputs[1]) == {4.5}
+    loads = [row for site, row in zip(trace.samples.site, trace.samples.index) if trace.sites[site].site.array == "r"]
+    np.testing.assert_array_equal(loads, np.zeros((2, 32)))
 
 
 def test_a_record_kept_in_a_variable_gives_its_fields_by_name_in_brackets_too():

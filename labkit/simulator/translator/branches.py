@@ -81,7 +81,7 @@ class Branches(Variables):
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
-                changing = "".join(f"v_{name}, " for name in moving(node))
+                changing = "".join(f"{self.place(name, head[name])}, " for name in moving(node))
                 self.emit(f"yield ({self.wait_line(node)}, {looping}, ({changing}))")
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
@@ -138,7 +138,7 @@ class Branches(Variables):
         values = self.expression(node.iter.args[0])
         if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
             self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
-        outer = self.unrolling
+        outer, self.unrolls = self.unrolling, True
         for i, kind in enumerate(values.type.items):
             self.unrolling = (*outer, i)
             self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)

@@ -118,14 +118,14 @@ class Elements(Variables):
 
     @contextmanager
     def each_element(self, node, array):
-        """Writes a loop over the elements of an array; gives the index of one."""
+        """Writes a loop over the elements of an array; gives the indices of one."""
         index, mask = self.name("i"), self.name("m")
         self.flush_flops()
         with (
             self.block(f"for {index}, {mask} in elements(w, {node.lineno}, {array.code}, {self.mask}):"),
             self.narrowed(mask),
         ):
-            yield [Value(f"*{index}", types.int64)]
+            yield [Value(f"{index}[{axis}]", types.int64) for axis in range(array.type.ndim)]
 
     def one_of(self, node, array, what):
         """Refuses a whole array where one number is needed; `node` is the expression that gave it."""

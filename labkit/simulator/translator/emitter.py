@@ -12,7 +12,7 @@ from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
 from labkit.simulator.translator.source import argument_names, captured, read_source
-from labkit.simulator.translator.values import MISSING, Value
+from labkit.simulator.translator.values import MISSING, Value, form_of
 
 
 class Emitter:
@@ -44,10 +44,12 @@ class Emitter:
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
+        self.forms = {name: [form_of(kind)] for name, kind in zip(self.parameters, argument_types)}
         self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the round before
         self.unsettled: ast.AST | None = None  # a loop that came back with others
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
         self.unrolling: tuple[int, ...] = ()  # which copies of unrolled loops this is
+        self.unrolls = False
         self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
         self.reachable = True
         self.assigned: set[str] = set()

@@ -29,7 +29,7 @@ _HELPERS = {
     memory: "load store elements unravelled",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
-    slices: "Slice view select_array",
+    slices: "Slice view select_parts",
     records: "field",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     half: "to_bfloat16 from_bits to_bits",
@@ -65,8 +65,9 @@ class FunctionTranslator(
                 f"but was given {len(self.argument_types)}",
             )
         self.body(tree)
-        named = {place[2:] for place in self.local_types}
-        sure = tuple(f"a_{name} =" for name in named - self.unsure)
+        if self.program.watch:
+            self.unsure |= self.forms.keys() - set(arguments)
+        sure = tuple(f"a_{name} =" for name in self.forms.keys() - self.unsure)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
         name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
@@ -107,6 +108,7 @@ class FunctionTranslator(
             self.lines, self.indent, self.reachable, self.unsettled = [], 1, True, None
             self.flops.clear()
             self.return_types.clear()
+            self.local_types.clear()
             try:
                 self.statements(tree.body)
             except KernelError:

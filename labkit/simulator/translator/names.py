@@ -56,8 +56,9 @@ class Names(Variables):
         if name in self.env:
             if name not in self.assigned:
                 self.unsure.add(name)
-                missing, place = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
-                self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {place})")
+                missing, place = f"minus({self.mask}, a_{name})", self.place(name, self.env[name])
+                at = f"{node.lineno}, {node.col_offset}"
+                self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {place}, {at})")
             self.note_type(name, self.env[name])
             return Value(self.held(name), self.env[name])
         if self.homes.stores(name):

@@ -132,7 +132,9 @@ class Statements(Variables):
             ours, theirs = (
                 self.field_of_record(node, record, name) for node, record in ((target, to), (given, source))
             )
-            if isinstance(kind.type, types.NestedArray):
+            if isinstance(kind.type, types.Record):
+                self.copy_record(target, given, self.record(*ours), self.record(*theirs))
+            elif isinstance(kind.type, types.NestedArray):
                 self.assign_slice(target, self.view(*ours), self.view(*theirs), given)
             else:
                 self.store(target, *ours, self.load(given, *theirs), given)
@@ -142,8 +144,11 @@ class Statements(Variables):
         if isinstance(value.type, Array) and not value.type.same_form(view.type):
             self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
         with self.each_element(target, view) as index:
-            one = self.load(given, value, index) if isinstance(value.type, Array) else value
-            self.store(target, view, index, one, given)
+            if isinstance(value.type, Array) and isinstance(view.type.dtype, types.Record):
+                self.copy_record(target, given, self.record(view, index), self.record(value, index))
+            else:
+                one = self.load(given, value, index) if isinstance(value.type, Array) else value
+                self.store(target, view, index, one, given)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
@@ -155,7 +160,8 @@ class Statements(Variables):
             value = self.expression(node.value)
             self.flush_flops()
             self.return_types.append(value.type)
-            self.emit(f"result = select({self.mask}, {value.code}, result)")
+            blend = "select" if isinstance(value.type, types.Type) else "select_parts"
+            self.emit(f"result = {blend}({self.mask}, {value.code}, result)")
         self.emit(f"gone = union(gone, {self.mask})")
         self.emit(f"{self.mask} = False")
         self.reachable = False

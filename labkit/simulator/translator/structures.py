@@ -7,6 +7,7 @@ from enum import EnumType, IntEnum
 from numba import types
 
 from labkit.simulator.language import VECTORS
+from labkit.simulator.numba_types import stored_dtype
 from labkit.simulator.translator.refused import ARRAY_METHODS
 from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple, Value, Vector, describe
 from labkit.simulator.translator.variables import Variables
@@ -46,11 +47,11 @@ class Structures(Variables):
         if node.attr == "size":
             return Value(f"{base.code}.size_value", types.int64)
         if node.attr == "nbytes":
-            return Value(f"({base.code}.size_value * {base.code}.itemsize)", types.int64)
+            return Value(f"({base.code}.size_value * {stored_dtype(dtype).itemsize})", types.int64)
         if node.attr == "ndim":
             return self.known(rank, node)
         if node.attr == "itemsize":
-            return self.known(dtype.bitwidth // 8, node)
+            return self.known(stored_dtype(dtype).itemsize, node)
         name = self.written(node.value)
         if node.attr in ARRAY_METHODS:
             self.fail(node, ARRAY_METHODS[node.attr].format(name=name))

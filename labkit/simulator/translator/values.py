@@ -40,6 +40,10 @@ class Tuple:
 
     items: tuple
 
+    def may_be(self, other) -> bool:
+        """Can a variable hold either of the two, if it can hold either of each pair of values?"""
+        return type(self) is type(other) and len(self.items) == len(other.items)
+
 
 @dataclass(frozen=True)
 class NamedTuple(Tuple):
@@ -47,9 +51,15 @@ class NamedTuple(Tuple):
 
     fields: tuple = ()
 
+    def may_be(self, other) -> bool:
+        return super().may_be(other) and self.fields == other.fields
+
 
 class Vector(Tuple):
     """The type of a vector, such as `cuda.float32x4`."""
+
+    def may_be(self, other) -> bool:
+        return self == other
 
 
 class Record(Tuple):
@@ -84,6 +94,13 @@ class Value:
     code: str
     type: Any
     static: Any = MISSING
+
+
+def form_of(kind):
+    """What one variable of the translated code can hold in some lanes while others hold a value of this type."""
+    if isinstance(kind, Tuple):
+        return tuple(form_of(item) for item in kind.items)
+    return Array if isinstance(kind, Array) else types.Type
 
 
 def entries_of(kind) -> int:

@@ -8,7 +8,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import Array, Conflict, Fixed, Tuple, describe
+from labkit.simulator.translator.values import Array, Conflict, Fixed, Tuple, describe, form_of
 
 
 class Variables(Emitter):
@@ -36,23 +36,23 @@ class Variables(Emitter):
             self.assigned.add(name)
             self.emit(f"a_{name} = union(a_{name}, {self.mask})")
         place = self.place(name, kind)
-        known = self.local_types.setdefault(place, kind)
-        if isinstance(known, types.Type) != isinstance(kind, types.Type):
-            self.local_types[place] = Tuple(())
+        self.local_types.setdefault(place, kind)
         self.note_type(name, kind)
-        home = self.masks.get(self.homes.home(name), "m0")
-        if isinstance(kind, Array) and self.homes.stores(name) > 1:
-            self.emit(f"{place} = select_array({self.mask}, {value.code}, {place})")
-            return
-        if home == self.mask or not isinstance(kind, (types.Type, Tuple)):
+        # a thread that is followed keeps what it assigned, whether or not any code reads it
+        home = "m0" if self.program.watch else self.masks.get(self.homes.home(name), "m0")
+        if home == self.mask:
             self.emit(f"{place} = {value.code}")
             return
         new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
-        self.emit(f"{place} = {new} if {self.mask} is {home} else select({self.mask}, {new}, {place})")
+        blend = "select" if isinstance(kind, types.Type) else "select_parts"
+        self.emit(f"{place} = {new} if {self.mask} is {home} else {blend}({self.mask}, {new}, {place})")
 
     def place(self, name, kind) -> str:
-        """The variable of the generated code: an array lies apart, as other lanes may hold a number by that name."""
-        return f"r_{name}" if isinstance(kind, Array) and name not in self.parameters else f"v_{name}"
+        """The variable of the translated code: `v_x`, and others beside it where x is a number here, an array there."""
+        forms = self.forms.setdefault(name, [])
+        if form_of(kind) not in forms:
+            forms.append(form_of(kind))
+        return f"v{forms.index(form_of(kind)) or ''}_{name}"
 
     def note_type(self, name, kind):
         """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
@@ -62,7 +62,8 @@ class Variables(Emitter):
     def held(self, name) -> str:
         """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
         place = self.place(name, self.env[name])
-        return self.retyped(place, self.env[name]) if self.homes.stores(name) > 1 else place
+        of_one_type = self.homes.stores(name) == 1 and not self.unrolls
+        return place if of_one_type else self.retyped(place, self.env[name])
 
     def retyped(self, code, kind) -> str:
         if isinstance(kind, Tuple):
@@ -102,8 +103,10 @@ class Variables(Emitter):
             kind = numba_types.unify(first, second)
             if kind is not None:
                 return kind
-        if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
-            return Tuple(tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items)))
+        if isinstance(first, Tuple) and first.may_be(second):
+            return replace(
+                first, items=tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items))
+            )
         if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
             arrays = tuple(dict.fromkeys([*first.each, *second.each]))
             return replace(arrays[0], others=arrays[1:])
@@ -112,8 +115,8 @@ class Variables(Emitter):
         )
 
     def emit_watch(self, line):
-        shown = {n: k for n, k in self.env.items() if isinstance(k, types.Type)}
-        values = ", ".join(f"{n!r}: {self.held(n)}" for n in shown)
+        shown = [name for name, kind in self.env.items() if isinstance(kind, types.Type)]
+        values = ", ".join(f"{n!r}: ({self.held(n)}, {'None' if n in self.assigned else f'a_{n}'})" for n in shown)
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
