@@ -3,11 +3,10 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import FIRST_WARP, along, empty, normal, whole
+from labkit.bench.counters.kernels.launch import along, empty, normal, whole
 
 SMALL = 1 << 18
 LARGE = 1 << 24  # 64 MiB of float32: more than the L2 of an H100
-FLOATS_A_SECTOR = 8
 
 
 @cuda.jit
@@ -62,14 +61,11 @@ def _strided(stride, elements=SMALL):
 
 
 def _shifted(shift):
-    """Where the shift is no whole number of sectors, warps share them."""
-    left_open = FIRST_WARP if shift % FLOATS_A_SECTOR else {}
     return along(
         shifted_copy,
         SMALL,
         lambda: (normal(SMALL + 32), empty(SMALL), shift),
         name=f"copy shifted by {shift}",
-        left_open=left_open,
     )
 
 

@@ -74,7 +74,7 @@ def _plane(kernel, side):
 
 LAUNCHES = (
     along(stencil_1d, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS)), left_open=FIRST_WARP),
-    along(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS)), left_open=FIRST_WARP),
+    along(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS))),
     _plane(stencil_2d, SIDE),
     _plane(stencil_2d_shared, SIDE),
 )
