@@ -12,7 +12,7 @@ const view = {
       const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
       data.kept.forEach((order, i) => {
         const orders = `${order.count} of ${common.orders} orders`;
-        ui.element('option', {value: i, text: `${order.label} (${orders})`}, choice);
+        ui.element('option', {value: i, text: `${order.verdict && order.verdict + ': '}${order.label} (${orders})`}, choice);
       });
       choice.value = data.chosen;
       choice.onchange = () => {
@@ -87,9 +87,9 @@ const view = {
       },
     });
 
-    // --- source: the line of the step, and the warps that stand at each line afterwards
+    // --- source: the line of the step and who does it, and the line that each warp does next
     const sheet = ui.element('div', {class: 'row', style: 'margin-top:10px'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel, with the warps at each line'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
     const lines = common.source.map((text, i) => {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
@@ -105,6 +105,7 @@ const view = {
       }
       return 'warps ' + runs.map(([a, b]) => a === b ? a : `${a}\u2013${b}`).join(', ');
     }
+    const doers = () => Array.from({length: high[ui.step]}, (_, i) => row[ui.step] + i);
     function walk() {
       const by = new Map();
       for (let r = 0; r < rows; r++) {
@@ -113,7 +114,9 @@ const view = {
       }
       lines.forEach(({whole, at}, i) => {
         const number = common.first + i, here = turns > 0 && number === line[ui.step], standing = by.get(number);
-        at.textContent = standing ? '\u25C2 ' + named(standing) : '';
+        const said = [here && `this step: ${named(doers())}`, standing && `next: ${named(standing)}`].filter(Boolean);
+        at.textContent = said.length ? '\u25C2 ' + said.join(' \u00B7 ') : '';
+        at.hidden = !said.length;
         whole.classList.toggle('now', here);
         if (here) whole.setAttribute('aria-current', 'step'); else whole.removeAttribute('aria-current');
         if (here) source.scrollTop = Math.max(0, whole.offsetTop - source.offsetTop - source.clientHeight / 2);
@@ -132,7 +135,8 @@ const view = {
     }
     if (array) {
       const box = ui.element('div', {style: 'flex:1 1 380px;min-width:0'}, sheet), total = array.filled.length;
-      const deep = Math.ceil(total / array.columns), part = all => all >= 840 ? Math.min(480, all - 450) : all;
+      const deep = Math.ceil(total / array.columns), spare = all => all - 420 - 22 - 380;   // beside the source, or below it
+      const part = all => spare(all) < 0 ? all : 380 + spare(all) / 2;
       const size = width => Math.min(width / array.columns, 30);
       ui.canvas({
         label: `${array.name} after the step`, parent: box, maxWidth: part, height: width => 22 + deep * Math.min(size(width), 24),
