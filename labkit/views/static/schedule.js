@@ -87,7 +87,7 @@ const view = {
       },
     });
 
-    // --- source: the line of the step and who does it, and the line that each warp does next
+    // --- source: the line of the step, and the line that each warp does next
     const sheet = ui.element('div', {class: 'row', style: 'margin-top:10px'}, ui.body);
     const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
     const lines = common.source.map((text, i) => {
@@ -105,7 +105,6 @@ const view = {
       }
       return 'warps ' + runs.map(([a, b]) => a === b ? a : `${a}\u2013${b}`).join(', ');
     }
-    const doers = () => Array.from({length: high[ui.step]}, (_, i) => row[ui.step] + i);
     function walk() {
       const by = new Map();
       for (let r = 0; r < rows; r++) {
@@ -114,9 +113,8 @@ const view = {
       }
       lines.forEach(({whole, at}, i) => {
         const number = common.first + i, here = turns > 0 && number === line[ui.step], standing = by.get(number);
-        const said = [here && `this step: ${named(doers())}`, standing && `next: ${named(standing)}`].filter(Boolean);
-        at.textContent = said.length ? '\u25C2 ' + said.join(' \u00B7 ') : '';
-        at.hidden = !said.length;
+        at.textContent = standing ? '\u25C2 next: ' + named(standing) : '';
+        at.hidden = !standing;
         whole.classList.toggle('now', here);
         if (here) whole.setAttribute('aria-current', 'step'); else whole.removeAttribute('aria-current');
         if (here) source.scrollTop = Math.max(0, whole.offsetTop - source.offsetTop - source.clientHeight / 2);
