@@ -132,12 +132,12 @@ const view = {
       return held;
     }
     if (array) {
-      const box = ui.element('div', {style: 'flex:1 1 380px;min-width:0'}, sheet), total = array.filled.length;
-      const deep = Math.ceil(total / array.columns), spare = all => all - 420 - 22 - 380;   // beside the source, or below it
-      const part = all => spare(all) < 0 ? all : 380 + spare(all) / 2;
+      const total = array.filled.length, deep = Math.ceil(total / array.columns);
+      const need = Math.max(240, array.columns * 23.75);   // beside the source if there is room, else below it
+      const box = ui.element('div', {style: `flex:0 1 ${need}px;min-width:0`}, sheet);
       const size = width => Math.min(width / array.columns, 30);
       ui.canvas({
-        label: `${array.name} after the step`, parent: box, maxWidth: part, height: width => 22 + deep * Math.min(size(width), 24),
+        label: `${array.name} after the step`, parent: box, maxWidth: need, height: width => 22 + deep * Math.min(size(width), 24),
         paint(g, width) {
           const w = size(width), h = Math.min(w, 24), held = contents();
           const now = new Set(touched[ui.step]?.elements), racing = new Set(touched[ui.step]?.racing);
