@@ -156,7 +156,7 @@ def _coordinates(index, shape):
     return str(index[0]) if rank == 1 else f"({', '.join(map(str, index[:rank]))})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """Something the simulator noticed.
 
@@ -183,6 +183,9 @@ class Finding:
     def fact(self) -> str:
         """The message without its remedy, for those who want to find it themselves."""
         return self.message.removesuffix(self.remedy).rstrip()
+
+    def __repr__(self):
+        return f"<{self.severity}, {self.kind}: {self.message}>"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def measure(problem: gemm.Problem) -> list[dict]:
         row = {
             "operation": "gemm",
             "step": step.slug,
-            "problem": f"{problem.M}x{problem.N}x{problem.K}",
+            "problem": str(problem),
             "dtype": "float32",
             "time_ms": time_ms,
             "tflops": problem.flops / time_ms / 1e9,

@@ -161,7 +161,7 @@ def _row(slug, problem, time_ms, arrays=None) -> dict:
     return {
         "operation": "loops",
         "step": slug,
-        "problem": f"{problem.M}x{problem.N}x{problem.K}",
+        "problem": str(problem),
         "dtype": "float32",
         "time_ms": time_ms,
         "gflops": problem.flops / time_ms / 1e6,

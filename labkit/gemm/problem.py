@@ -14,6 +14,9 @@ class Problem:
     N: int
     K: int
 
+    def __str__(self):
+        return f"{self.M}x{self.N}x{self.K}"
+
     @property
     def flops(self) -> int:
         """A multiplication and an addition for each of the M N K products."""

@@ -96,7 +96,9 @@ def _sentence(rows):
     text = f"**{len(rows)}** counters of {launches} launches: **{found.count('exact')}** are equal, "
     text += f"{found.count('held')} are within their bound, {found.count('open')} are left open"
     missed = found.count("missed")
-    return text + (f", {missed} are beyond their bound." if missed else ".")
+    text += f", {missed} are beyond their bound." if missed else "."
+    rates = sum(row["counter"].endswith(RATES) for row in rows)
+    return text + (f" The {rates} that are hit rates stand in the table alone." if rates else "")
 
 
 def _shown(value):

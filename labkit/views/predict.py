@@ -72,7 +72,9 @@ def _number(guess, actual, unit):
         return f"{said}."
     times = max(guess, actual) / min(guess, actual)
     if times <= 1.1:
-        return f"{said}: as good as right."
+        counts = all(value == int(value) for value in (guess, actual))
+        off = f"{_shown(abs(guess - actual))} too {'low' if guess < actual else 'high'}"
+        return f"{said}: close, and {off}." if counts else f"{said}: as good as right."
     return f"{said}: your guess was {_shown(times)} times too {'low' if guess < actual else 'high'}."
 
 

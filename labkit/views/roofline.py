@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import prod
 
 from labkit import roofline as model
+from labkit.gemm import Problem
 from labkit.gpus import Cpu, Gpu
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
@@ -18,6 +19,7 @@ def roofline(
     device: str | Gpu | Cpu | None = None,
     precision: str = "float32",
     measured: Mapping[str, float] | None = None,
+    problem: Problem | None = None,
 ) -> View:
     """Place kernels under the roofs of a device.
 
@@ -31,19 +33,24 @@ def roofline(
         Whose arithmetic roof, such as "float32" or "float16 tensor".
     measured : mapping, optional
         TFLOP/s that were recorded, by the same names.
+    problem : Problem, optional
+        What was measured, if not the traces' own problem: its marks stand at the highest intensity that it can have,
+        that of each byte moving once.
     """
     check_traces("roofline", traces)
     first = next(iter(traces.values()))
     device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
-    places = [_place(name, trace, device, precision, (measured or {}).get(name)) for name, trace in traces.items()]
+    places = [
+        _place(name, trace, device, precision, (measured or {}).get(name), problem) for name, trace in traces.items()
+    ]
 
     def content(axes):
         roofline_figure.content(axes, places, device, precision)
 
     data = {
-        "say": _sentence(places[-1], traces[places[-1].label], device, precision),
+        "say": _sentence(places[-1], traces[places[-1].label], device, precision, problem),
         "charts": chart.svgs(content),
-        "legend": _legend(places, device),
+        "legend": _legend(places, device, problem),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
             (
@@ -64,14 +71,15 @@ def roofline(
     return View("chart", f"Roofline: {device.name}, {precision}", data, still)
 
 
-def _legend(places, device):
+def _legend(places, device, problem):
     legend = [("○", "A", "at best, from the trace")]
     if any(place.measured_tflops for place in places):
-        legend.append(("●", "hot", f"measured on {device.name}"))
+        where = f" with {problem}, where it would stand if each byte moved once" if problem else ""
+        legend.append(("●", "hot", f"measured on {device.name}{where}"))
     return legend
 
 
-def _place(name, trace, device, precision, measured):
+def _place(name, trace, device, precision, measured, problem):
     intensity = model.intensity(trace)
     if not 0 < intensity < float("inf"):
         raise ValueError(
@@ -82,10 +90,10 @@ def _place(name, trace, device, precision, measured):
         best = min(model.attainable_tflops(device, intensity, precision), core)
     else:
         best = trace.counters.flops / model.time_bound(trace, device).time_ms / 1e9
-    return Place(name, intensity, best, measured)
+    return Place(name, intensity, best, measured, problem.flops / problem.least_bytes() if problem else intensity)
 
 
-def _sentence(place, trace, device, precision):
+def _sentence(place, trace, device, precision, problem):
     roof = model.attainable_tflops(device, place.intensity, precision)
     which = "memory" if place.intensity < model.ridge_point(device, precision) else "arithmetic"
     text = f"`{place.label}` stands at **{place.intensity:.3g} FLOP/byte**: "
@@ -94,7 +102,7 @@ def _sentence(place, trace, device, precision):
         limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)
         text += f", limited to {_speed(place.predicted_tflops)} by {limit}"
     if place.measured_tflops:
-        text += f"; {_speed(place.measured_tflops)} were measured"
+        text += f"; {_speed(place.measured_tflops)} were measured{f' with {problem}' if problem else ''}"
     return text + "."
 
 

@@ -15,12 +15,13 @@ SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what the trace allows and, if recorded, what it reached."""
+    """Where a kernel stands: its intensity, what the trace allows and, if recorded, what it reached and where."""
 
     label: str
     intensity: float
     predicted_tflops: float
     measured_tflops: float | None = None
+    measured_intensity: float | None = None
 
 
 def content(axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str) -> None:
@@ -36,7 +37,9 @@ def _limits(places, device, precision):
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
     at = [place.intensity for place in places]
-    left, right = min([ridge / 30, *(i / 4 for i in at)]), max([ridge * 30, *(i * 30 for i in at)])
+    measured = [place.measured_intensity for place in places if place.measured_tflops]
+    left = min([ridge / 30, *(i / 4 for i in [*at, *measured])])
+    right = max([ridge * 30, *(i * 30 for i in at), *(i * 4 for i in measured)])
     reached = [t for place in places for t in (place.predicted_tflops, place.measured_tflops) if t]
     return left, right, min([roofline.attainable_tflops(device, left, precision), *reached]) / 3, peak * 4
 
@@ -76,7 +79,7 @@ def _slope_degrees(axes):
 
 
 def _places(axes, places):
-    """Hollow for what the trace allows, filled for what was measured, one name each."""
+    """Hollow for what the trace allows, filled for what was measured, a line between them, and one name."""
     pixel = axes.figure.dpi / 72
     marks, names = [], []
     for place in places:
@@ -92,11 +95,14 @@ def _places(axes, places):
         )
         marks.append((place.intensity, place.predicted_tflops))
         if place.measured_tflops:
-            axes.plot(place.intensity, place.measured_tflops, "o", ms=7, color=COLOURS["hot"], zorder=5)
-            marks.append((place.intensity, place.measured_tflops))
+            reached = (place.measured_intensity, place.measured_tflops)
+            axes.plot(*zip(marks[-1], reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
+            axes.plot(*reached, "o", ms=7, color=COLOURS["hot"], zorder=5)
+            marks.append(reached)
     taken = [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
     for place in places:
-        at = (place.intensity, place.measured_tflops or place.predicted_tflops)
+        reached = (place.measured_intensity, place.measured_tflops)
+        at = reached if place.measured_tflops else (place.intensity, place.predicted_tflops)
         x, y = axes.transData.transform(at)
         wide, tall = 6.2 * len(place.label) * pixel, 11 * pixel
         for side, down in SPOTS:

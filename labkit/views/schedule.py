@@ -1,5 +1,8 @@
 """The schedule view: warps take turns, step by step, and another order of the same turns ends in another result."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from labkit.simulator.schedules import Exploration, Step
@@ -17,7 +20,9 @@ _NOW = {"load": "reads", "store": "writes", "atomic": "updates"}
 _THEN = {"load": "read", "store": "wrote", "atomic": "updated"}
 
 
-def schedule(exploration: Exploration, array: str | None = None) -> View:
+def schedule(
+    exploration: Exploration, array: str | None = None, right: Callable[[tuple[Any, ...]], bool] | None = None
+) -> View:
     """Step through one order of the warps' accesses; choose between the outcomes that orders led to.
 
     Parameters
@@ -26,6 +31,8 @@ def schedule(exploration: Exploration, array: str | None = None) -> View:
         What `labkit.explore` returned.
     array
         Whose contents to show: one that the kernel writes. If not given, that over which the orders part.
+    right
+        Says whether an outcome's `outputs` are right; each end is then marked as right or wrong.
     """
     if not isinstance(exploration, Exploration):
         raise TypeError(f"schedule takes what `labkit.explore` returned, not {named(exploration)}.")
@@ -34,7 +41,11 @@ def schedule(exploration: Exploration, array: str | None = None) -> View:
     if array is not None and shown is None:
         raise ValueError(f"The kernel has no array {array!r}; it has {join(list(held))}.")
     labels = _labels(exploration)
-    orders = [_order(exploration, number, labels, shown) for number in range(min(len(labels), MOST_OUTCOMES))]
+    verdicts = [_verdict(outcome, right) for outcome in exploration.outcomes]
+    orders = [
+        _order(exploration, number, labels, verdicts[number], shown)
+        for number in range(min(len(labels), MOST_OUTCOMES))
+    ]
     common = {
         "rows": [_row_name(exploration, block, warp) for block, warp in _places(exploration)],
         "perBlock": exploration.warps_per_block,
@@ -118,6 +129,13 @@ def _labels(exploration) -> list[str]:
     return labels
 
 
+def _verdict(outcome, right) -> str:
+    """Whether an outcome is right, if anybody can say so: "right", "wrong" or ""."""
+    if right is None or outcome.deadlock:
+        return ""
+    return "right" if right(outcome.outputs) else "wrong"
+
+
 def _first_written(exploration, names):
     for kind in ("store", "atomic"):
         for step in reversed(exploration.outcomes[0].schedule):
@@ -142,11 +160,11 @@ def _block(exploration, block):
 # --- one order -----------------------------------------------------------------------------------
 
 
-def _order(exploration: Exploration, number: int, labels: list[str], shown) -> dict:
+def _order(exploration: Exploration, number: int, labels: list[str], verdict: str, shown) -> dict:
     """All about the example schedule of an outcome."""
     outcome = exploration.outcomes[number]
     steps = outcome.schedule[:MOST_STEPS]
-    words = _Words(exploration, number, labels)
+    words = _Words(exploration, number, labels, verdict)
     says = [words.say(k) for k in range(len(steps))] or ["No warp touches memory that the kernel changes."]
     if len(outcome.schedule) > len(steps):
         says[-1] += f" The view ends here, {len(outcome.schedule) - len(steps):,} steps before the launch does."
@@ -156,6 +174,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], shown) -> d
         "say": says,
         "start": min(words.parting, len(says) - 1) if words.parting is not None else 0,
         "label": plain(labels[number]),
+        "verdict": verdict,
         "count": outcome.orders,
         "row": pack(np.array(rows, int)),
         "line": pack(np.array([step.line for step in steps], int)),
@@ -199,8 +218,9 @@ def _touched(step: Step, steps, info):
 class _Words:
     """Says in sentences what happens in one schedule."""
 
-    def __init__(self, exploration, number, labels):
+    def __init__(self, exploration, number, labels, verdict):
         self.exploration, self.labels = exploration, labels
+        self.which = f", which is {verdict}" if verdict else ""
         self.outcome, self.label = exploration.outcomes[number], labels[number]
         self.steps = self.outcome.schedule
         self.arrays = {info.name: info for info in exploration.arrays}
@@ -276,9 +296,9 @@ class _Words:
         if self.outcome.deadlock:
             return f"**The launch hangs.** {self.outcome.deadlock.fact}"
         if len(self.exploration.outcomes) == 1:
-            return f"**The end**: {self.label}, as in every order."
+            return f"**The end**: {self.label}{self.which}, as in every order."
         orders = self.exploration.orders
-        return f"**The end**: {self.label}, as in {self.outcome.orders} of {orders} orders."
+        return f"**The end**: {self.label}{self.which}, as in {self.outcome.orders} of {orders} orders."
 
 
 def _show(value, digits=7) -> str:

@@ -52,7 +52,9 @@ def _source(axes, common, line, stands):
         colour = COLOURS["hot" if number == line else "fg"]
         axes.text(0, row, f"{number:4d}  {text}", family="monospace", size=6.5, color=colour, va="center")
         if here:
-            axes.text(60, row, f"< {named_rows(common, here)}", size=6.5, color=COLOURS["A"], va="center", ha="right")
+            axes.text(
+                60, row, f"< next: {named_rows(common, here)}", size=6.5, color=COLOURS["A"], va="center", ha="right"
+            )
 
 
 def _array(axes, data, step, kinds, rows):

@@ -56,7 +56,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
     last = shown[-1]
     names_of = [panel["name"] for panel in panels]
     return {
-        "title": _title(trace, panels, product, any(step.copies for step in steps), block),
+        "title": _title(trace, panels, product, _reused(steps), block),
         "say": says or [f"Block {block_name(block)} touched no array in memory."],
         "start": 0,
         "panels": panels,
@@ -169,31 +169,36 @@ def _where(rounds, step):
     return f"Step {step + 1}, "
 
 
+def _reused(steps):
+    """Whether values that were copied to shared memory are read more than once: then the copies are tiles."""
+    return sum(step.copy_reads for step in steps) > sum(step.copies for step in steps) > 0
+
+
 def _stats(steps):
     """The numbers to show large at each step."""
-    counts = [(step.global_loads, step.shared_reads, step.copies) for step in steps]
+    counts = [(step.global_loads, step.shared_reads, step.copies, step.copy_reads) for step in steps]
     totals = np.cumsum(counts, axis=0).tolist() if steps else []
-    if any(step.copies for step in steps):
+    if _reused(steps):
         # Without tiles the copies would not be made, and each read of a copy would be a global load.
-        labels = ["global loads so far", "without tiles", "reads per load"]
-        values = [[g, g - copied + s, round(s / copied, 1) if copied else 0] for g, s, copied in totals]
+        labels = ["global loads so far", "loads without tiles", "reads per load"]
+        values = [[g, g - copied + reads, round(reads / copied, 1) if copied else 0] for g, _, copied, reads in totals]
         return {"labels": labels, "values": values, "times": [2]}
-    if any(step.shared_reads for step in steps):
+    if any(step.copies or step.shared_reads for step in steps):
         labels = ["global loads so far", "shared reads so far"]
-        return {"labels": labels, "values": [[g, s] for g, s, _ in totals], "times": []}
+        return {"labels": labels, "values": [[g, reads] for g, reads, _, _ in totals], "times": []}
     seen, values = set(), []
-    for step, (loads, _, _) in zip(steps, totals, strict=True):
+    for step, (loads, *_) in zip(steps, totals, strict=True):
         seen |= step.loaded
         values.append([loads, len(seen), round(loads / len(seen), 1) if seen else 0])
     labels = ["global loads so far", "different elements", "loads of each"]
     return {"labels": labels, "values": values, "times": [2]}
 
 
-def _title(trace, panels, product, copied, block):
+def _title(trace, panels, product, tiled, block):
     where = f"block {block_name(block)} of `{trace.kernel}`"
     if product:
         where += " for a {} × {} product".format(*panels[2]["shape"])
     shared = [p for p in panels if p["space"] == "shared"]
-    if copied:
+    if tiled:
         return f"Tiling: {where}, tiles of {' × '.join(map(str, shared[0]['shape']))} in shared memory"
     return f"Accesses: {where}, {'with' if shared else 'no'} shared memory"

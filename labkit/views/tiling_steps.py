@@ -12,8 +12,8 @@ from labkit.views.wording import block_name, join
 class Step:
     """One statement, run by the warps that run it together.
 
-    phase: what kind of work it is. global_loads, shared_reads: lane accesses; where it is known which shared
-    elements hold loaded values, reads of others are left out. copies: loads that went to shared memory.
+    phase: what kind of work it is. global_loads, shared_reads: lane accesses. copies: loads that went to shared
+    memory. copy_reads: those of the shared reads that found such a loaded value.
     loaded: the elements loaded from global memory, as (array, element).
     """
 
@@ -23,6 +23,7 @@ class Step:
     global_loads: int = 0
     shared_reads: int = 0
     copies: int = 0
+    copy_reads: int = 0
     loaded: frozenset = frozenset()
 
 
@@ -77,10 +78,7 @@ class Reader:
             by_act.setdefault((self.sites[i].space, self.sites[i].kind), []).append(i)
         loads = by_act.get(("global", "load"), [])
         copied = sum(self._fill(i, rows, warps, lanes) for i in by_act.get(("shared", "store"), []))
-        reads = 0
-        for i in by_act.get(("shared", "load"), []):
-            served = self.from_global[self.sites[i].array]
-            reads += int(served[elements[i]].sum()) if self.copies else len(elements[i])
+        reads = by_act.get(("shared", "load"), [])
         loaded = set()
         if not self.shared:
             for i in loads:
@@ -91,8 +89,9 @@ class Reader:
             sentence=f"line {line}: {self._sentence(by_act, rows, warps, lanes, elements)}",
             line=line,
             global_loads=sum(len(elements[i]) for i in loads),
-            shared_reads=reads,
+            shared_reads=sum(len(elements[i]) for i in reads),
             copies=copied,
+            copy_reads=sum(int(self.from_global[self.sites[i].array][elements[i]].sum()) for i in reads),
             loaded=frozenset(loaded),
         )
 
@@ -112,7 +111,7 @@ class Reader:
     def _phase(self, by_act) -> str:
         written = [i for act in by_act for i in by_act[act] if act in {("global", "store"), ("global", "atomic")}]
         if ("global", "load") in by_act and ("shared", "store") in by_act:
-            return "load tiles"
+            return "load into shared memory"
         if written:
             return f"write {self.sites[written[0]].array}"
         if ("global", "load") in by_act:

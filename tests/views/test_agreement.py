@@ -27,7 +27,8 @@ def test_verdicts_and_the_sentence_that_counts_them():
     rows = [EQUAL, MERGED, NEAR, OPEN, RATE]
     assert [verdict(r) for r in rows] == ["exact", "exact", "held", "open", "held"]
     said = agreement(rows, "T4").sentence
-    assert said == "5 counters of 1 launches: 2 are equal, 2 are within their bound, 1 are left open."
+    counts = "5 counters of 1 launches: 2 are equal, 2 are within their bound, 1 are left open."
+    assert said == f"{counts} The 1 that are hit rates stand in the table alone."
     assert agreement([EQUAL, MISSED], "T4").sentence.endswith("0 are left open, 1 are beyond their bound.")
 
 

@@ -197,8 +197,17 @@ def test_another_outcome_shows_another_order_from_where_they_part(show, pages):
     assert sentence(page) == kept[1]["say"][1].replace("`", "").replace("**", "")
     line = page.locator(".line.now")
     assert "\u25c2" not in line.inner_text(), "both warps have ended"
+    assert page.locator(".line span:not(.gutter):visible").count() == 0
     page.get_by_label("step back").click()
-    assert line.inner_text().endswith("\u25c2 warp 0")
+    assert line.inner_text().endswith("\u25c2 next: warp 0")
+
+
+def test_the_array_is_drawn_as_wide_as_its_place_beside_the_source(show):
+    """A canvas that the layout narrows afterwards shows letters as slivers."""
+    for width in (480, 868, 1000):
+        page = show("schedule", width=width)
+        drawn = "() => [...document.querySelectorAll('canvas')].map(c => c.width - c.getBoundingClientRect().width)"
+        assert all(abs(difference) <= 1 for difference in page.evaluate(drawn))
 
 
 def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):

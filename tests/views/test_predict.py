@@ -35,7 +35,8 @@ def test_unanswered_it_says_what_was_measured():
     [
         (64, 4096, "64 times too low"),
         (4096, 64, "64 times too high"),
-        (1000, 1050, "as good as right"),
+        (5.2, 5.4, "as good as right"),
+        (1024, 1000, "You said 1,024, and it is 1,000 loads: close, and 24 too high."),
         (10, 10, "exactly right"),
         (0, 10, "You said 0, and it is 10 loads."),
     ],

@@ -1,7 +1,10 @@
 """The roofline view: where kernels stand, what limits them, and a chart that follows the theme."""
 
+import re
+
 import pytest
 
+from labkit.gemm import Problem
 from labkit.trace import Counters
 from labkit.views.cache import hit_rates
 from labkit.views.roofline import roofline
@@ -28,6 +31,22 @@ def test_another_limiter_puts_the_place_below_the_roof():
     view = roofline({"tiled": launch(wavefronts=261_360_000)}, measured={"tiled": 3.2})
     assert ", limited to 4 TFLOP/s by shared memory; 3.2 TFLOP/s were measured." in view.sentence
     assert view.data["table"]["rows"][0][2:] == ["4,000", "3,200"]
+
+
+def test_what_was_measured_with_another_problem_stands_at_that_problems_intensity():
+    def view(problem):
+        return roofline({"tiled": launch()}, measured={"tiled": 3.2}, problem=problem)
+
+    large = view(Problem(4096, 4096, 4096))
+    assert large.sentence.endswith("3.2 TFLOP/s were measured with 4096x4096x4096.")
+    assert ("with 4096x4096x4096, where it would stand if each byte moved once") in large.data["legend"][1][-1]
+    (same,), (other,) = (_places(data) for data in (view(None).data, large.data))
+    assert other > same + 100
+
+
+def _places(data):
+    """Where the filled marks stand, in points from the left."""
+    return [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"[^>]*fill: var\(--hot\)', data["charts"]["wide"])]
 
 
 def test_a_cpu_loop_is_held_to_one_core():

@@ -92,6 +92,16 @@ def test_sentences_say_who_does_what_and_with_whom_it_races(view):
     assert late["say"][-1].endswith("**The end**: `out[31]` = 32 and `out[63]` = 1, as in 1 of 3 orders.")
 
 
+def test_ends_are_marked_as_right_or_wrong_where_somebody_can_say_so(view, explored):
+    wanted = np.roll(np.arange(64, dtype=np.float32), -1)
+    kept = schedule(explored, right=lambda outputs: np.array_equal(outputs[1], wanted)).data["kept"]
+    assert {order["label"]: order["verdict"] for order in kept}[RIGHT] == "right"
+    assert sorted(order["verdict"] for order in kept) == ["right", "wrong", "wrong"]
+    late = next(order for order in kept if order["label"] == LATE)
+    assert late["say"][-1].endswith("`out[63]` = 1, which is wrong, as in 1 of 3 orders.")
+    assert {order["verdict"] for order in view.data["kept"]} == {""}
+
+
 def test_it_begins_where_the_orders_part(view):
     late = order(view, LATE)
     assert "Here the orders part" in late["say"][late["start"]]
@@ -174,7 +184,8 @@ def test_atomics_that_meet_are_no_race_and_blocks_are_named():
 
 
 def test_a_launch_that_hangs_is_an_end_of_its_own():
-    view = schedule(labkit.explore(crossed, 1, 64, np.zeros(2, np.int32)))
+    view = schedule(labkit.explore(crossed, 1, 64, np.zeros(2, np.int32)), right=lambda outputs: True)
+    assert [kept["verdict"] for kept in view.data["kept"]] == ["right", ""]
     assert [kept["label"] for kept in view.data["kept"]] == ["locks[1] = 0", "a launch that hangs"]
     assert re.search(
         r"\*\*The launch hangs\.\*\* Deadlock: thread \d+ of block 0 waits", view.data["kept"][1]["say"][-1]

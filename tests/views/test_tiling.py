@@ -36,7 +36,7 @@ def test_a_tiled_product_loads_each_value_once_a_tile():
     assert view.data["product"]
     assert "block (1, 1) of `tiled` for a 16 × 16 product, tiles of 8 × 8" in view.title
     assert last(view, "global loads so far") == 2 * 8 * 24
-    assert last(view, "without tiles") == 2 * 8 * 8 * 24
+    assert last(view, "loads without tiles") == 2 * 8 * 8 * 24
     assert last(view, "reads per load") == 8
 
 
@@ -72,7 +72,7 @@ def test_totals_are_those_of_the_launch_if_it_has_one_block():
     trace = product(M=8, N=8, record=((0, 0, 0),), TILE=8)
     view = tiling(trace)
     assert last(view, "global loads so far") == trace.counters.global_loads
-    assert last(view, "without tiles") == trace.counters.shared_loads
+    assert last(view, "loads without tiles") == trace.counters.shared_loads
 
 
 def test_the_still_picture_replays_the_shared_tiles():
@@ -128,6 +128,26 @@ def test_values_that_come_by_way_of_a_variable_are_not_claimed_as_copies():
     assert view.data["stats"]["labels"] == ["global loads so far", "shared reads so far"]
     assert view.data["stats"]["values"][-1] == [32, 32]
     assert all(site["source"] == -1 for site in view.data["sites"])
+
+
+def test_a_copy_that_is_read_once_is_no_tile():
+    @cuda.jit
+    def pass_on(x, out):
+        hand = cuda.shared.array(32, np.float32)
+        i = cuda.threadIdx.x
+        hand[i] = x[i]
+        for _ in range(2):
+            cuda.syncthreads()
+            taken = hand[(i + 1) % 32]
+            cuda.syncthreads()
+            hand[i] = taken
+        out[i] = hand[i]
+
+    x = np.ones(32, np.float32)
+    view = tiling(labkit.simulate(pass_on, 1, 32, x, x * 0))
+    assert "with shared memory" in view.title and "tile" not in view.title.lower()
+    assert view.data["stats"]["labels"] == ["global loads so far", "shared reads so far"]
+    assert view.data["stats"]["values"][-1] == [32, 3 * 32]
 
 
 def test_a_block_that_touches_nothing_says_so(tmp_path):

@@ -96,7 +96,7 @@ const view = {
 
     const row = ui.element('div', {class: 'row'}, ui.body);
     ui.canvas({
-      label: `grids of the elements of ${playback.arrays.map(array => array.name).join(', ')}`, parent: row, maxWidth: 560,
+      label: `grids of the elements of ${playback.arrays.map(array => array.name).join(', ')}`, parent: row, maxWidth: 504,
       height: width => placesFor(playback.arrays, width).height,
       paint(g, width) {
         playback.goTo(ui.step);

@@ -1,13 +1,15 @@
-// Sliders above, another view in the middle (one of `inner`, put in front of this file), counters and findings beside.
+// Sliders and findings, and the counters beside them, so that both are seen while a slider moves; below, another view
+// (one of `inner`, put in front of this file).
 // With a kernel behind it each move asks for a run; in a page, a choice among the runs that it holds.
 const view = {
   start(ui, data) {
-    const sliders = ui.element('div', {class: 'sliders'}, ui.body);
-    const wait = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
-    const stage = ui.element('div', {}, ui.body);
-    const sheet = ui.element('div', {class: 'row results'}, ui.body);
-    const table = ui.element('table', {}, sheet), found = ui.element('div', {class: 'found'}, sheet);
+    const sheet = ui.element('div', {class: 'row results'}, ui.body), controls = ui.element('div', {class: 'controls'}, sheet);
+    const sliders = ui.element('div', {class: 'sliders'}, controls);
+    const wait = ui.element('p', {class: 'wait', role: 'status'}, controls);
+    const found = ui.element('div', {class: 'found', tabindex: '0', 'aria-label': 'findings'}, controls);
+    const table = ui.element('table', {}, sheet);
     table.hidden = true;
+    const stage = ui.element('div', {}, ui.body);
     const head = ui.element('tr', {}, ui.element('thead', {}, table));
     for (const text of ['counted over the launch', 'now', 'before']) ui.element('th', {scope: 'col', text}, head);
     const body = ui.element('tbody', {}, table);
@@ -66,7 +68,7 @@ const view = {
       for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
       stage.classList.toggle('stale', Boolean(next.error));
       stage.toggleAttribute('inert', Boolean(next.error));
-      sheet.classList.toggle('stale', Boolean(next.error));
+      for (const told of [table, found]) told.classList.toggle('stale', Boolean(next.error));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
       if (next.error) return;
       table.hidden = false;

@@ -12,7 +12,7 @@ const view = {
       const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
       data.kept.forEach((order, i) => {
         const orders = `${order.count} of ${common.orders} orders`;
-        ui.element('option', {value: i, text: `${order.label} (${orders})`}, choice);
+        ui.element('option', {value: i, text: `${order.verdict && order.verdict + ': '}${order.label} (${orders})`}, choice);
       });
       choice.value = data.chosen;
       choice.onchange = () => {
@@ -87,9 +87,9 @@ const view = {
       },
     });
 
-    // --- source: the line of the step, and the warps that stand at each line afterwards
+    // --- source: the line of the step, and the line that each warp does next
     const sheet = ui.element('div', {class: 'row', style: 'margin-top:10px'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel, with the warps at each line'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
     const lines = common.source.map((text, i) => {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
@@ -113,7 +113,8 @@ const view = {
       }
       lines.forEach(({whole, at}, i) => {
         const number = common.first + i, here = turns > 0 && number === line[ui.step], standing = by.get(number);
-        at.textContent = standing ? '\u25C2 ' + named(standing) : '';
+        at.textContent = standing ? '\u25C2 next: ' + named(standing) : '';
+        at.hidden = !standing;
         whole.classList.toggle('now', here);
         if (here) whole.setAttribute('aria-current', 'step'); else whole.removeAttribute('aria-current');
         if (here) source.scrollTop = Math.max(0, whole.offsetTop - source.offsetTop - source.clientHeight / 2);
@@ -131,11 +132,12 @@ const view = {
       return held;
     }
     if (array) {
-      const box = ui.element('div', {style: 'flex:1 1 380px;min-width:0'}, sheet), total = array.filled.length;
-      const deep = Math.ceil(total / array.columns), part = all => all >= 840 ? Math.min(480, all - 450) : all;
+      const total = array.filled.length, deep = Math.ceil(total / array.columns);
+      const need = Math.max(240, array.columns * 23.75);   // beside the source if there is room, else below it
+      const box = ui.element('div', {style: `flex:0 1 ${need}px;min-width:0`}, sheet);
       const size = width => Math.min(width / array.columns, 30);
       ui.canvas({
-        label: `${array.name} after the step`, parent: box, maxWidth: part, height: width => 22 + deep * Math.min(size(width), 24),
+        label: `${array.name} after the step`, parent: box, maxWidth: need, height: width => 22 + deep * Math.min(size(width), 24),
         paint(g, width) {
           const w = size(width), h = Math.min(w, 24), held = contents();
           const now = new Set(touched[ui.step]?.elements), racing = new Set(touched[ui.step]?.racing);

@@ -27,5 +27,5 @@ def _ladder():
     for step in gemm.ladder("fp32"):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             grid, block = step.geometry(problem.M, problem.N)
-            shape = f"{problem.M}x{problem.N}x{problem.K}"
+            shape = str(problem)
             yield Launch(step.kernel, grid, block, problem.operands, shape, name=step.slug)
