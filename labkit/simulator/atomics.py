@@ -7,8 +7,7 @@ The rules are those of numba-cuda. `max` and `min` leave an element alone if it 
 import numpy as np
 from numba import njit
 
-from labkit.simulator import races
-from labkit.simulator.memory import count_accesses, flatten, of_each
+from labkit.simulator.memory import count_accesses, flatten, of_each, watch_atomic
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
@@ -110,15 +109,6 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
     launch.clocks.exchange(w, array, flat, lanes)
-    if array.shadow is not None:
-        order = races.order_of(w)
-        found, unwritten, first = races.most(
-            races.watch_atomics(places, lanes, operation != CAS, order, site, cells, launch.noted_race)
-            for cells, places in array.shadow.cells(flat)
-        )
-        if found:
-            launch.log.race(site, array, found)
-        if unwritten:
-            launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
+    watch_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
     return old

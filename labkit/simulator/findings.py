@@ -225,7 +225,8 @@ class Log:
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        key = ("race", array.name, *lines, site.kind, other.kind, across, unfenced)
+        kinds = sorted((site.kind, other.kind)) if across else (site.kind, other.kind)  # blocks have no order
+        key = ("race", array.name, *lines, *kinds, across, unfenced)
         if self.known(key, found):
             return
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)

@@ -133,13 +133,28 @@ def load(w, site, array, mask, *index):
 def read(w, site, array, mask, flat):
     """The elements at `flat`; reads that race, or find nothing written, are noted."""
     launch = w.chunk.launch
-    if array.shadow is not None:
-        found, unwritten, first = array.shadow.watch_loads(w, site, flat, w.active(mask))
-        if found:
-            launch.log.race(site, array, found)
-        if unwritten:
-            launch.log.uninitialised(w, site, array, flat[first], first, unwritten)
+    if site in launch.program.guesses:
+        watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
+    elif array.shadow is not None:
+        _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, w.active(mask)))
     return array.data.take(flat)
+
+
+def watch_atomic(w, site, array, flat, lanes, is_guess=False):
+    """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
+    if array.shadow is not None:
+        order, race = races.order_of(w), w.chunk.launch.noted_race
+        parts = array.shadow.cells(flat)
+        told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
+        _tell(w, site, array, flat, *races.most(told))
+
+
+def _tell(w, site, array, flat, found, unwritten, first):
+    log = w.chunk.launch.log
+    if found:
+        log.race(site, array, found)
+    if unwritten:
+        log.uninitialised(w, site, array, flat[first], first, unwritten)
 
 
 def store(w, site, array, mask, value, *index):

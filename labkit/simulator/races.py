@@ -18,20 +18,26 @@ from labkit.trace import WARP_LANES
 NOBODY = -1  # no thread wrote it yet
 HOST = -2  # it came filled from outside the kernel
 
-# What a cell of the shadow holds. The parties to an access: the last plain write; the atomics since then, by their
-# first thread and a later one; the last epoch's reads, by the lowest and the highest thread, and one of another block
-# before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in `clocks`; what the parties
-# of a kind share follows. A read of another block needs no stamp: its epoch stands there.
+# What a cell of the shadow holds. The parties to an access: the last plain write; one before it, by another thread, of
+# the same value; the atomics since then, and the reads, each by the lowest and the highest thread of the last epoch's,
+# and one of another block before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in
+# `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
 (
     W_THREAD,
     W_STAMP,
     W_TIME,
-    A_FIRST,
-    A_FIRST_STAMP,
-    A_FIRST_TIME,
-    A_LATER,
-    A_LATER_STAMP,
-    A_LATER_TIME,
+    V_THREAD,
+    V_STAMP,
+    V_TIME,
+    A_LOW,
+    A_LOW_STAMP,
+    A_LOW_TIME,
+    A_HIGH,
+    A_HIGH_STAMP,
+    A_HIGH_TIME,
+    A_OTHER,
+    A_OTHER_EPOCH,
+    A_OTHER_TIME,
     R_LOW,
     R_LOW_STAMP,
     R_LOW_TIME,
@@ -44,18 +50,23 @@ HOST = -2  # it came filled from outside the kernel
     W_BLOCK,
     W_EPOCH,
     W_SITE,
+    V_BLOCK,
+    V_EPOCH,
+    V_SITE,
     A_BLOCK,
     A_EPOCH,
     A_SITE,
+    A_OTHER_BLOCK,
     R_BLOCK,
     R_EPOCH,
     R_SITE,
     R_OTHER_BLOCK,
     W_INSTRUCTION,
-) = range(29)
-FIELDS = 29
+) = range(39)
+FIELDS = 39
 SHADOW_BYTES = 4 * FIELDS  # of an element
 PARTY = 3  # fields
+OTHERS = (A_OTHER, R_OTHER)
 UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
 
 # A race: element, block, thread; the other's block, thread, site; whether only a `threadfence` is missing.
@@ -101,14 +112,16 @@ def most(parts) -> tuple[int, int, int]:
 @njit(cache=True)
 def _shared_by(party):
     """Where the block of a party's kind stands; its epoch and site follow."""
-    return W_BLOCK if party < A_FIRST else A_BLOCK if party < R_LOW else R_BLOCK
+    if party < A_LOW:
+        return W_BLOCK if party == W_THREAD else V_BLOCK
+    return A_BLOCK if party < R_LOW else R_BLOCK
 
 
 @njit(cache=True)
 def _block_and_epoch(cell, party):
-    if party == R_OTHER:
-        return cell[R_OTHER_BLOCK], cell[R_OTHER_EPOCH]
     shared = _shared_by(party)
+    if party in OTHERS:
+        return cell[shared + 3], cell[party + 1]
     return cell[shared], cell[shared + 1]
 
 
@@ -126,7 +139,7 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
             continue
         if then_block != block:
             return party
-        if cell[party] == thread or then_epoch < epoch or party == R_OTHER:
+        if cell[party] == thread or then_epoch < epoch or party in OTHERS:
             continue
         if cell[party + 1] >= warp_epoch or cell[party] // WARP_LANES != thread // WARP_LANES:
             return party
@@ -203,8 +216,8 @@ def _raced(order, row, cell, first, last, block, thread, epoch, element, found, 
 
 
 @njit(cache=True)
-def _note_reader(cell, party, is_beyond, thread, stamp, time):
-    """Keeps a reader of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
+def _note_extreme(cell, party, is_beyond, thread, stamp, time):
+    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
     if cell[party] // WARP_LANES == thread // WARP_LANES:
         if stamp < cell[party + 1]:
             return
@@ -216,6 +229,36 @@ def _note_reader(cell, party, is_beyond, thread, stamp, time):
         cell[party] = thread
     cell[party + 1] = stamp
     cell[party + 2] = time
+
+
+@njit(cache=True)
+def _note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
+    """Keeps an atomic or a read: the kind whose parties begin at `low`, and what they share at `shared`."""
+    high, other = low + PARTY, low + 2 * PARTY
+    if cell[shared] == block and cell[shared + 1] == epoch:
+        _note_extreme(cell, low, thread <= cell[low], thread, stamp, time)
+        _note_extreme(cell, high, thread >= cell[high], thread, stamp, time)
+    else:
+        if cell[shared] >= 0 and cell[shared] != block:
+            cell[other] = cell[low]
+            cell[other + 1] = cell[shared + 1]
+            cell[other + 2] = cell[low + 2]
+            cell[shared + 3] = cell[shared]
+        cell[shared] = block
+        cell[shared + 1] = epoch
+        cell[low] = cell[high] = thread
+        cell[low + 1] = cell[high + 1] = stamp
+        cell[low + 2] = cell[high + 2] = time
+    cell[shared + 2] = site
+
+
+@njit(cache=True)
+def _note_agreed(cell, grid_epoch, block):
+    """Keeps the last writer, as another thread writes the same: of two rather the one of another block."""
+    if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
+        return
+    cell[V_THREAD : V_THREAD + PARTY] = cell[W_THREAD : W_THREAD + PARTY]
+    cell[V_BLOCK : V_BLOCK + 3] = cell[W_BLOCK : W_BLOCK + 3]
 
 
 @njit(cache=True)
@@ -245,9 +288,9 @@ def watch_loads(flat, mask, order, site, shadow, race):
             cell = shadow[flat[lane]]
             previous = -1
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_LATER, block, thread, epoch, flat[lane], found, race)
+                    found += _raced(order, row, cell, party, A_OTHER, block, thread, epoch, flat[lane], found, race)
             elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and whole_warps:
                 previous = flat[lane]
             if previous < 0:
@@ -262,21 +305,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
                             order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race
                         )
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
-            if cell[R_BLOCK] == block and cell[R_EPOCH] == epoch:
-                _note_reader(cell, R_LOW, thread <= cell[R_LOW], thread, stamp, time)
-                _note_reader(cell, R_HIGH, thread >= cell[R_HIGH], thread, stamp, time)
-            else:
-                if cell[R_BLOCK] >= 0 and cell[R_BLOCK] != block:
-                    cell[R_OTHER_BLOCK] = cell[R_BLOCK]
-                    cell[R_OTHER_EPOCH] = cell[R_EPOCH]
-                    cell[R_OTHER] = cell[R_LOW]
-                    cell[R_OTHER_TIME] = cell[R_LOW_TIME]
-                cell[R_BLOCK] = block
-                cell[R_EPOCH] = epoch
-                cell[R_LOW] = cell[R_HIGH] = thread
-                cell[R_LOW_STAMP] = cell[R_HIGH_STAMP] = stamp
-                cell[R_LOW_TIME] = cell[R_HIGH_TIME] = time
-            cell[R_SITE] = site
+            _note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
 
@@ -306,13 +335,16 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race)
+                    found += _raced(order, row, cell, party, V_THREAD, block, thread, epoch, flat[lane], found, race)
+                cell[V_THREAD] = NOBODY
+            elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
+                _note_agreed(cell, grid_epoch, block)
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_FIRST, A_LATER, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_LATER, block, thread, epoch, flat[lane], found, race)
+                    found += _raced(order, row, cell, party, A_OTHER, block, thread, epoch, flat[lane], found, race)
             party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
             if party >= 0:
                 found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
@@ -323,15 +355,16 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             cell[W_TIME] = time
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[W_SITE] = site
-            cell[A_BLOCK] = cell[A_FIRST] = cell[A_LATER] = NOBODY
+            cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
     return found
 
 
 @njit(cache=True)
-def watch_atomics(flat, mask, checks_readers, order, site, shadow, race):
+def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
 
-    A compare-and-swap finds out itself whether what was read before still holds: its readers are left unchecked.
+    A guess is a read whose value a compare-and-swap then checks by itself: plain writes alone may spoil it, and it
+    is not kept, as the compare-and-swap will be.
     """
     found = 0
     unwritten = 0
@@ -353,22 +386,14 @@ def watch_atomics(flat, mask, checks_readers, order, site, shadow, race):
                     first = lane
                 unwritten += 1
             else:
-                party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race)
-            if checks_readers:
-                party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
-                if party >= 0:
-                    found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
-            if cell[A_BLOCK] == block and cell[A_EPOCH] == epoch:
-                party = A_FIRST if thread == cell[A_FIRST] else A_LATER
-            else:
-                party = A_FIRST
-                cell[A_LATER] = NOBODY
-            cell[party] = thread
-            cell[party + 1] = warp_epoch if whole_warps else lane_epochs[row, lane - start, lane - start]
-            cell[party + 2] = time
-            cell[A_BLOCK] = block
-            cell[A_EPOCH] = epoch
-            cell[A_SITE] = site
+                    found += _raced(order, row, cell, party, V_THREAD, block, thread, epoch, flat[lane], found, race)
+            if is_guess:
+                continue
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+            if party >= 0:
+                found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
+            stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
+            _note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

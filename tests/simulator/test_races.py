@@ -303,6 +303,140 @@ def test_a_fence_of_the_block_makes_nothing_visible_to_another_block():
     assert errors(kernel_in(text, "block_scope_is_too_narrow"), 2, 64, *arguments) == ()
 
 
+# --- atomics beside plain accesses -----------------------------------------------------------------
+
+
+@cuda.jit
+def total_by_last_index(total, out):
+    """The last index is not the last to finish."""
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(total, 0, 1)
+    cuda.syncthreads()
+    if cuda.blockIdx.x == cuda.gridDim.x - 1 and cuda.threadIdx.x == 0:
+        out[0] = total[0]
+
+
+@cuda.jit
+def reset_by_last_index(total, out):
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(total, 0, 1)
+        if cuda.blockIdx.x == cuda.gridDim.x - 1:
+            total[0] = 0
+
+
+@cuda.jit
+def normalised_by_last_index(total, out):
+    cuda.atomic.add(total, cuda.threadIdx.x % total.size, 1)
+    cuda.syncthreads()
+    if cuda.blockIdx.x == cuda.gridDim.x - 1:
+        out[cuda.threadIdx.x] = total[cuda.threadIdx.x % total.size] / cuda.gridDim.x
+
+
+@cuda.jit
+def of_the_own_block(total, out):
+    s = cuda.shared.array(1, int32)
+    if cuda.threadIdx.x == 0:
+        s[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(s, 0, 1)
+    cuda.syncthreads()
+    out[cuda.grid(1)] = s[0]
+
+
+@pytest.mark.parametrize(
+    "kernel", [total_by_last_index, reset_by_last_index, normalised_by_last_index], ids=lambda k: k.__name__
+)
+@pytest.mark.parametrize("blocks", [3, 600])
+def test_the_atomics_of_all_blocks_race_with_the_last_ones_plain_access(kernel, blocks):
+    (race,) = errors(kernel, blocks, 64, np.zeros(1, np.int32), np.zeros(64, np.float32))
+    assert (race.kind, race.array) == ("race", "total")
+    assert {line_of(kernel, "atomic"), line_of(kernel, "total[", -1)} == {race.line, race.other_line}
+
+
+def test_atomics_behind_a_barrier_are_known():
+    assert errors(of_the_own_block, 3, 64, np.zeros(1, np.int32), np.zeros(192, np.int32)) == ()
+
+
+@cuda.jit
+def one_of_two_who_agreed(x, out):
+    """Both blocks write a zero, which is no race, but one then counts on."""
+    if cuda.threadIdx.x == 0:
+        x[0] = 0
+        if cuda.blockIdx.x == 1:
+            x[0] = 1
+
+
+def test_who_wrote_the_same_before_races_with_what_is_written_then():
+    (race,) = errors(one_of_two_who_agreed, 2, 64, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    assert {race.line, race.other_line} == {line_of(one_of_two_who_agreed, f"x[0] = {i}") for i in (0, 1)}
+
+
+@cuda.jit
+def read_beside_a_swap(flag, out):
+    if cuda.blockIdx.x == 0:
+        out[cuda.grid(1)] = flag[0]
+    else:
+        cuda.atomic.cas(flag, 0, 0, 1)
+
+
+@cuda.jit
+def product(total, out):
+    """The CUDA C++ Programming Guide's loop, whose first guess may be out of date."""
+    old = total[0]
+    while True:
+        assumed = old
+        old = cuda.atomic.cas(total, 0, assumed, assumed * 3)
+        if old == assumed:
+            break
+
+
+@cuda.jit
+def largest(total, out):
+    i = cuda.grid(1)
+    seen = total[0]
+    while seen < i:
+        before = seen
+        wanted = max(before, i)
+        seen = cuda.atomic.cas(total, 0, before, wanted)
+
+
+@cuda.jit
+def product_told(total, out):
+    """What is told to others may be out of date."""
+    old = total[0]
+    out[cuda.grid(1)] = old
+    while True:
+        assumed = old
+        old = cuda.atomic.cas(total, 0, assumed, assumed * 3)
+        if old == assumed:
+            break
+
+
+@cuda.jit
+def product_beside_a_store(total, out):
+    old = total[0]
+    while True:
+        assumed = old
+        old = cuda.atomic.cas(total, 0, assumed, assumed * 3)
+        if old == assumed:
+            break
+    if cuda.grid(1) == 0:
+        total[0] = 1
+
+
+@pytest.mark.parametrize("kernel", [product, largest], ids=lambda k: k.__name__)
+def test_what_a_swap_compares_with_may_be_a_guess(kernel):
+    trace = labkit.simulate(kernel, 2, 64, np.ones(1, np.uint32), np.zeros(128, np.uint32))
+    assert trace.errors == ()
+    assert trace.outputs[0][0] == {product: 3**128 % 2**32, largest: 127}[kernel]
+
+
+@pytest.mark.parametrize("kernel", [read_beside_a_swap, product_told, product_beside_a_store], ids=lambda k: k.__name__)
+def test_a_plain_access_races_with_a_swap(kernel):
+    races = errors(kernel, 2, 64, np.ones(1, np.uint32), np.zeros(128, np.uint32))
+    assert {(f.kind, f.array) for f in races} == {("race", "total" if "product" in kernel.__name__ else "flag")}
+
+
 # --- barriers of the whole grid --------------------------------------------------------------------
 
 

@@ -106,6 +106,8 @@ class Elements(Variables):
             place = (node.lineno, node.col_offset, one.name, kind, one.space)
             site = Site(*place, dtype, text, elements, one.offset_bytes)
             numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
+        if node in self.guesses:
+            self.program.guesses |= {*numbers.values()}
         return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:

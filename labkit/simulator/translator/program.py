@@ -54,6 +54,7 @@ class Program:
     stored: set[str] = field(default_factory=set)
     past_l1: set[int] = field(default_factory=set)
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
+    guesses: set[int] = field(default_factory=set)
     blocking: bool = False
     waiting: dict[FunctionType, bool] = field(default_factory=dict)
     meeting: dict[FunctionType, bool] = field(default_factory=dict)

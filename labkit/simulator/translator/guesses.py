@@ -1,0 +1,83 @@
+"""Reads of which only a compare-and-swap depends, which finds out by itself whether what was read still holds.
+
+A loop around a compare-and-swap begins with such a guess (CUDA C++ Programming Guide, "Atomic Functions"), and it does
+no harm if that is out of date. What the loop's conditions make of the guess is not looked at.
+"""
+
+import ast
+
+
+def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
+    """The subscripts of a function that read what a compare-and-swap of the same element then compares with."""
+    swaps = [node for node in ast.walk(function) if _is_swap(node)]
+    found = set()
+    for node in ast.walk(function) if swaps else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _named(node.targets):
+            for swap in swaps:
+                if _place(swap) == _written(node.value.value, node.value.slice) and _is_guess(node, swap, function):
+                    found.add(node.value)
+    return found
+
+
+def _is_guess(read, swap, function):
+    """Is what is read the swap's compare value, and does it go nowhere else on the way there?"""
+    start, end = _position(read), _position(swap)
+    if end < start:  # it is for the next round of a loop
+        end = (float("inf"), 0)
+    between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < _position(s) < end]
+    copies = _spread(_named(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
+    derived = _spread(_named(read.targets), between, _mentions)
+    compare = swap.args[-2]
+    if not (isinstance(compare, ast.Name) and compare.id in copies):
+        return False
+    return not any(_leaks(statement, derived, swap) for statement in between)
+
+
+def _spread(names, statements, takes):
+    """The names, and those to which the statements give what `takes` says comes from them."""
+    known, before = set(names), None
+    while known != before:
+        before = set(known)
+        for statement in statements:
+            if isinstance(statement, ast.Assign | ast.AugAssign) and takes(statement.value, known):
+                known |= _named(getattr(statement, "targets", None) or [statement.target])
+    return known
+
+
+def _leaks(statement, names, swap):
+    """Does the statement pass on what these names hold, other than to a variable, a condition or the swap?"""
+    if any(node is swap for node in ast.walk(statement)) and not isinstance(statement, ast.Return):
+        return False
+    if isinstance(statement, ast.Assign | ast.AugAssign):
+        targets = getattr(statement, "targets", None) or [statement.target]
+        return not _named(targets) and any(_mentions(part, names) for part in (*targets, statement.value))
+    return isinstance(statement, ast.Expr | ast.Return) and _mentions(statement, names)
+
+
+def _is_swap(node):
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    count = {"cas": 4, "compare_and_swap": 3}.get(node.func.attr)
+    return count == len(node.args) and getattr(node.func.value, "attr", "") == "atomic"
+
+
+def _place(swap):
+    return _written(swap.args[0], swap.args[1] if len(swap.args) == 4 else ast.Constant(0))
+
+
+def _written(array, index):
+    return ast.unparse(array), ast.unparse(index)
+
+
+def _named(targets) -> set[str]:
+    """The names that are assigned to, if they are all plain ones."""
+    plain = all(isinstance(target, ast.Name) for target in targets)
+    return {target.id for target in targets} if plain else set()
+
+
+def _mentions(node, names):
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+def _position(node):
+    return node.lineno, node.col_offset
