@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import kernel_in, run_cell
+from cells import kernel_in, line_of, run_cell
 from numba import literal_unroll, njit, types
 from numba_oracle import variable_types
 
@@ -10,6 +10,7 @@ import labkit
 from kernels import cases
 from labkit import cuda
 from labkit.simulator import numba_types
+from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
 from labkit.simulator.translator.operators import BINARY
 from labkit.simulator.translator.values import Array
@@ -118,6 +119,25 @@ CROSSING = {
         if i > 3:
             return late
         return t""",
+    "the largest so far": """
+        for k in range(i + 1):
+            v = (k * 5) % 7
+            if k == 0:
+                best = v
+            elif v > best:
+                best = v
+        return best""",
+    "a value of an earlier trip": """
+        seen = 0.0
+        for k in range(3):
+            for n in range(i):
+                if n == 0:
+                    kept = k
+                elif n == 2:
+                    seen += kept
+                else:
+                    kept = kept + 0.5
+        return seen""",
     "an unrolled loop": """
         total = 0.0
         for value in literal_unroll((1, 2.5)):
@@ -144,6 +164,35 @@ def test_a_variable_may_have_another_type_on_another_path(body):
     kernel = run_cell(f"{device}\n@cuda.jit\ndef kernel(y):\n    y[cuda.grid(1)] = function(cuda.grid(1))", **names)
     found = labkit.simulate(kernel["kernel"], 1, 8, np.zeros(8)).outputs[0]
     np.testing.assert_array_equal(found, [njit(function)(i) for i in range(8)])
+
+
+ON_ANOTHER_PATH = {
+    "of a branch": """
+        if i > 3:
+            v = 1.5
+        else:
+            y[i] = v""",
+    "of a loop": """
+        for k in range(3):
+            if k == i:
+                v = k
+            elif k > 1:
+                y[i] = v""",
+}
+
+
+@pytest.mark.parametrize("body", ON_ANOTHER_PATH.values(), ids=ON_ANOTHER_PATH)
+def test_a_thread_that_reads_what_another_path_sets_is_found(body):
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(y):\n        i = cuda.grid(1){body}\n")
+    (found,) = labkit.simulate(kernel, 1, 8, np.zeros(8)).errors
+    assert "reads `v`, but nothing was assigned to it" in found.message and found.line == line_of(kernel, "y[i] = v")
+
+
+@pytest.mark.parametrize("line", ["y[0] = v", "v += 1", "while v < 3: v += 1"])
+def test_a_variable_that_is_read_before_the_line_that_sets_it_is_refused(line):
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(y):\n    for k in range(3):\n        {line}\n        v = k\n")
+    with pytest.raises(KernelError, match="`v` is read before anything was assigned to it"):
+        labkit.simulate(kernel, 1, 8, np.zeros(8))
 
 
 GROWING = {

@@ -81,7 +81,7 @@ class Branches(Variables):
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
-                changing = "".join(f"{self.place(name, head[name])}, " for name in moving(node))
+                changing = "".join(f"{self.place(n, head[n])}, " for n in moving(node) if n in head)
                 self.emit(f"yield ({self.wait_line(node)}, {looping}, ({changing}))")
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
@@ -102,7 +102,8 @@ class Branches(Variables):
     def widened(self, env, other, node):
         """The environment, with the types that its variables have in another joined to theirs."""
         wider = {n: self.joined(n, env[n], kind, node) for n, kind in other.items() if env.get(n, kind) != kind}
-        return {**env, **wider}
+        late = {n: other[n] for n in self.late & other.keys() - env.keys()}
+        return {**env, **wider, **late}
 
     def loop_else(self, node, broken):
         """The `else` of a loop, for the lanes that did not `break`."""

@@ -21,7 +21,8 @@ class Emitter:
 
     At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here
     have assigned to, `masks` the mask of each region around, and `reachable` tells whether any lane comes there.
-    `unsure` are the variables that some read may find without a value.
+    `unsure` are the variables that some read may find without a value, `late` those that are set on another path or in
+    an earlier trip alone, and `first` has the type that each variable was given first in the text.
     """
 
     def __init__(self, program, function, argument_types, is_kernel, at=None):
@@ -56,6 +57,8 @@ class Emitter:
         self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()
+        self.late: set[str] = set()
+        self.first: dict[str, Any] = {}
 
     def rewritten(self, node, made) -> ast.AST:
         """The node that `made` gives for another, the same one in every walk."""

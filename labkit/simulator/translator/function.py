@@ -109,6 +109,7 @@ class FunctionTranslator(
             self.flops.clear()
             self.return_types.clear()
             self.local_types.clear()
+            self.first.clear()
             try:
                 self.statements(tree.body)
             except KernelError:

@@ -53,14 +53,8 @@ class Names(Variables):
             self.fail(node, self.env[name].message)
         if isinstance(self.env.get(name), Fixed):
             return self.fixed(node)
-        if name in self.env:
-            if name not in self.assigned:
-                self.unsure.add(name)
-                missing, place = f"minus({self.mask}, a_{name})", self.place(name, self.env[name])
-                at = f"{node.lineno}, {node.col_offset}"
-                self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {place}, {at})")
-            self.note_type(name, self.env[name])
-            return Value(self.held(name), self.env[name])
+        if name in self.env or name in self.first:
+            return self.variable(node)
         if self.homes.stores(name):
             self.fail(
                 node,
@@ -71,6 +65,19 @@ class Names(Variables):
         if value is None:
             self.fail(node, f"`{name}` cannot be used as a value in a kernel")
         return value
+
+    def variable(self, node) -> Value:
+        """What a variable holds; one that this path has not set may be from an earlier trip of a loop around it."""
+        name = node.id
+        if name not in self.env:
+            self.late.add(name)
+        kind = self.env.get(name, self.first.get(name))
+        if name not in self.assigned:
+            self.unsure.add(name)
+            missing, at = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
+            self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.place(name, kind)}, {at})")
+        self.note_type(name, kind)
+        return Value(self.held(name, kind), kind)
 
     def global_value(self, node):
         name = node.id

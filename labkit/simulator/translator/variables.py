@@ -28,6 +28,7 @@ class Variables(Emitter):
                 "holds a number or an array",
             )
         self.env[name] = kind
+        self.first.setdefault(name, kind)
         if self.homes.stores(name) == 1 and isinstance(getattr(node, "value", None), (ast.Constant, ast.Name)):
             self.literals[name] = value.static
         if self.is_kernel and name in self.parameters:
@@ -59,11 +60,11 @@ class Variables(Emitter):
         if isinstance(kind, types.Type):
             self.program.variables.setdefault(name, set()).add(kind)
 
-    def held(self, name) -> str:
+    def held(self, name, kind) -> str:
         """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
-        place = self.place(name, self.env[name])
+        place = self.place(name, kind)
         of_one_type = self.homes.stores(name) == 1 and not self.unrolls
-        return place if of_one_type else self.retyped(place, self.env[name])
+        return place if of_one_type else self.retyped(place, kind)
 
     def retyped(self, code, kind) -> str:
         if isinstance(kind, Tuple):
@@ -115,8 +116,9 @@ class Variables(Emitter):
         )
 
     def emit_watch(self, line):
-        shown = [name for name, kind in self.env.items() if isinstance(kind, types.Type)]
-        values = ", ".join(f"{n!r}: ({self.held(n)}, {'None' if n in self.assigned else f'a_{n}'})" for n in shown)
+        shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Type)}
+        lanes = {name: "None" if name in self.assigned else f"a_{name}" for name in shown}
+        values = ", ".join(f"{n!r}: ({self.held(n, kind)}, {lanes[n]})" for n, kind in shown.items())
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
