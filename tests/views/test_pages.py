@@ -219,6 +219,16 @@ def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
     assert "tiles of 4 × 4" in page.locator(".labkit-view h2").nth(1).inner_text()
 
 
+def test_the_counters_stand_beside_the_sliders_and_above_the_picture(show):
+    page = show("playground")
+    controls, counters, picture = (
+        page.locator(f".labkit-view {part}").first for part in (".controls", "table", "canvas")
+    )
+    here, beside, below = controls.bounding_box(), counters.bounding_box(), picture.bounding_box()
+    assert abs(here["y"] - beside["y"]) < 5 and beside["x"] > here["x"] + here["width"]
+    assert below["y"] > beside["y"] + beside["height"]
+
+
 def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show):
     page = show("mended")
     assert "one block is too few" in sentence(page)
