@@ -77,7 +77,7 @@ EXERCISE = Exercise(
             "result",
             (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
         ),
-        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
+        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 80, TILE)"),)),
         Variant("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
         Variant("the sum starts from a whole number", "budget", (("total = np.float32(0)", "total = 0"),)),
         Variant(

@@ -136,14 +136,14 @@ def pairs_write_one(y):
 
 
 @pytest.mark.parametrize("block", [32, 64])
-@pytest.mark.parametrize("kernel", [everyone_writes_one, everyone_adds_to_one, pairs_write_one], ids=str)
+@pytest.mark.parametrize("kernel", [everyone_writes_one, everyone_adds_to_one, pairs_write_one], ids=lambda k: k.__name__)
 def test_threads_that_write_different_values_into_one_element_race(kernel, block):
     races = findings(kernel, 1, block, zeros(64), kind="race")
     assert races and all("cuda.atomic" in r.message for r in races)
     assert races[0].array == "y" and races[0].index == (0,)
 
 
-@pytest.mark.parametrize("kernel", [everyone_adds_atomically, everyone_writes_the_same], ids=str)
+@pytest.mark.parametrize("kernel", [everyone_adds_atomically, everyone_writes_the_same], ids=lambda k: k.__name__)
 def test_atomics_and_writes_of_one_value_do_not_race(kernel):
     assert findings(kernel, 4, 64, zeros(64)) == []
 
