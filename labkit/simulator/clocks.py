@@ -175,6 +175,15 @@ class Clocks:
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
         self._run(_exchange, left, flat, lanes, w.warps, self.warps_per_block)
 
+    def told(self, block, thread, other_block, other_thread) -> bool:
+        """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
+        if not self.times.size:
+            return False
+        known = np.int64(self.clocks[KNOWN, block * self.warps_per_block + thread // WARP_LANES])
+        others = set(range(self.warps_per_block)) - {other_thread // WARP_LANES}
+        first = other_block * self.warps_per_block
+        return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
+
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""
         self.left.pop(id(array.data), None)
