@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from labkit.simulator import bounds_cures
 from labkit.simulator.race_cures import Race
 from labkit.simulator.warps import WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
@@ -70,23 +71,18 @@ class Log:
         shape = array.shape_in(lane)
         axis = next(a for a, (i, n) in enumerate(zip(place, shape)) if not -n <= i < n)
         who = self.lane(w, lane)
-        element, called = f"{array.name}{_brackets(place)}", array.name
+        element = f"{array.name}{_brackets(place)}"
         if array.root is not array:
-            element, called = f"element {_brackets(place)} of a slice of {array.name}", site.text.split("[")[0]
-        limit = f"{called}.shape[{axis}]" if len(shape) > 1 else f"{called}.size"
-        written = _index_name(site, axis)
-        guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
-        cure = "Guard"
-        if array.space == "shared":
-            cure = f"Make {array.name} as large as the block needs, or guard"
+            element = f"element {_brackets(place)} of a slice of {array.name}"
+        cure = bounds_cures.cure_outside(self.launch, site, array, shape, axis, place, index, w.active(mask))
         self.add(
             key,
             w.count(mask),
             kind="bounds",
             severity="error",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but {called} has {_shape(shape)}. "
-                f"On a GPU it {_effect_outside(site)}. {cure} the access, for instance `if {guard}:`."
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but "
+                f"{bounds_cures.called(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
             ),
             line=site.line,
             column=site.column,
@@ -375,18 +371,3 @@ def _brackets(place):
 
 def _shape(shape):
     return f"{shape[0]} elements" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
-
-
-def _index_name(site, axis):
-    """The index as written at that axis, for the advice to guard it."""
-    inner = site.text[site.text.index("[") + 1 : -1] if "[" in site.text else "index"
-    depth, parts, part = 0, [], ""
-    for c in inner.replace("][", ", "):
-        depth += (c in "([") - (c in ")]")
-        if c == "," and not depth:
-            parts.append(part.strip())
-            part = ""
-        else:
-            part += c
-    parts.append(part.strip())
-    return parts[axis] if axis < len(parts) else inner

@@ -104,7 +104,9 @@ def test_a_variable_of_clashing_types_is_told_where_it_is_read():
         labkit.simulate(kernel_in(text + " + v"), 1, 1, np.zeros(2))
 
 
-@pytest.mark.parametrize("written", ["p[63 - t].at[1] = p[t].at[2 - 1]", "p[63 - t].mass += p[t].mass", "p[63 - t] = p[t]"])
+@pytest.mark.parametrize(
+    "written", ["p[63 - t].at[1] = p[t].at[2 - 1]", "p[63 - t].mass += p[t].mass", "p[63 - t] = p[t]"]
+)
 @pytest.mark.parametrize("space", ["global", "shared"])
 def test_a_race_names_the_record(written, space):
     kernel = kernel_in(
