@@ -68,28 +68,32 @@ def _changed_integer(operation, old, value, compare, one):
 
 
 @njit(cache=True)
-def _change_floats(operation, data, flat, lanes, value, old):
+def _change_floats(operation, data, flat, lanes, value, old, changed):
     for i in range(flat.size):
         if lanes[i]:
             old[i] = data[flat[i]]
             data[flat[i]] = _changed_float(operation, old[i], value[i])
+            changed[i] = data[flat[i]] != old[i]
 
 
 @njit(cache=True)
-def _change_integers(operation, data, flat, lanes, value, compare, one, old):
+def _change_integers(operation, data, flat, lanes, value, compare, one, old, changed):
     for i in range(flat.size):
         if lanes[i]:
             old[i] = data[flat[i]]
             data[flat[i]] = _changed_integer(operation, old[i], value[i], compare[i], one)
+            changed[i] = data[flat[i]] != old[i]
 
 
-def atomic(w, site, array, mask, operation, value, compare, *index):
+def atomic(w, site, array, mask, operation, value, compare, learns, *index):
     """Reads, changes and writes an element, one lane after another; returns what each lane read.
 
-    `operation` is one of the numbers above; `compare` is None unless it is CAS.
+    `operation` is one of the numbers above; `compare` is None unless it is CAS. `learns`: is the result used?
     """
     if isinstance(array, Either):
-        return of_each(w, array, mask, lambda a, own: atomic(w, site, a, own, operation, value, compare, *index))
+        return of_each(
+            w, array, mask, lambda a, own: atomic(w, site, a, own, operation, value, compare, learns, *index)
+        )
     if isinstance(site, dict):
         site = site[array.name]
     launch = w.chunk.launch
@@ -99,16 +103,16 @@ def atomic(w, site, array, mask, operation, value, compare, *index):
     lanes = w.active(mask)
     value = w.fill(value)
     count_accesses(w, site, array, flat, mask, False)
-    old = np.zeros(w.lanes, array.dtype)
+    old, changed = np.zeros(w.lanes, array.dtype), np.zeros(w.lanes, np.bool_)
     before = array.data.take(flat)
     if array.dtype.kind == "f":
-        _change_floats(operation, array.data, flat, lanes, value, old)
+        _change_floats(operation, array.data, flat, lanes, value, old, changed)
     else:
         compare = value if compare is None else w.fill(compare)
-        _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old)
+        _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old, changed)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
-    launch.clocks.exchange(w, array, flat, lanes)
+    launch.clocks.exchange(w, array, flat, lanes, changed, learns)
     watch_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
     return old

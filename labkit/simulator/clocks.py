@@ -72,7 +72,18 @@ def _advance(nodes, used, levels, times, clocks, warp):
 
 
 @njit(cache=True)
-def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, warps, warps_per_block, begin):
+def _changes(flat, lanes, changed, lane, stop):
+    """Does one of a warp's lanes, from `lane` on, change the element there?"""
+    for other in range(lane, stop):
+        if lanes[other] and changed[other] and flat[other] == flat[lane]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _exchange(
+    nodes, used, levels, spare, times, clocks, left, flat, lanes, changed, learns, warps, warps_per_block, begin
+):
     """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
@@ -84,12 +95,15 @@ def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, warp
             if used[0] + spare > nodes.shape[0]:
                 return lane
             element = flat[lane]
-            for which in range(2):
-                mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
-                clocks[which, warp] = _joined(nodes, used, levels, mine, there)
+            if learns:
+                for which in range(2):
+                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
+                    clocks[which, warp] = _joined(nodes, used, levels, mine, there)
             _advance(nodes, used, levels, times, clocks, warp)
-            left[KNOWN, element] = clocks[KNOWN, warp]
-            left[PUBLISHED, element] = clocks[PUBLISHED, warp]
+            if _changes(flat, lanes, changed, lane, stop):
+                for which in range(2):
+                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
+                    left[which, element] = mine if learns else _joined(nodes, used, levels, mine, there)
     return -1
 
 
@@ -168,12 +182,23 @@ class Clocks:
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
-    def exchange(self, w, array, flat, lanes):
-        """An atomic passes on what its warp knows, and learns what the warps before it knew there."""
+    def exchange(self, w, array, flat, lanes, changed, learns):
+        """An atomic that changes an element passes on what its warp knows; one whose result is used learns what the
+        warps before it passed on there. What one who changes nothing knows, nobody can learn of.
+        """
         if not self.times.size:
             return
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
-        self._run(_exchange, left, flat, lanes, w.warps, self.warps_per_block)
+        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.warps_per_block)
+
+    def told(self, block, thread, other_block, other_thread) -> bool:
+        """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
+        if not self.times.size:
+            return False
+        known = np.int64(self.clocks[KNOWN, block * self.warps_per_block + thread // WARP_LANES])
+        others = set(range(self.warps_per_block)) - {other_thread // WARP_LANES}
+        first = other_block * self.warps_per_block
+        return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""

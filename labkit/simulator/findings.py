@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from labkit.simulator import bounds_cures
+from labkit.simulator.race_cures import Race
 from labkit.simulator.warps import WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
@@ -36,7 +38,7 @@ class Log:
 
     def _with_barrier_of_warp(self, finding):
         """The finding; a race in a launch where lanes of one warp alone race takes the barrier of a warp."""
-        if finding.kind != "race":
+        if finding.kind != "race" or len({who.block for who in finding.threads}) > 1:
             return finding
         barrier = "`cuda.syncwarp()`"
         if self.launch.warps_per_block == 1:
@@ -69,23 +71,18 @@ class Log:
         shape = array.shape_in(lane)
         axis = next(a for a, (i, n) in enumerate(zip(place, shape)) if not -n <= i < n)
         who = self.lane(w, lane)
-        element, called = f"{array.name}{_brackets(place)}", array.name
+        element = f"{array.name}{_brackets(place)}"
         if array.root is not array:
-            element, called = f"element {_brackets(place)} of a slice of {array.name}", site.text.split("[")[0]
-        limit = f"{called}.shape[{axis}]" if len(shape) > 1 else f"{called}.size"
-        written = _index_name(site, axis)
-        guard = f"{written} < {limit}" if place[axis] >= 0 else f"0 <= {written} < {limit}"
-        cure = "Guard"
-        if array.space == "shared":
-            cure = f"Make {array.name} as large as the block needs, or guard"
+            element = f"element {_brackets(place)} of a slice of {array.name}"
+        cure = bounds_cures.cure_outside(self.launch, site, array, shape, axis, place, index, w.active(mask))
         self.add(
             key,
             w.count(mask),
             kind="bounds",
             severity="error",
             message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but {called} has {_shape(shape)}. "
-                f"On a GPU it {_effect_outside(site)}. {cure} the access, for instance `if {guard}:`."
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but "
+                f"{bounds_cures.called(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
             ),
             line=site.line,
             column=site.column,
@@ -158,7 +155,7 @@ class Log:
         if self.known(key, count):
             return
         who = self.lane(w, int(lane))
-        place = array.position(array.c_order(int(flat)) if array.space == "global" else int(flat) % array.elements)
+        place = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
         self.add(
             key,
             count,
@@ -215,7 +212,7 @@ class Log:
             threads=(who,),
         )
 
-    def race(self, site_number, array, found):
+    def race(self, w, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
         site = sites[site_number]
@@ -225,26 +222,32 @@ class Log:
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        kinds = sorted((site.kind, other.kind)) if across else (site.kind, other.kind)  # blocks have no order
+        told = self.launch.clocks.told(block, thread, other_block, other_thread)
+        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, across, told and across, bool(unfenced))
+        kinds = (site.kind, other.kind)
+        if across or race.spin:  # either might have come first
+            kinds = sorted(kinds)
         key = ("race", array.name, *lines, *kinds, across, unfenced)
         if self.known(key, found):
             return
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
-        place = array.position(element % array.elements if array.space == "shared" else array.c_order(element))
+        place = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
         name = f"{array.name}{_brackets(place)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         how = "with nothing to say which comes first"
         if unfenced:
             how = "and the atomic in between does not say that what was done before it can be seen"
-        cure = _cure_of_race(site, other, across, unfenced)
+        again = " in the next round of the loop" * race.comes_round
+        cure = race.cure()
         self.add(
             key,
             found,
             kind="race",
             severity="error",
             message=(
-                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}, and {self.name(theirs)} "
-                f"{_verb(other)} {it} at line {other.line}, {how}, so {_effect_of_race(site, other)}. {cure}"
+                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}{again}, and "
+                f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {how}, so "
+                f"{_effect_of_race(site, other)}. {cure}"
             ),
             remedy=cure,
             line=site.line,
@@ -354,26 +357,6 @@ def _effect_of_race(site, other):
     return "the update can be lost" if "atomic" in kinds else "either value can be the one that stays"
 
 
-def _cure_of_race(site, other, across, unfenced):
-    reads_elsewhere = site.line == other.line and site.kind != other.kind and site.text != other.text
-    if unfenced:
-        return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
-    if across and reads_elsewhere:
-        return "Blocks of one launch run in any order: write the results to another array."
-    if across:
-        return (
-            "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
-            "its own, or use `cuda.atomic`."
-        )
-    if reads_elsewhere:
-        return "Split the line: read into a variable, let all wait at `cuda.syncthreads()`, and then write."
-    if site.line == other.line:
-        return "Give each thread an element of its own, or use `cuda.atomic`."
-    if site.line > other.line:
-        return f"Put `cuda.syncthreads()` between line {other.line} and line {site.line}."
-    return f"Put `cuda.syncthreads()` after line {other.line}, before the loop comes back to line {site.line}."
-
-
 def _effect_outside(site):
     return "gets whatever lies there" if site.kind == "load" else "overwrites what belongs to something else"
 
@@ -388,18 +371,3 @@ def _brackets(place):
 
 def _shape(shape):
     return f"{shape[0]} elements" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
-
-
-def _index_name(site, axis):
-    """The index as written at that axis, for the advice to guard it."""
-    inner = site.text[site.text.index("[") + 1 : -1] if "[" in site.text else "index"
-    depth, parts, part = 0, [], ""
-    for c in inner.replace("][", ", "):
-        depth += (c in "([") - (c in ")]")
-        if c == "," and not depth:
-            parts.append(part.strip())
-            part = ""
-        else:
-            part += c
-    parts.append(part.strip())
-    return parts[axis] if axis < len(parts) else inner

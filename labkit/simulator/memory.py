@@ -152,7 +152,7 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
 def _tell(w, site, array, flat, found, unwritten, first):
     log = w.chunk.launch.log
     if found:
-        log.race(site, array, found)
+        log.race(w, site, array, found)
     if unwritten:
         log.uninitialised(w, site, array, flat[first], first, unwritten)
 
@@ -193,7 +193,7 @@ def write(w, site, array, mask, flat, value):
             )
             found = max(found, here)
         if found:
-            launch.log.race(site, array, found)
+            launch.log.race(w, site, array, found)
     if not unchanged.all():
         launch.version += 1
 

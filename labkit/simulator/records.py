@@ -30,6 +30,7 @@ class Field(Array):
             )
         inner = tuple(int(s) // unit for s in np.empty(nested, base).strides)
         self.values_per_record = int(np.prod(nested))
+        self.records = array.shape
         if array.space == "local":  # its records are never seen whole, so each field may lie apart
             step, first = self.values_per_record, 0
             data = np.zeros((len(array.data) * step, array.data.shape[1]), base)
@@ -49,6 +50,9 @@ class Field(Array):
 
     def c_order(self, place):
         return super().c_order(place) // self.values_per_record
+
+    def position(self, flat):
+        return tuple(int(i) for i in np.unravel_index(flat, self.records))
 
 
 def field(array, name):

@@ -23,10 +23,12 @@ class WholeClocks:
         self.times[warp] += 1
         self.of[KNOWN, warp, warp] = self.times[warp]
 
-    def exchange(self, warp, element):
-        self.of[:, warp] = np.maximum(self.of[:, warp], self.left[:, element])
+    def exchange(self, warp, element, changes, learns):
+        if learns:
+            self.of[:, warp] = np.maximum(self.of[:, warp], self.left[:, element])
         self.advance(warp)
-        self.left[:, element] = self.of[:, warp]
+        if changes:
+            self.left[:, element] = np.maximum(self.of[:, warp], self.left[:, element])
 
     def share(self, block):
         warps = range(block * WARPS_PER_BLOCK, (block + 1) * WARPS_PER_BLOCK)
@@ -59,8 +61,9 @@ def check(blocks, steps, seed):
         w, lanes = one_warp(warp)
         kind = rng.integers(4)
         if kind < 2:
-            shared.exchange(w, array, np.full(32, element), lanes)
-            whole.exchange(warp, element)
+            changes, learns = rng.integers(2, size=2) > 0
+            shared.exchange(w, array, np.full(32, element), lanes, lanes & changes, learns)
+            whole.exchange(warp, element, changes, learns)
         elif kind == 2:
             shared.share([warp // WARPS_PER_BLOCK])
             whole.share(warp // WARPS_PER_BLOCK)
@@ -93,6 +96,6 @@ def test_clocks_that_would_take_too_much_memory_trust_everyone(monkeypatch):
     array = SimpleNamespace(data=np.zeros(20_000))
     for element in range(20_000):
         w, lanes = one_warp(element % 800)
-        shared.exchange(w, array, np.full(32, element), lanes)
+        shared.exchange(w, array, np.full(32, element), lanes, lanes, True)
     assert len(shared.nodes) == 1
     assert time_of(shared.nodes, shared.levels, shared.clocks[KNOWN, 5], 700) == np.iinfo(np.int32).max

@@ -303,6 +303,42 @@ def test_a_fence_of_the_block_makes_nothing_visible_to_another_block():
     assert errors(kernel_in(text, "block_scope_is_too_narrow"), 2, 64, *arguments) == ()
 
 
+@cuda.jit
+def adds_without_a_look(x, flag, out):
+    """Who does not look at what an atomic found cannot know who came first."""
+    mine = cuda.atomic.add(flag, 1, 1)
+    if cuda.blockIdx.x == 0:
+        x[0] = 1
+        cuda.threadfence()
+        cuda.atomic.add(flag, 0, 1)
+    else:
+        cuda.atomic.add(flag, 0, 1)
+        out[mine] = x[0]
+
+
+@cuda.jit
+def two_who_only_look(x, flag, out):
+    """Block 1 sees that block 0 has set the flag, and so does block 2, which knows nothing of block 1 by that."""
+    b = cuda.blockIdx.x
+    if b == 0:
+        cuda.atomic.add(flag, 0, 1)
+    else:
+        if b == 1:
+            x[0] = 1
+            cuda.threadfence()
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        if b == 2:
+            out[0] = x[0]
+
+
+@pytest.mark.parametrize("kernel", [adds_without_a_look, two_who_only_look], ids=lambda k: k.__name__)
+def test_an_atomic_tells_those_alone_who_can_find_it_out(kernel):
+    (race,) = errors(kernel, 3, 1, np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(3, np.int32))
+    assert (race.kind, race.array) == ("race", "x")
+    assert "threadfence" not in race.remedy
+
+
 # --- atomics beside plain accesses -----------------------------------------------------------------
 
 

@@ -246,3 +246,46 @@ def test_a_variable_of_clashing_types_is_told_where_it_is_read():
     np.testing.assert_array_equal(labkit.simulate(kernel_in(text), 1, 1, np.zeros(2)).outputs[0], [3, 0])
     with pytest.raises(KernelError, match="`v` is"):
         labkit.simulate(kernel_in(text + " + v"), 1, 1, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "written", ["p[63 - t].at[1] = p[t].at[2 - 1]", "p[63 - t].mass += p[t].mass", "p[63 - t] = p[t]"]
+)
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_a_race_names_the_record(written, space):
+    kernel = kernel_in(
+        f"""
+        @cuda.jit
+        def kernel(given, out):
+            t = cuda.threadIdx.x
+            {"p = given" if space == "global" else "p = cuda.shared.array(64, particle)"}
+            p[t] = given[t]
+            cuda.syncthreads()
+            {written}
+            out[t] = p[t]
+        """,
+        particle=from_dtype(PARTICLE),
+    )
+    given = np.concatenate([particles(), particles()])
+    races = [f for f in labkit.simulate(kernel, 1, 64, given, given.copy()).errors if f.line == f.other_line]
+    assert races
+    for race in races:
+        assert race.index[0] in {race.threads[0].thread[0], race.threads[1].thread[0]} and len(race.index) == 1
+        assert f"[{race.index[0]}]:" in race.message
+
+
+def test_a_record_that_nothing_wrote_is_named():
+    kernel = kernel_in(
+        """
+        @cuda.jit
+        def kernel(out):
+            s = cuda.shared.array(8, particle)
+            s[0].at[0] = 1
+            s[0].at[1] = 1
+            cuda.syncthreads()
+            out[cuda.threadIdx.x] = s[5].at[2]
+        """,
+        particle=from_dtype(PARTICLE),
+    )
+    (finding,) = labkit.simulate(kernel, 2, 8, np.zeros(8, np.float32)).errors
+    assert (finding.kind, finding.index) == ("uninitialised", (5,))

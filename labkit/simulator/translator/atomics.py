@@ -46,7 +46,7 @@ class Atomics(Variables):
         self.program.keeps_clocks |= result_used
         code = (
             f"atomic(w, {number}, {array.code}, {self.mask}, {OPERATIONS[name]}, {value}, "
-            f"{compare[0] if compare else None}, {', '.join(i.code for i in index)})"
+            f"{compare[0] if compare else None}, {result_used}, {', '.join(i.code for i in index)})"
         )
         if result_used:
             return self.temp(code, kind)

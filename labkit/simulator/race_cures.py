@@ -1,0 +1,126 @@
+"""How to mend a race, in a learner's words: from where its two accesses stand in the source, and who made them."""
+
+import ast
+from dataclasses import dataclass
+
+from labkit.simulator.translator.control_flow import is_spin
+from labkit.trace import Site
+
+LOOPS = (ast.For, ast.While)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two accesses by different threads: that at `site`, and the one before it at `other`.
+
+    `lockstep`: did all warps run side by side? `across`: are the threads in different blocks? `told`: did the later
+    one hear from the other's block by an atomic? `unfenced`: of that very access, so that only a fence is missing?
+    """
+
+    kernel: ast.FunctionDef
+    sites: list[Site]
+    site: Site
+    other: Site
+    lockstep: bool
+    across: bool
+    told: bool
+    unfenced: bool
+
+    @property
+    def comes_round(self) -> bool:
+        """Does the later access belong to the next round of a loop around both?"""
+        site, other = self.site, self.other
+        backwards = site.line < other.line
+        if site.line == other.line:  # a statement reads before it writes
+            backwards = self.lockstep and (site.kind, other.kind) == ("load", "store")
+        return backwards and self._around(LOOPS) is not None
+
+    @property
+    def spin(self) -> Site | None:
+        """A read in the condition of a loop that waits for another thread, if one of the accesses is that."""
+        tests = [n.test for n in ast.walk(self.kernel) if isinstance(n, ast.While) and is_spin(n)]
+        places = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
+        both = (self.site, self.other)
+        read = (s for s in both if s.kind == "load" and (s.line, s.column) in places)
+        return next((s for s in read if isinstance(_parsed(s.text), ast.Subscript)), None)
+
+    def cure(self) -> str:
+        site, other = self.site, self.other
+        parted = site.line == other.line and site.kind != other.kind and site.text != other.text
+        if self.spin:
+            return self._cure_of_spin(self.spin)
+        if self.unfenced:
+            return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
+        if self.across and (tells := self._tells()):
+            return (
+                f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
+                "other blocks what its own thread has done, which must have waited for the others of its block."
+            )
+        barrier = self._barrier()
+        if barrier is None and parted:
+            return "Blocks of one launch run in any order: write the results to another array."
+        if barrier is None:
+            return (
+                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
+                "its own, or use `cuda.atomic`."
+            )
+        if self.comes_round and site.line == other.line:
+            loop = self._around(LOOPS)
+            return f"Put {barrier} at the end of the body of the loop in line {loop.lineno}{self._outside(site)}."
+        if parted:
+            return f"Split the line: read into a variable, let all wait at {barrier}, and then write."
+        if site.line == other.line:
+            return "Give each thread an element of its own, or use `cuda.atomic`."
+        if self.comes_round:
+            back = f"before the loop comes back to line {site.line}"
+            return f"Put {barrier} after line {other.line}, {back}{self._outside(other)}."
+        first, last = sorted((site.line, other.line))
+        return f"Put {barrier} between line {first} and line {last}{self._outside(site, other)}."
+
+    def _cure_of_spin(self, spin):
+        place = _parsed(spin.text)
+        name, index = ast.unparse(place.value), ast.unparse(place.slice)
+        return (
+            f"What one thread waits for and another sets must be accessed by atomics: read it by "
+            f"`cuda.atomic.add({name}, {index}, 0)`, set it by `cuda.atomic.exch({name}, {index}, ...)`, and put "
+            "`cuda.threadfence()` before that if it tells of other data."
+        )
+
+    def _tells(self) -> Site | None:
+        """The atomic between the two lines that tells the other's block's work to other blocks."""
+        between = [s for s in self.sites if s.kind == "atomic" and self.other.line < s.line < self.site.line]
+        return min(between, key=lambda s: s.line) if self.told and between else None
+
+    def _barrier(self) -> str | None:
+        """The barrier at which the two threads could meet, as the kernel would write it."""
+        if not self.across:
+            return "`cuda.syncthreads()`"
+        calls = (n for n in ast.walk(self.kernel) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+        return next((f"`{ast.unparse(call)}`" for call in calls if call.func.attr == "sync"), None)
+
+    def _outside(self, *near: Site) -> str:
+        """That a barrier near these accesses stands outside of the `if` which holds one of the two lines alone."""
+        for node in ast.walk(self._around(LOOPS) or self.kernel):
+            if isinstance(node, ast.If):
+                held = {line for line in (self.site.line, self.other.line) if _holds(node, line)}
+                if len(held) == 1 and held <= {s.line for s in near}:
+                    return f", outside of the `if` in line {node.lineno}"
+        return ""
+
+    def _around(self, kinds):
+        """The innermost statement of these kinds around both accesses."""
+        lines = (self.site.line, self.other.line)
+        around = [n for n in ast.walk(self.kernel) if isinstance(n, kinds) and all(_holds(n, line) for line in lines)]
+        return max(around, key=lambda n: n.lineno) if around else None
+
+
+def _holds(node, line):
+    return node.lineno <= line <= node.end_lineno
+
+
+def _place(node):
+    return node.lineno, node.col_offset
+
+
+def _parsed(text):
+    return ast.parse(text, mode="eval").body

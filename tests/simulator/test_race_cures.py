@@ -1,0 +1,136 @@
+"""What a race is told to be mended by: the cure that fits it, and the kernel mended so has no race."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of
+
+import labkit
+
+REDUCTION = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if t < step:
+            s[t] += s[t + step]
+        {}
+        step //= 2
+    cuda.syncthreads()
+    y[t] = s[0]
+"""
+
+LAST_BLOCK = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    is_last = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    y[i] = 2 * x[i]
+    cuda.threadfence()
+    {}
+    if t == 0:
+        is_last[0] = cuda.atomic.add(n, 0, 1) == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if is_last[0]:
+        for k in range(t, x.size, 64):
+            cuda.atomic.add(x, 0, y[k])
+"""
+
+JACOBI = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    g = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    for _ in range(3):
+        if 0 < i < x.size - 1:
+            y[i] = x[i - 1] + x[i + 1]
+        g.sync()
+        x[i] = y[i]
+        {}
+"""
+
+IN_TURNS = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    for k in range(2):
+        s[t] = x[(cuda.grid(1) + k) % x.size]
+        cuda.syncthreads()
+        if t < 60:
+            y[cuda.grid(1)] += s[63 - t]
+        {}
+"""
+
+ONE_FOR_ALL = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    s = cuda.shared.array(1, float32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = x[0]
+    {}
+    y[cuda.grid(1)] = s[0]
+"""
+
+# The kernel, the line that it lacks, one of the two lines of the race, and the cure as its remedy begins.
+BARRIERS = {
+    "reduction": (REDUCTION, "cuda.syncthreads()", "s[t] +=", "at the end of the body of the loop in line 8, outside"),
+    "last block": (LAST_BLOCK, "cuda.syncthreads()", "y[i] =", "between line 6 and line 10: the atomic there"),
+    "Jacobi": (JACOBI, "g.sync()", "x[i - 1]", "after line 9, before the loop comes back to line 7."),
+    "in turns": (
+        IN_TURNS,
+        "cuda.syncthreads()",
+        "63 - t",
+        "after line 9, before the loop comes back to line 6, outside",
+    ),
+    "one for all": (
+        ONE_FOR_ALL,
+        "cuda.syncthreads()",
+        "= s[0]",
+        "between line 6 and line 8, outside of the `if` in line 5.",
+    ),
+}
+
+
+def errors(kernel, blocks):
+    arguments = np.ones(128, np.float32), np.zeros(128, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    return labkit.simulate(kernel, blocks, 128 // blocks, *arguments).errors
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_a_barrier_is_put_where_it_mends_the_race(name):
+    text, barrier, fragment, cure = BARRIERS[name]
+    blocks = 1 if name == "reduction" else 2
+    assert errors(kernel_in(text.format(barrier)), blocks) == ()
+    kernel = kernel_in(text.format("pass"))
+    found = [f for f in errors(kernel, blocks) if f.remedy.startswith(f"Put `{barrier}` {cure}")]
+    assert line_of(kernel, fragment) in (found[0].line, found[0].other_line)
+    assert ("in the next round of the loop" in found[0].fact) == ("loop" in cure)
+
+
+WAITS = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    t = cuda.threadIdx.x
+    if t == 0:
+        {set}
+    if t == 32:
+        while {get} == 0:
+            pass
+"""
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_flag_is_to_be_set_and_read_by_atomics(blocks):
+    arguments = np.ones(1, np.float32), np.ones(1, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    plain = kernel_in(WAITS.format(set="flag[0] = 1", get="flag[0]"))
+    [race] = [f for f in labkit.simulate(plain, blocks, 64, *arguments).errors if f.kind == "race"]
+    assert "read it by `cuda.atomic.add(flag, 0, 0)`, set it by `cuda.atomic.exch(flag, 0, ...)`" in race.remedy
+    assert "cuda.threadfence()" in race.remedy and "syncthreads" not in race.remedy
+    mended = kernel_in(WAITS.format(set="cuda.atomic.exch(flag, 0, 1)", get="cuda.atomic.add(flag, 0, 0)"))
+    assert labkit.simulate(mended, blocks, 64, *arguments).errors == ()
