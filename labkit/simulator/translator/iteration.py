@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe, one_type
 from labkit.simulator.translator.variables import Variables
 
 
@@ -37,9 +37,9 @@ class Iterations(Variables):
         if isinstance(over.type, Array):
             return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
         if isinstance(over.type, Tuple):
-            if len(set(over.type.items)) != 1:
+            kind = one_type(over.type.items)
+            if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
-            kind = over.type.items[0]
             return self.counted(f"np.int64({len(over.type.items)})", lambda n: Value(f"{over.code}[{n.code}]", kind))
         self.fail(
             node,

@@ -24,7 +24,7 @@ class Structures(Variables):
             number = "xyzw".index(node.attr)
             return Value(f"{base.code}[{number}]", base.type.items[number])
         if isinstance(base.type, Record):
-            return self.of_element(node)
+            return self.of_field(node, base)
         if isinstance(base.type, NamedTuple) and node.attr in base.type.fields:
             number = base.type.fields.index(node.attr)
             return Value(f"{base.code}[{number}]", base.type.items[number])
@@ -99,10 +99,9 @@ class Structures(Variables):
         whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
         return self.temp(f"field({array.code}, {name!r})", whole)
 
-    def field_place(self, node):
-        """The field's array, and the index there, of `record.field` or `record["field"]`."""
+    def field_place(self, node, base):
+        """The field's array, and the index there, of `base.field` or `base["field"]`."""
         name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
-        base = self.expression(node.value)
         if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):
             return self.field(node, base, name), []
         if not isinstance(base.type, Record):

@@ -1,6 +1,7 @@
 """What an expression is to the translator: the code that yields it, and its type."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from numba import types
@@ -25,6 +26,11 @@ class Array:
     def same_form(self, other) -> bool:
         """Can a variable hold either of the two?"""
         return (self.dtype, self.ndim) == (other.dtype, other.ndim)
+
+    def joined(self, other):
+        """The type of what may be either of two arrays of one form."""
+        arrays = tuple(dict.fromkeys([*self.each, *other.each]))
+        return replace(arrays[0], others=arrays[1:])
 
     @property
     def each(self) -> tuple:
@@ -99,6 +105,22 @@ def form_of(kind):
     if isinstance(kind, Tuple):
         return tuple(form_of(item) for item in kind.items)
     return Array if isinstance(kind, Array) else types.Type
+
+
+def one_type(kinds):
+    """The type that values of these types have in common, as numba sees it, or None: arrays of one form are alike."""
+    return reduce(_alike, kinds) if kinds else None
+
+
+def _alike(first, second):
+    if first == second:
+        return first
+    if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
+        return first.joined(second)
+    if isinstance(first, Tuple) and first.may_be(second):
+        items = tuple(map(_alike, first.items, second.items))
+        return None if None in items else replace(first, items=items)
+    return None
 
 
 def entries_of(kind) -> int:

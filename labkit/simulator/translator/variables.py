@@ -109,8 +109,7 @@ class Variables(Emitter):
                 first, items=tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items))
             )
         if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
-            arrays = tuple(dict.fromkeys([*first.each, *second.each]))
-            return replace(arrays[0], others=arrays[1:])
+            return first.joined(second)
         self.fail(
             node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
         )
