@@ -86,8 +86,8 @@ class Operators(Variables):
             target, divisor = map(self.written, written)
             self.fail(
                 node,
-                f"numba-cuda does not compile `/=` of whole numbers, whose quotient is a float64; write `{target} = "
-                f"{target} / {divisor}`, or `//=` for whole numbers",
+                "numba-cuda takes what `/=` makes of whole numbers for a whole number, and compiles next to nothing that "
+                f"uses it; write `{target} = {target} / {divisor}`, or `//=` for whole numbers",
             )
         if op == "Pow" and isinstance(right.static, int) and not isinstance(right.static, bool):
             typed = (left.type, types.literal(right.static))
