@@ -1,5 +1,9 @@
 """Arrays and functions that a kernel takes from outside, or is compiled for."""
 
+import os
+from enum import IntEnum
+from types import ModuleType
+
 import numpy as np
 import pytest
 from cells import kernel_in, run_cell
@@ -119,13 +123,79 @@ def test_reduce_makes_one_number_of_an_array(size):
     assert on_device[0] == x[: size // 2].sum()
 
 
-def test_random_numbers_are_numbas():
+class Colour(IntEnum):
+    RED = 7
+
+
+@cuda.jit(device=True)
+def twice(value):
+    return 2 * value
+
+
+@cuda.jit(device=True)
+def after_all(value):
+    cuda.syncthreads()
+    return value
+
+
+@cuda.jit(device=True)
+def of(function, value):
+    return function(value)
+
+
+SETTINGS = ModuleType("settings")
+vars(SETTINGS).update(
+    SCALE=2.5, PAIR=(3, 4), TABLE=np.arange(8.0), KIND=np.dtype(np.int32), np=np, twice=twice, after_all=after_all,
+    Colour=Colour, path=os, _hidden=3,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        ("settings.SCALE * settings.PAIR[1]", 10),
+        ("settings.TABLE[i]", np.arange(8)),
+        ("settings.np.float32(i)", np.arange(8)),
+        ("settings.twice(i)", 2 * np.arange(8)),
+        ("settings.after_all(i)", np.arange(8)),
+        ("of(settings.twice, i)", 2 * np.arange(8)),
+        ("settings.Colour.RED", 7),
+        ("cuda.local.array(4, settings.KIND).itemsize", 4),
+    ],
+)
+def test_a_module_gives_its_numbers_and_functions(read, value):
+    trace = labkit.simulate(kernel_in(READ.format(read), settings=SETTINGS, of=of), 1, 8, np.zeros(8))
+    np.testing.assert_array_equal(trace.outputs[0], np.broadcast_to(value, 8))
+    assert trace.errors == () and trace.counters.barriers == ("after_all" in read)
+
+
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        ("settings.twice", "cannot be used as a value"),
+        ("settings.path.environ", "`settings.path.environ` cannot be used as a value"),
+        ("settings.path.getcwd()", "cannot be used as a value"),
+        ("settings.MISSING", "the module `settings` has no `MISSING` for a kernel"),
+        ("settings._hidden", "has no `_hidden`"),
+        ("settings.__dict__", "has no `__dict__`"),
+    ],
+)
+def test_a_module_gives_nothing_else(read, reason):
+    with pytest.raises(KernelError, match=reason):
+        labkit.simulate(kernel_in(READ.format(read), settings=SETTINGS), 1, 8, np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    "name", ["uniform", "cuda.random.xoroshiro128p_uniform_float32", "R.xoroshiro128p_uniform_float32"]
+)
+def test_random_numbers_are_numbas(name):
     from numba.cuda.random import xoroshiro128p_uniform_float32 as by_numba
 
     states = cuda.random.create_xoroshiro128p_states(8, seed=3)
     kernel = kernel_in(
-        "@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = uniform(states, i)",
+        f"@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = {name}(states, i)",
         uniform=cuda.random.xoroshiro128p_uniform_float32,
+        R=cuda.random,
     )
     trace = labkit.simulate(kernel, 1, 8, states, np.zeros(8, np.float32))
     host = states.copy_to_host()

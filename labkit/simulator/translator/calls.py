@@ -79,6 +79,9 @@ class Calls(Variables):
 
     def unknown_call(self, node):
         function = node.func
+        device = unwrap(self.outside(function))
+        if device is not None:
+            return self.device_call(node, device, declared(self.outside(function)))
         if isinstance(function, ast.Name):
             value = self.bound(function.id)
             if function.id in self.env and value is MISSING:
@@ -86,9 +89,6 @@ class Calls(Variables):
                     node,
                     f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets",
                 )
-            device = unwrap(value)
-            if device is not None:
-                return self.device_call(node, device, declared(value))
             if isinstance(value, FunctionType):
                 self.fail(
                     node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
@@ -119,8 +119,8 @@ class Calls(Variables):
         path = self.dotted(node)
         if path in CASTS or path in FUNCTIONS or path in CALLS:
             return Value("None", Fixed(path, path))
-        if isinstance(node, ast.Name) and unwrap(self.bound(node.id)):
-            return Value("None", Fixed(self.bound(node.id)))
+        if unwrap(self.outside(node)):
+            return Value("None", Fixed(self.outside(node)))
         return self.expression(node)
 
     def device_call(self, node, function, signatures):

@@ -2,6 +2,7 @@
 
 import ast
 
+from labkit.simulator.translator.outside import outside
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
 WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
@@ -45,7 +46,7 @@ def methods(nodes) -> set[str]:
 def callees(nodes, names) -> list:
     """The device functions that these statements call."""
     calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    found = (unwrap(names.get(function.id)) for function in calls if isinstance(function, ast.Name))
+    found = (unwrap(outside(function, names)) for function in calls)
     return [callee for callee in found if callee is not None]
 
 

@@ -86,8 +86,8 @@ class Operators(Variables):
             target, divisor = map(self.written, written)
             self.fail(
                 node,
-                "numba-cuda takes what `/=` makes of whole numbers for a whole number, and compiles next to nothing that "
-                f"uses it; write `{target} = {target} / {divisor}`, or `//=` for whole numbers",
+                "numba-cuda takes what `/=` makes of whole numbers for a whole number, and compiles next to nothing "
+                f"that uses it; write `{target} = {target} / {divisor}`, or `//=` for whole numbers",
             )
         if op == "Pow" and isinstance(right.static, int) and not isinstance(right.static, bool):
             typed = (left.type, types.literal(right.static))

@@ -117,9 +117,7 @@ class Structures(Variables):
 
     def member(self, node):
         """The value of `Color.RED`, where `Color` is an IntEnum that the kernel captured; else None."""
-        if not isinstance(node.value, ast.Name):
-            return None
-        family = self.bound(node.value.id)
+        family = self.outside(node.value)
         if type(family) is not EnumType or not issubclass(family, IntEnum) or node.attr not in family.__members__:
             return None
         return self.known(int(family.__members__[node.attr].value), node)
