@@ -106,6 +106,27 @@ def test_a_signature_converts_what_is_passed():
         kernel[1, 4](np.zeros(4), 1)
 
 
+def test_a_barrier_waits_by_another_name_too():
+    text = """
+        @cuda.jit
+        def kernel(y):
+            t = cuda.threadIdx.x
+            s = cuda.shared.array(64, float32)
+            s[t] = t
+            if t < 64:
+                wait()
+            y[t] = s[63 - t]"""
+    trace = labkit.simulate(kernel_in(text, wait=cuda.syncthreads), 1, 64, np.zeros(64))
+    np.testing.assert_array_equal(trace.outputs[0], np.arange(63, -1, -1))
+    assert trace.errors == () and trace.counters.barriers == 1
+
+
+def test_a_barrier_is_not_handed_on():
+    text = "@cuda.jit(device=True)\ndef of(f):\n    f()\n\n\n@cuda.jit\ndef kernel(y):\n    of(cuda.syncthreads)"
+    with pytest.raises(KernelError, match="it cannot be handed on"):
+        labkit.simulate(kernel_in(text), 1, 64, np.zeros(64))
+
+
 def test_a_grid_that_waits_for_itself_knows_how_many_blocks_there_is_room_for():
     kernel = cuda.jit([(float32[:],)])(kernel_in("def kernel(y):\n    cuda.cg.this_grid().sync()\n    y[0] = 1"))
     overload = kernel.overloads[(float32[:],)]
@@ -190,8 +211,9 @@ def test_random_numbers_are_numbas(module):
     from numba.cuda.random import xoroshiro128p_uniform_float32 as by_numba
 
     states = cuda.random.create_xoroshiro128p_states(8, seed=3)
+    text = f"{module}xoroshiro128p_uniform_float32(states, i)"
     kernel = kernel_in(
-        f"@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = {module}xoroshiro128p_uniform_float32(states, i)",
+        f"@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = {text}",
         xoroshiro128p_uniform_float32=cuda.random.xoroshiro128p_uniform_float32,
         R=cuda.random,
     )

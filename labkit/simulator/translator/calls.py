@@ -23,6 +23,7 @@ from labkit.simulator.language import (
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.signatures import declared
+from labkit.simulator.translator.control_flow import WAITING_CALLS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
@@ -117,6 +118,8 @@ class Calls(Variables):
     def argument(self, node) -> Value:
         """What is passed to a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
+        if path and path.rpartition(".")[2] in WAITING_CALLS:
+            self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
         if path in CASTS or path in FUNCTIONS or path in CALLS:
             return Value("None", Fixed(path, path))
         if unwrap(self.outside(node)):
