@@ -26,9 +26,11 @@ from labkit.simulator.signatures import declared
 from labkit.simulator.translator.control_flow import WAITING_CALLS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
+from labkit.simulator.translator.trusted import fields_of
+from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
+AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 METHODS = {"bit_count", "conjugate"}  # of numbers
 
 
@@ -41,7 +43,8 @@ class Calls(Variables):
     def expression_call(self, node, result_used):
         path = self.dotted(node.func)
         if path is None:
-            return self.unknown_call(node)
+            fields = fields_of(self.outside(node.func))
+            return self.named_tuple(node, fields) if fields else self.unknown_call(node)
         if node.keywords and path == "print":
             self.fail(
                 node,
@@ -65,6 +68,7 @@ class Calls(Variables):
             return INSTRUCTIONS[path].translate(self, node)
         special = {
             "len": self.length,
+            "range": self.range_value,
             "tuple": self.tuple,
             "print": self.print,
         }.get(path)
@@ -72,7 +76,7 @@ class Calls(Variables):
             return special(node)
         if path in NO_EFFECT:
             return Value("None", types.none)
-        if path in ("range", "enumerate", "zip"):
+        if path in ("enumerate", "zip"):
             self.fail(node, f"`{path}` belongs into a `for` line")
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
@@ -99,6 +103,12 @@ class Calls(Variables):
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
+            if self.outside(function) is not None:
+                self.fail(
+                    node,
+                    f"`{self.written(function)}` is no function for kernels; call it outside and pass the result as an "
+                    "argument",
+                )
             if function.attr in METHODS:
                 return getattr(self, function.attr)(node)
             self.of_Attribute(function)
@@ -120,7 +130,7 @@ class Calls(Variables):
         path = self.dotted(node)
         if path and path.rpartition(".")[2] in WAITING_CALLS:
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
-        if path in CASTS or path in FUNCTIONS or path in CALLS:
+        if path in CASTS or path in FUNCTIONS or path in CALLS or path in AXES:
             return Value("None", Fixed(path, path))
         if unwrap(self.outside(node)):
             return Value("None", Fixed(self.outside(node)))
@@ -195,6 +205,8 @@ class Calls(Variables):
         value = self.expression(node.args[0])
         if isinstance(value.type, Array):
             return Value(f"{value.code}.shape_values[0]", types.int64)
+        if isinstance(value.type, Range):
+            return self.temp(f"trip_counts(*{value.code})", types.int64)
         if isinstance(value.type, Tuple):
             return self.known(len(value.type.items), node)
         self.fail(node, f"`{self.written(node.args[0])}` is {describe(value.type)} and has no length")

@@ -2,14 +2,15 @@
 
 import ast
 from dataclasses import replace
-from enum import EnumType, IntEnum
+from enum import IntEnum
 
 from numba import types
 
 from labkit.simulator.language import VECTORS
 from labkit.simulator.numba_types import stored_dtype
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.trusted import member_of
+from labkit.simulator.translator.values import Array, Member, NamedTuple, Record, Tuple, Value, Vector, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -116,8 +117,12 @@ class Structures(Variables):
     # --- enumerations ---
 
     def member(self, node):
-        """The value of `Color.RED`, where `Color` is an IntEnum that the kernel captured; else None."""
-        family = self.outside(node.value)
-        if type(family) is not EnumType or not issubclass(family, IntEnum) or node.attr not in family.__members__:
-            return None
-        return self.known(int(family.__members__[node.attr].value), node)
+        """`Colour.RED`, of an Enum that the kernel captured, or `Colour.RED.value`; else None."""
+        asks_value = node.attr == "value" and isinstance(node.value, ast.Attribute)
+        named = node.value if asks_value else node
+        family = self.outside(named.value)
+        value = self.known(member_of(family, named.attr), node) if member_of(family, named.attr) is not None else None
+        if value is None or asks_value or issubclass(family, IntEnum):
+            return value
+        name = self.written(named.value)
+        return Value(f"({value.code},)", Member((value.type,), ("value",), name))

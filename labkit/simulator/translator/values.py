@@ -70,6 +70,20 @@ class Record(Tuple):
     """The type of one record of a structured array: the array's type, then those of the indices."""
 
 
+class Range(Tuple):
+    """The type of a `range` that is kept in a name: its first number, its end and its step."""
+
+
+@dataclass(frozen=True)
+class Member(NamedTuple):
+    """The type of a member of an Enum, which holds its value."""
+
+    family: str = ""
+
+    def may_be(self, other) -> bool:
+        return super().may_be(other) and self.family == other.family
+
+
 @dataclass(frozen=True)
 class Conflict:
     """The type of a variable after paths that gave it types which do not go together: it can only be set anew."""
@@ -98,6 +112,19 @@ class Value:
     code: str
     type: Any
     static: Any = MISSING
+
+
+def items_of(value) -> list:
+    """The values of a tuple."""
+    statics = value.static if value.static is not MISSING else [MISSING] * len(value.type.items)
+    return [
+        Value(f"{value.code}[{i}]", kind, static) for i, (kind, static) in enumerate(zip(value.type.items, statics))
+    ]
+
+
+def is_tuple(kind) -> bool:
+    """Is it what Python calls a tuple?"""
+    return type(kind) in (Tuple, NamedTuple)
 
 
 def form_of(kind):
@@ -141,6 +168,10 @@ def describe(kind) -> str:
         return f"a vector of {len(kind.items)} numbers"
     if isinstance(kind, Record):
         return "a record"
+    if isinstance(kind, Range):
+        return "a range"
+    if isinstance(kind, Member):
+        return f"a member of {kind.family}"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
     if kind == GRID_GROUP:
@@ -150,5 +181,5 @@ def describe(kind) -> str:
     if kind is str:
         return "text"
     if kind is types.none:
-        return "nothing"
+        return "None"
     return str(kind)

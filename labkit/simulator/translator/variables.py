@@ -57,7 +57,7 @@ class Variables(Emitter):
 
     def note_type(self, name, kind):
         """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
-        if isinstance(kind, types.Type):
+        if isinstance(kind, types.Number | types.Boolean):
             self.program.variables.setdefault(name, set()).add(kind)
 
     def held(self, name, kind) -> str:
@@ -115,7 +115,7 @@ class Variables(Emitter):
         )
 
     def emit_watch(self, line):
-        shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Type)}
+        shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Number | types.Boolean)}
         lanes = {name: "None" if name in self.assigned else f"a_{name}" for name in shown}
         values = ", ".join(f"{n!r}: ({self.held(n, kind)}, {lanes[n]})" for n, kind in shown.items())
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
