@@ -98,12 +98,14 @@ def _typed(name, value):
     if isinstance(value, np.void) and value.dtype.names:
         alone = np.array(value)  # an array without dimensions
         return Record((Array(_element_type(name, alone), 0, "global", name),)), alone
+    if value is None:
+        return types.none, None
     if isinstance(value, (bool, np.bool_)):
         return types.boolean, np.bool_(value)
     if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
+        if not -(2**63) <= value < 2**64:
             raise LaunchError(f"the argument `{name}`, {in_words(value)}, does not fit into 64 bits")
-        return types.int64, np.int64(value)
+        return (types.int64, np.int64(value)) if value < 2**63 else (types.uint64, np.uint64(value))
     if isinstance(value, (float, complex, np.number)):
         value = value if isinstance(value, np.generic) else np.asarray(value)[()]
         return _element_type(name, value), value

@@ -35,6 +35,9 @@ MODULES = {
     "numba.cuda.stubs": "cuda",
 }
 
+# Modules of functions that are written in the kernel language themselves.
+SUBMODULES = {"cuda.random": "labkit.simulator.random"}
+
 SCALARS = {
     name: numba_types.named(name)
     for name in """int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit.simulator.arrays import Array
-from labkit.simulator.lanes import minus, select, union
+from labkit.simulator.lanes import both, minus, select, union
 
 
 class Slice(NamedTuple):
@@ -135,6 +135,18 @@ def select_parts(mask, new, old):
     if isinstance(new, tuple):
         return tuple(select_parts(mask, n, o) for n, o in zip(new, old))
     return (select_array if isinstance(new, Array | Either) else select)(mask, new, old)
+
+
+def entry(mask, values, index):
+    """The value of a tuple that each lane's index names, counted from the end where it is below zero."""
+    if not isinstance(index, np.ndarray):
+        return values[index]
+    chosen = None
+    for number, value in enumerate(values):
+        lanes = both(mask, (index == number) | (index == number - len(values)))
+        if lanes is not False:
+            chosen = select_parts(lanes, value, chosen)
+    return chosen
 
 
 def parts_of(array):

@@ -112,6 +112,15 @@ class WarpSet:
         if np.any(self.active(mask) & (step == 0)):
             raise KernelError("the step of this `range` is 0 here, so it would never end; use another step", line)
 
+    def check_entry(self, mask, index, count, name, line):
+        """Stops where a tuple has no value of that number."""
+        outside = self.active(mask) & ((index < -count) | (index >= count))
+        if outside.any():
+            number = self.fill(index)[outside][0]
+            raise KernelError(
+                f"`{name}` has {count} entries, and its index is {number} here; keep it below {count}", line
+            )
+
     def leave(self, mask):
         """The lanes of `mask` returned from the kernel."""
         self.exited = union(self.exited, mask)

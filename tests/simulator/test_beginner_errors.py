@@ -169,9 +169,9 @@ def factorial(n):
         body(ONE, "k = 0\nwhile k != 10: #<\n    k += 2 + i % 2"), "was stopped", "ends in every thread",
     ),
     "a power written as in mathematics": (body(ONE, "y[i] = x[i] ^ 2 #<"), "`^` does not work", "`**`"),
-    "is None": (body(ONE, "if x is None: #<\n    return"), "`is` do not work", "compare numbers"),
+    "is for numbers": (body(ONE, "if x[i] is i: #<\n    return"), "`is` asks for None", "compare numbers"),
     "a module that a kernel cannot use": (
-        "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time` does not work", "pass it as an argument",
+        "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time.time` is no function for", "pass the result",
     ),
     "a misspelt function": (body(ONE, "y[i] = math.squareroot(x[i]) #<"), "`math.squareroot`", "`math.sqrt`"),
     "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`math.sqrt`"),
@@ -220,7 +220,6 @@ LAUNCHES = {
     "a list": ("kernel[1, 64]([1.0, 2.0], y)", "`x` is a list", "np.array(x, dtype=np.float32)"),
     "no output": ("kernel[1, 64](x)", "2 arguments (x, y), but 1 was given", "pass `y` as well"),
     "an argument too many": ("kernel[1, 64](x, y, 64)", "2 arguments (x, y), but 3 were given", "leave"),
-    "None": ("kernel[1, 64](x, None)", "`y` is None", "NumPy arrays"),
     "text": ("kernel[1, 64]('x', y)", "`x` is a str", "NumPy arrays"),
 }
 

@@ -1,5 +1,9 @@
 """Arrays and functions that a kernel takes from outside, or is compiled for."""
 
+import os
+from enum import IntEnum
+from types import ModuleType
+
 import numpy as np
 import pytest
 from cells import kernel_in, run_cell
@@ -102,6 +106,27 @@ def test_a_signature_converts_what_is_passed():
         kernel[1, 4](np.zeros(4), 1)
 
 
+def test_a_barrier_waits_by_another_name_too():
+    text = """
+        @cuda.jit
+        def kernel(y):
+            t = cuda.threadIdx.x
+            s = cuda.shared.array(64, float32)
+            s[t] = t
+            if t < 64:
+                wait()
+            y[t] = s[63 - t]"""
+    trace = labkit.simulate(kernel_in(text, wait=cuda.syncthreads), 1, 64, np.zeros(64))
+    np.testing.assert_array_equal(trace.outputs[0], np.arange(63, -1, -1))
+    assert trace.errors == () and trace.counters.barriers == 1
+
+
+def test_a_barrier_is_not_handed_on():
+    text = "@cuda.jit(device=True)\ndef of(f):\n    f()\n\n\n@cuda.jit\ndef kernel(y):\n    of(cuda.syncthreads)"
+    with pytest.raises(KernelError, match="it cannot be handed on"):
+        labkit.simulate(kernel_in(text), 1, 64, np.zeros(64))
+
+
 def test_a_grid_that_waits_for_itself_knows_how_many_blocks_there_is_room_for():
     kernel = cuda.jit([(float32[:],)])(kernel_in("def kernel(y):\n    cuda.cg.this_grid().sync()\n    y[0] = 1"))
     overload = kernel.overloads[(float32[:],)]
@@ -119,13 +144,78 @@ def test_reduce_makes_one_number_of_an_array(size):
     assert on_device[0] == x[: size // 2].sum()
 
 
-def test_random_numbers_are_numbas():
+class Colour(IntEnum):
+    RED = 7
+
+
+@cuda.jit(device=True)
+def twice(value):
+    return 2 * value
+
+
+@cuda.jit(device=True)
+def after_all(value):
+    cuda.syncthreads()
+    return value
+
+
+@cuda.jit(device=True)
+def of(function, value):
+    return function(value)
+
+
+SETTINGS = ModuleType("settings")
+vars(SETTINGS).update(
+    SCALE=2.5, PAIR=(3, 4), TABLE=np.arange(8.0), KIND=np.dtype(np.int32), np=np, twice=twice, after_all=after_all,
+    Colour=Colour, path=os, _hidden=3,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        ("settings.SCALE * settings.PAIR[1]", 10),
+        ("settings.TABLE[i]", np.arange(8)),
+        ("settings.np.float32(i)", np.arange(8)),
+        ("settings.twice(i)", 2 * np.arange(8)),
+        ("settings.after_all(i)", np.arange(8)),
+        ("of(settings.twice, i)", 2 * np.arange(8)),
+        ("settings.Colour.RED", 7),
+        ("cuda.local.array(4, settings.KIND).itemsize", 4),
+    ],
+)
+def test_a_module_gives_its_numbers_and_functions(read, value):
+    trace = labkit.simulate(kernel_in(READ.format(read), settings=SETTINGS, of=of), 1, 8, np.zeros(8))
+    np.testing.assert_array_equal(trace.outputs[0], np.broadcast_to(value, 8))
+    assert trace.errors == () and trace.counters.barriers == ("after_all" in read)
+
+
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        ("settings.twice", "cannot be used as a value"),
+        ("settings.path.environ", "`settings.path.environ` cannot be used as a value"),
+        ("settings.path.getcwd()", "is no function for kernels"),
+        ("settings.MISSING", "the module `settings` has no `MISSING` for a kernel"),
+        ("settings._hidden", "has no `_hidden`"),
+        ("settings.__dict__", "has no `__dict__`"),
+    ],
+)
+def test_a_module_gives_nothing_else(read, reason):
+    with pytest.raises(KernelError, match=reason):
+        labkit.simulate(kernel_in(READ.format(read), settings=SETTINGS), 1, 8, np.zeros(8))
+
+
+@pytest.mark.parametrize("module", ["", "cuda.random.", "R."])
+def test_random_numbers_are_numbas(module):
     from numba.cuda.random import xoroshiro128p_uniform_float32 as by_numba
 
     states = cuda.random.create_xoroshiro128p_states(8, seed=3)
+    text = f"{module}xoroshiro128p_uniform_float32(states, i)"
     kernel = kernel_in(
-        "@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = uniform(states, i)",
-        uniform=cuda.random.xoroshiro128p_uniform_float32,
+        f"@cuda.jit\ndef kernel(states, y):\n    i = cuda.grid(1)\n    y[i] = {text}",
+        xoroshiro128p_uniform_float32=cuda.random.xoroshiro128p_uniform_float32,
+        R=cuda.random,
     )
     trace = labkit.simulate(kernel, 1, 8, states, np.zeros(8, np.float32))
     host = states.copy_to_host()

@@ -117,6 +117,8 @@ def example(entry):
         unary = name.startswith(("~", "+a", "-a")) or name == "not"
         if name == "@":
             return "x[i] = A @ A"
+        if name in ("in", "not in", "is", "is not"):
+            return f"v = n[i] {name} {'(1, 2)' if 'in' in name else 'None'}"
         return f"v = {name.removesuffix('a')} n[i]" if unary else f"v = n[i] {name} n[i]"
     if family == "operator":
         one = name.endswith((".neg", ".pos", ".invert", ".not_"))

@@ -45,6 +45,8 @@ REACHING = {
     "builtins of a module": body("y[i] = math.__builtins__ #<"),
     "a loader of a module": body("np.__loader__.load_module('os') #<"),
     "a library behind NumPy": body("np.ctypeslib.load_library('c', '/') #<"),
+    "a module behind another": body("y[i] = tools.os.system('ls') #<", "import glob as tools"),
+    "the modules of the interpreter": body("y[i] = tools.sys.modules #<", "import glob as tools"),
     "memory by its address": body("y[i] = x.ctypes.data #<"),
     "an array's file": body("x.tofile('/tmp/x') #<"),
     "an array from a file": body("y[i] = np.load('/tmp/x')[0] #<"),

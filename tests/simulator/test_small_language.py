@@ -1,5 +1,6 @@
 """Small parts of the kernel language: dtypes, the operator module, and arguments that are no plain array or number."""
 
+import math
 import operator
 from collections import namedtuple
 from operator import add as plus
@@ -296,6 +297,58 @@ def test_numbers_of_tuples_have_numbas_types():
     arguments, _ = typed_arguments(["pair", "problem"], [(X, np.int32(1)), Problem(X, F32(1), 1)])
     ours = translate(kernel.py_func, arguments).variables
     assert {n: ours[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"}
+
+
+# --- None and wide integers as arguments -----------------------------------------------------------
+
+
+@cuda.jit
+def with_an_option(x, bias, out):
+    i = cuda.grid(1)
+    if bias is None:
+        out[i] = x[i]
+    else:
+        out[i] = x[i] + bias[i]
+
+
+def test_an_argument_may_be_none():
+    x = np.arange(32.0)
+    for bias, expected in ((None, x), (2 * x, 3 * x)):
+        trace = labkit.simulate(with_an_option, 1, 32, x, bias, np.zeros(32))
+        np.testing.assert_array_equal(trace.outputs[2], expected)
+        out = np.zeros(32)
+        with_an_option[1, 32](x, bias, out)
+        np.testing.assert_array_equal(out, expected)
+    assert labkit.simulate(with_an_option, 1, 32, x, None, np.zeros(32), inspect=(0, 1)).steps[-1].variables == {"i": 1}
+
+
+def test_none_is_no_number_and_no_array():
+    for line, reason in (("out[0] = bias", "is None"), ("out[0] = bias[0]", "`bias` is None here; pass an array")):
+        with pytest.raises(KernelError, match=reason):
+            labkit.simulate(kernel_in(f"@cuda.jit\ndef kernel(bias, out):\n    {line}"), 1, 1, None, np.zeros(1))
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, -(2**63)])
+def test_an_integer_as_an_argument_has_64_bits(value):
+    kernel = kernel_in("@cuda.jit\ndef kernel(n, out):\n    out[0] = n")
+    dtype = np.uint64 if value >= 2**63 else np.int64
+    assert labkit.simulate(kernel, 1, 1, value, np.zeros(1, dtype)).outputs[1][0] == value
+
+
+# --- functions under another name ------------------------------------------------------------------
+
+
+def test_functions_and_places_may_be_given_a_name():
+    @cuda.jit
+    def named(out):
+        place = cuda.threadIdx
+        root = math.sqrt
+        add = cuda.atomic.add
+        single = F32
+        add(out, place.x, root(single(place.x)))
+
+    out = labkit.simulate(named, 1, 32, np.zeros(32, F32)).outputs[0]
+    np.testing.assert_array_equal(out, np.sqrt(np.arange(32, dtype=F32)))
 
 
 # --- records as arguments --------------------------------------------------------------------------

@@ -31,6 +31,14 @@ def test_a_field_is_read_and_written_however_it_is_named(field):
     assert (load.site.array, load.requests, load.sectors, load.bytes) == ("p", 1, N * PARTICLE.itemsize // 32, N * 4)
 
 
+@pytest.mark.parametrize("text", ["p[order[i]].mass", 'p[order[i]]["mass"]', "whole(p, order, i)[i].mass"])
+def test_what_names_a_record_is_computed_once(text):
+    device = "@cuda.jit(device=True)\ndef whole(p, order, i):\n    if order[i] < 0:\n        return p\n    return p\n"
+    kernel = kernel_in(f"{device}\n@cuda.jit\ndef kernel(p, order, out):\n    i = cuda.grid(1)\n    out[i] = {text}")
+    trace = labkit.simulate(kernel, 1, N, particles(), np.arange(N), np.zeros(N))
+    assert [s.accesses for s in trace.sites if s.site.text == "order[i]"] == [N]
+
+
 def test_records_are_copied_through_shared_and_local_memory():
     kernel = kernel_in(
         """

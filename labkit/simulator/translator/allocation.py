@@ -76,8 +76,8 @@ class Allocations(Variables):
     def element_type(self, node):
         """The numba type that a dtype stands for: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
         given = node.value if isinstance(node, ast.Constant) else MISSING
-        if isinstance(node, ast.Name):
-            given = self.bound(node.id)
+        if isinstance(node, ast.Name | ast.Attribute):
+            given = self.outside(node)
         if isinstance(given, (str, np.dtype)):
             with suppress(TypeError, NumbaError):
                 return numba_types.type_of(np.dtype(given))

@@ -23,11 +23,14 @@ from labkit.simulator.language import (
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.signatures import declared
+from labkit.simulator.translator.control_flow import WAITING_CALLS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple, Value, describe
+from labkit.simulator.translator.trusted import fields_of
+from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
+AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 METHODS = {"bit_count", "conjugate"}  # of numbers
 
 
@@ -40,7 +43,8 @@ class Calls(Variables):
     def expression_call(self, node, result_used):
         path = self.dotted(node.func)
         if path is None:
-            return self.unknown_call(node)
+            fields = fields_of(self.outside(node.func))
+            return self.named_tuple(node, fields) if fields else self.unknown_call(node)
         if node.keywords and path == "print":
             self.fail(
                 node,
@@ -64,6 +68,7 @@ class Calls(Variables):
             return INSTRUCTIONS[path].translate(self, node)
         special = {
             "len": self.length,
+            "range": self.range_value,
             "tuple": self.tuple,
             "print": self.print,
         }.get(path)
@@ -71,7 +76,7 @@ class Calls(Variables):
             return special(node)
         if path in NO_EFFECT:
             return Value("None", types.none)
-        if path in ("range", "enumerate", "zip"):
+        if path in ("enumerate", "zip"):
             self.fail(node, f"`{path}` belongs into a `for` line")
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
@@ -79,6 +84,9 @@ class Calls(Variables):
 
     def unknown_call(self, node):
         function = node.func
+        device = unwrap(self.outside(function))
+        if device is not None:
+            return self.device_call(node, device, declared(self.outside(function)))
         if isinstance(function, ast.Name):
             value = self.bound(function.id)
             if function.id in self.env and value is MISSING:
@@ -86,9 +94,6 @@ class Calls(Variables):
                     node,
                     f"`{function.id}` is a variable, not a function; an element is `{function.id}[...]`, with brackets",
                 )
-            device = unwrap(value)
-            if device is not None:
-                return self.device_call(node, device, declared(value))
             if isinstance(value, FunctionType):
                 self.fail(
                     node, f"`{function.id}` is an ordinary Python function; put `@cuda.jit(device=True)` above it"
@@ -98,6 +103,12 @@ class Calls(Variables):
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
                 self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
         if isinstance(function, ast.Attribute):
+            if self.outside(function) is not None:
+                self.fail(
+                    node,
+                    f"`{self.written(function)}` is no function for kernels; call it outside and pass the result as an "
+                    "argument",
+                )
             if function.attr in METHODS:
                 return getattr(self, function.attr)(node)
             self.of_Attribute(function)
@@ -117,10 +128,12 @@ class Calls(Variables):
     def argument(self, node) -> Value:
         """What is passed to a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
-        if path in CASTS or path in FUNCTIONS or path in CALLS:
+        if path and path.rpartition(".")[2] in WAITING_CALLS:
+            self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
+        if path in CASTS or path in FUNCTIONS or path in CALLS or path in AXES:
             return Value("None", Fixed(path, path))
-        if isinstance(node, ast.Name) and unwrap(self.bound(node.id)):
-            return Value("None", Fixed(self.bound(node.id)))
+        if unwrap(self.outside(node)):
+            return Value("None", Fixed(self.outside(node)))
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
@@ -192,6 +205,8 @@ class Calls(Variables):
         value = self.expression(node.args[0])
         if isinstance(value.type, Array):
             return Value(f"{value.code}.shape_values[0]", types.int64)
+        if isinstance(value.type, Range):
+            return self.temp(f"trip_counts(*{value.code})", types.int64)
         if isinstance(value.type, Tuple):
             return self.known(len(value.type.items), node)
         self.fail(node, f"`{self.written(node.args[0])}` is {describe(value.type)} and has no length")

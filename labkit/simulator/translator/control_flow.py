@@ -2,6 +2,7 @@
 
 import ast
 
+from labkit.simulator.translator.outside import outside, path_of
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
 WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
@@ -19,14 +20,14 @@ def blocks(function, known: dict) -> bool:
 
 def waits(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    if any(name in WAITING_CALLS for name in methods(nodes)):
+    if not WAITING_CALLS.isdisjoint(called(nodes, names)):
         return True
     return any(blocks(callee, known) for callee in callees(nodes, names))
 
 
 def meets_grid(nodes, names, known: dict) -> bool:
     """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
-    return "sync" in methods(nodes) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+    return "sync" in called(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
 
 
 def _meets_grid(function, known):
@@ -36,16 +37,18 @@ def _meets_grid(function, known):
     return known[function]
 
 
-def methods(nodes) -> set[str]:
-    """The names behind a dot that these statements call: `syncthreads` of `cuda.syncthreads()`."""
-    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    return {function.attr for function in calls if isinstance(function, ast.Attribute)}
+def called(nodes, names) -> set[str]:
+    """The last names of what these statements call: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
+    calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
+    by_name = [path_of(outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
+    by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
+    return by_dot | {path.rpartition(".")[2] for path in by_name}
 
 
 def callees(nodes, names) -> list:
     """The device functions that these statements call."""
     calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    found = (unwrap(names.get(function.id)) for function in calls if isinstance(function, ast.Name))
+    found = (unwrap(outside(function, names)) for function in calls)
     return [callee for callee in found if callee is not None]
 
 

@@ -4,12 +4,11 @@ import ast
 from contextlib import contextmanager
 from dataclasses import replace
 
-import numpy as np
 from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
-from labkit.simulator.translator.values import MISSING, Array, Record, Tuple, Value, describe, element_of
+from labkit.simulator.translator.values import Array, Record, Tuple, Value, describe, element_of
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Site
 
@@ -17,34 +16,38 @@ from labkit.trace import Site
 class Elements(Variables):
     """Subscripts, read and written."""
 
-    def subscript(self, node):
-        """(array, its name as written, indices) of a subscript; `A[i][j]` is `A[i, j]`, as long as `A[i]` is a row."""
-        indices = []
-        while isinstance(node, ast.Subscript):
-            part = node.slice
-            parts = part.elts if isinstance(part, ast.Tuple) else [part]
-            if is_field(node) or indices and any(isinstance(p, ast.Slice) or _is_ellipsis(p) for p in parts):
-                break
-            if indices and self.is_tuple(node.value):
-                break
-            indices = [*parts, *indices]
-            node = node.value
-        array = self.expression(node)
-        name = self.written(node)
-        if isinstance(array.type, Tuple):
-            self.fail(node, f"`{name}` is a tuple and cannot be changed")
-        if not isinstance(array.type, Array):
-            self.fail(node, f"`{name}` is {describe(array.type)}, not an array, so it has no elements")
-        return array, name, self.indices(node, array, indices)
+    def opened(self, node):
+        """What a subscript is of, and the subscripts on it that are still to be taken; those of tuples are taken here.
 
-    def is_tuple(self, node) -> bool:
-        """Is this the name of a tuple, or an entry of one?"""
-        while isinstance(node, ast.Subscript):
+        `A[i][j]` leaves two, for it is `A[i, j]` as long as `A[i]` is a row.
+        """
+        levels = []
+        while (
+            isinstance(node, ast.Subscript)
+            and not is_field(node)
+            and not (levels and any(map(_takes_some, parts_of(node))))
+        ):
+            levels.insert(0, node)
             node = node.value
-        if not isinstance(node, ast.Name):
-            return False
-        kind = self.env.get(node.id)
-        return isinstance(kind, Tuple) and not isinstance(kind, Record) or isinstance(self.bound(node.id), tuple)
+        value = self.expression(node)
+        while levels and isinstance(value.type, Tuple) and not isinstance(value.type, Record):
+            value = self.tuple_entry(levels.pop(0), value)
+        return value, levels
+
+    def subscript(self, node):
+        """(array, its name as written, indices) of a subscript."""
+        value, levels = self.opened(node)
+        if not levels:
+            self.fail(node, f"`{self.written(node.value)}` is a tuple and cannot be changed")
+        return self.indexed(value, levels)
+
+    def indexed(self, array, levels):
+        name = self.written(levels[0].value)
+        if array.type is types.none:
+            self.fail(levels[0], f"`{name}` is None here; pass an array, or ask `{name} is None` first")
+        if not isinstance(array.type, Array):
+            self.fail(levels[0], f"`{name}` is {describe(array.type)}, not an array, so it has no elements")
+        return array, name, self.indices(levels[-1], array, [part for level in levels for part in parts_of(level)])
 
     def indices(self, node, array, parts) -> list:
         """The index of each axis: a Value, or the Values of a slice's (start, stop, step)."""
@@ -76,7 +79,7 @@ class Elements(Variables):
     def element(self, node):
         """The array and the index values of a subscript that names one element."""
         if is_field(node):
-            array, index = self.field_place(node)
+            array, index = self.field_place(node, self.expression(node.value))
             name = self.written(node)
         else:
             array, name, index = self.subscript(node)
@@ -131,7 +134,7 @@ class Elements(Variables):
 
     def one_of(self, node, array, what):
         """Refuses a whole array where one number is needed; `node` is the expression that gave it."""
-        if isinstance(node, ast.Subscript):
+        if isinstance(node, ast.Subscript) and self.opened(node)[1]:
             self.element(node)  # which says how many indices are missing
         name = self.written(node)
         self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{element_of(name, array)}`")
@@ -171,32 +174,18 @@ class Elements(Variables):
                 self.fail(node, f"`{self.written(node.value)}` is a function: use parentheses, not brackets")
             if path in ("cuda.threadIdx", "cuda.blockIdx", "cuda.blockDim", "cuda.gridDim"):
                 self.fail(node, f"write `{self.written(node.value)}.x`, `.y` or `.z` instead of an index")
-            base = None if path else self.expression(node.value)
-            if base is not None and isinstance(base.type, Tuple) and not isinstance(base.type, Record):
-                position = self.expression(node.slice)
-                if not isinstance(position.static, (int, np.integer)):
-                    self.fail(
-                        node, f"`{self.written(node.value)}` is a tuple: its index must be a plain number, such as 0"
-                    )
-                try:
-                    kind = base.type.items[position.static]
-                except IndexError:
-                    self.fail(
-                        node,
-                        f"`{self.written(node.value)}` has {len(base.type.items)} entries; there is no number "
-                        f"{position.static}",
-                    )
-                static = base.static[position.static] if base.static is not MISSING else MISSING
-                return Value(f"{base.code}[{int(position.static)}]", kind, static)
-        return self.of_element(node)
-
-    def of_element(self, node) -> Value:
-        """What a subscript or a field names: an element, a record, or a part of an array."""
         if is_field(node):
-            array, index = self.field_place(node)
-            name = self.written(node)
-        else:
-            array, name, index = self.subscript(node)
+            return self.of_field(node, self.expression(node.value))
+        value, levels = self.opened(node)
+        return self.part_of(node, *self.indexed(value, levels)) if levels else value
+
+    def of_field(self, node, base) -> Value:
+        """`base.field` or `base["field"]`."""
+        array, index = self.field_place(node, base)
+        return self.part_of(node, array, self.written(node), index)
+
+    def part_of(self, node, array, name, index) -> Value:
+        """What the indices leave of an array: an element, a record, or a part of the array."""
         if len(index) > array.type.ndim:
             self.check_rank(node, array, name, len(index))
         if len(index) < array.type.ndim or any(isinstance(i, tuple) for i in index):
@@ -220,6 +209,16 @@ def is_field(node) -> bool:
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
     return isinstance(node, ast.Attribute)
+
+
+def parts_of(node) -> list:
+    """The indices of a subscript, an axis each."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _takes_some(part) -> bool:
+    """Does an index leave more than one element of its axis?"""
+    return isinstance(part, ast.Slice) or _is_ellipsis(part)
 
 
 def _is_ellipsis(node) -> bool:

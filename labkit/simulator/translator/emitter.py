@@ -105,6 +105,10 @@ class Emitter:
         self.emit(f"{name} = {code}")
         return Value(name, kind, static)
 
+    def kept(self, value) -> Value:
+        """The value under a name of its own, for code that names it several times."""
+        return value if value.code.isidentifier() else self.temp(value.code, value.type, value.static)
+
     def constant(self, value) -> str:
         namespace = self.program.namespace
         key = f"K{len(namespace)}"

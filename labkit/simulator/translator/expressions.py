@@ -11,7 +11,7 @@ from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.translator.control_flow import has, is_test
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe, entries_of
+from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -78,12 +78,7 @@ class Expressions(Variables):
         return value
 
     def of_Tuple(self, node):
-        items = [self.expression(e) for e in node.elts]
-        if sum(entries_of(i.type) for i in items) > MAX_ENTRIES:
-            self.fail(node, f"a tuple of more than {MAX_ENTRIES:,} values is too long for a kernel; use an array")
-        code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
-        static = tuple(i.static for i in items) if all(i.static is not MISSING for i in items) else MISSING
-        return Value(code, Tuple(tuple(i.type for i in items)), static)
+        return self.tuple_of(node, [self.expression(e) for e in node.elts])
 
     def condition(self, node) -> Value:
         """An expression used as true or false."""

@@ -19,6 +19,7 @@ from labkit.simulator.translator.operators import Operators
 from labkit.simulator.translator.scalars import Scalars
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
+from labkit.simulator.translator.tuples import Tuples
 from labkit.simulator.translator.values import Record
 
 # What the lines of a translated function call, and where it is.
@@ -29,7 +30,7 @@ _HELPERS = {
     memory: "load store elements unravelled",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
-    slices: "Slice view select_parts",
+    slices: "Slice view select_parts entry",
     records: "field",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     half: "to_bfloat16 from_bits to_bits",
@@ -49,6 +50,7 @@ class FunctionTranslator(
     Scalars,
     Elements,
     Structures,
+    Tuples,
     Captured,
     Calls,
     Intrinsics,

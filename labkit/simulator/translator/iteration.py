@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Range, Tuple, Value, describe, one_type
 from labkit.simulator.translator.variables import Variables
 
 
@@ -34,12 +34,14 @@ class Iterations(Variables):
         if isinstance(node, ast.Attribute) and node.attr == "flat":
             return self.flat(node)
         over = self.expression(node)
+        if isinstance(over.type, Range):
+            return Iteration(over.type.items[0], *(f"{over.code}[{i}]" for i in range(3)), lambda number: number)
         if isinstance(over.type, Array):
             return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
         if isinstance(over.type, Tuple):
-            if len(set(over.type.items)) != 1:
+            kind = one_type(over.type.items)
+            if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
-            kind = over.type.items[0]
             return self.counted(f"np.int64({len(over.type.items)})", lambda n: Value(f"{over.code}[{n.code}]", kind))
         self.fail(
             node,
@@ -88,6 +90,11 @@ class Iterations(Variables):
         if len(bounds) == 3 and bounds[2].static is MISSING:
             self.emit(f"w.check_step({self.mask}, {step}, {node.lineno})")
         return Iteration(kind, low, high, step, lambda number: number)
+
+    def range_value(self, node) -> Value:
+        """`range(n)` that is kept in a name, or whose length is asked for."""
+        made = self.range(node)
+        return self.temp(f"({made.low}, {made.high}, {made.step})", Range((made.kind,) * 3))
 
     def enumerate(self, node) -> Iteration:
         if len(node.args) not in (1, 2):

@@ -5,7 +5,6 @@ import builtins
 from types import ModuleType
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
@@ -16,32 +15,15 @@ from labkit.simulator.language import (
     CASTS,
     CONSTANTS,
     FUNCTIONS,
-    MODULES,
     POSITIONS,
     PREFIXES,
+    SUBMODULES,
     nearest,
     why_unknown,
 )
+from labkit.simulator.translator.outside import outside, path_of
 from labkit.simulator.translator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 from labkit.simulator.translator.variables import Variables
-
-
-def path_of(value) -> str | None:
-    """The name in the kernel language of something that a kernel captured, or None."""
-    if isinstance(value, ModuleType):
-        return MODULES.get(value.__name__) if type(value.__name__) is str else None
-    if isinstance(value, types.Type):
-        return f"numba.{'boolean' if value == types.boolean else value.name}"
-    if isinstance(value, type) and issubclass(value, np.generic):
-        return f"np.{np.dtype(value).name}" if value is not np.bool_ else "np.bool_"
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if type(module) is not str or type(name) is not str:
-        return None
-    if module in MODULES:
-        return f"{MODULES[module]}.{name}"
-    if name in BUILTINS and value is getattr(builtins, name):
-        return name
-    return None
 
 
 class Names(Variables):
@@ -106,6 +88,16 @@ class Names(Variables):
             return kind.value if isinstance(kind, Fixed) else MISSING
         return self.names.get(name, MISSING)
 
+    def outside(self, node):
+        """As `bound`, for a name or an attribute of a module, and None where nothing is known of it."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self.env:
+            kind = self.env.get(node.id) if isinstance(node, ast.Name) else None
+            return kind.value if isinstance(kind, Fixed) else None
+        return outside(node, self.names)
+
     def dotted(self, node) -> str | None:
         """The name in the kernel language that an expression stands for, such as `cuda.shared.array`."""
         if isinstance(node, ast.Attribute):
@@ -115,7 +107,8 @@ class Names(Variables):
             base = self.dotted(node.value)
             if base in CASTS and node.attr == "type":
                 return base
-            return f"{base}.{node.attr}" if base else None
+            path = f"{base}.{node.attr}"
+            return path_of(self.outside(node)) if base is None or path in SUBMODULES else path
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
             return GRID_GROUP.path
@@ -154,11 +147,11 @@ class Names(Variables):
             if path in PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
             self.fail(node, why_unknown(path, self.written(node)))
-        if isinstance(node.value, ast.Name) and isinstance(self.names.get(node.value.id), ModuleType):
-            self.fail(
-                node,
-                f"the module `{node.value.id}` does not work in a kernel; compute `{self.written(node)}` outside "
-                "and pass it as an argument",
-            )
+        value = self.outside(node)
+        if value is not None:
+            known = self.known(value, node)
+            return known or self.fail(node, f"`{self.written(node)}` cannot be used as a value in a kernel")
+        if isinstance(self.outside(node.value), ModuleType):
+            self.fail(node, f"the module `{self.written(node.value)}` has no `{node.attr}` for a kernel")
         member = self.member(node)
         return member or self.part(node, self.expression(node.value))

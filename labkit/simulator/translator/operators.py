@@ -11,7 +11,7 @@ from labkit.simulator.language import OPERATORS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.control_flow import has
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import MISSING, Array, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
 from labkit.simulator.translator.variables import Variables
 from labkit.trace import Finding
 
@@ -37,6 +37,7 @@ COMPARE = {
     "Eq": (operator.eq, "=="),
     "NotEq": (operator.ne, "!="),
 }
+RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
 # What numba-cuda 0.30 gives a wrong type in place: it takes the quotient of two integers for an integer there.
 NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
 # Floating-point operations of the hardware in one of the source; a complex product is four products and two sums.
@@ -74,6 +75,8 @@ class Operators(Variables):
         return self.settled(node, self.operation(node, left, right, op))
 
     def operation(self, node, left, right, op):
+        if op == "Add" and is_tuple(left.type) and is_tuple(right.type):
+            return self.tuple_sum(node, left, right)
         function, sign = BINARY[op]
         written = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         for side, part in zip((left, right), written):
@@ -86,8 +89,8 @@ class Operators(Variables):
             target, divisor = map(self.written, written)
             self.fail(
                 node,
-                f"numba-cuda does not compile `/=` of whole numbers, whose quotient is a float64; write `{target} = "
-                f"{target} / {divisor}`, or `//=` for whole numbers",
+                "numba-cuda takes what `/=` makes of whole numbers for a whole number, and compiles next to nothing "
+                f"that uses it; write `{target} = {target} / {divisor}`, or `//=` for whole numbers",
             )
         if op == "Pow" and isinstance(right.static, int) and not isinstance(right.static, bool):
             typed = (left.type, types.literal(right.static))
@@ -182,28 +185,74 @@ class Operators(Variables):
         return self.settled(node, Value(self.converted(signed, result), result))
 
     def of_Compare(self, node):
-        parts = []
-        for op in node.ops:
-            if type(op) in REFUSED:
-                self.fail(node, REFUSED[type(op)])
-        left = self.scalar(node.left, "a comparison")
+        parts, left = [], self.operand(node.left)
         for op, right_node in zip(node.ops, node.comparators):
-            function, sign = COMPARE[type(op).__name__]
-            right = self.scalar(right_node, "a comparison")
-            fixed = left.static is not MISSING and right.static is not MISSING
-            # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
-            if fixed and len(node.ops) == 1 and not has([node], ast.Call, ast.Attribute):
-                return self.known(bool(function(left.static, right.static)), node)
-            resolved = numba_types.resolve(function, (left.type, right.type))
-            if resolved is None or isinstance(resolved[1][0], types.Complex) and sign not in ("==", "!="):
-                given = f"{describe(left.type)} and {describe(right.type)}"
-                self.fail(node, f"`{sign}` cannot compare {given}; compare real numbers, such as `abs(...)`")
-            a, b = left.type, right.type
-            if not isinstance(a, types.Integer | types.Boolean) or not isinstance(b, types.Integer | types.Boolean):
-                a, b = resolved[1]
-            parts.append(f"({self.converted(left, a)} {sign} {self.converted(right, b)})")
+            right = self.operand(right_node)
+            parts.append(getattr(self, RELATIONS.get(type(op), "related"))(node, op, left, right))
             left = right
-        return Value(f"({' & '.join(parts)})", types.boolean)
+        return parts[0] if len(parts) == 1 else Value(f"({' & '.join(p.code for p in parts)})", types.boolean)
+
+    def operand(self, node):
+        """(the node, its value) of one side of a comparison, which may be None."""
+        nothing = isinstance(node, ast.Constant) and node.value is None
+        return node, Value("None", types.none) if nothing else self.expression(node)
+
+    def related(self, node, op, *sides):
+        """`a < b` and the like."""
+        kinds = [value.type for _, value in sides]
+        equals = isinstance(op, ast.Eq | ast.NotEq)
+        if equals and types.none in kinds:
+            return self.identical(node, op, *sides)
+        if equals and all(is_tuple(kind) or isinstance(kind, Member) for kind in kinds):
+            return self.same_values(node, op, *sides)
+        left, right = (self.number(part, value, "a comparison") for part, value in sides)
+        function, sign = COMPARE[type(op).__name__]
+        fixed = left.static is not MISSING and right.static is not MISSING
+        # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
+        if fixed and len(node.ops) == 1 and not has([node], ast.Call, ast.Attribute):
+            return self.known(bool(function(left.static, right.static)), node)
+        resolved = numba_types.resolve(function, (left.type, right.type))
+        if resolved is None or isinstance(resolved[1][0], types.Complex) and not equals:
+            given = f"{describe(left.type)} and {describe(right.type)}"
+            self.fail(node, f"`{sign}` cannot compare {given}; compare real numbers, such as `abs(...)`")
+        a, b = left.type, right.type
+        if not isinstance(a, types.Integer | types.Boolean) or not isinstance(b, types.Integer | types.Boolean):
+            a, b = resolved[1]
+        return Value(f"({self.converted(left, a)} {sign} {self.converted(right, b)})", types.boolean)
+
+    def identical(self, node, op, *sides):
+        """`a is None`, which is decided when the kernel is compiled; members of an Enum are compared."""
+        kinds = [value.type for _, value in sides]
+        if types.none in kinds:
+            return self.known((kinds[0] is kinds[1]) == isinstance(op, ast.Is | ast.Eq), node)
+        if not all(isinstance(kind, Member) for kind in kinds):
+            self.fail(node, "`is` asks for None and for members of an Enum in a kernel; compare numbers with `==`")
+        return self.same_values(node, op, *sides)
+
+    def same_values(self, node, op, *sides):
+        """`==` and `!=` of tuples: value by value."""
+        (_, left), (_, right) = sides
+        if isinstance(left.type, Member) and not left.type.may_be(right.type):
+            self.fail(node, f"{describe(left.type)} is never {describe(right.type)}; compare members of one Enum")
+        pairs = zip(*([(part, item) for item in items_of(self.kept(value))] for part, value in sides))
+        parts = [self.related(node, ast.Eq(), *pair).code for pair in pairs]
+        if len(left.type.items) != len(right.type.items):
+            parts = ["np.False_"]
+        return self.said(f"({' & '.join(parts) or 'np.True_'})", isinstance(op, ast.NotEq | ast.IsNot))
+
+    def contained(self, node, op, value, container):
+        """`a in (b, c)`."""
+        part, whole = container
+        if not is_tuple(whole.type):
+            self.fail(node, f"`in` looks through a tuple in a kernel, not through {describe(whole.type)}; write a loop")
+        if whole.type.items and one_type(whole.type.items) is None:
+            self.fail(node, f"`{self.written(part)}` holds values of several types, and `in` needs one type")
+        value = value[0], self.kept(value[1])
+        parts = [self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(whole))]
+        return self.said(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
+
+    def said(self, code, negated):
+        return Value(f"logical_not({code})" if negated else code, types.boolean)
 
 
 def _written_out(operation, operands):

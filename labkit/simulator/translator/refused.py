@@ -34,10 +34,6 @@ REFUSED = {
     ast.Match: "`match` does not work in a kernel; use `if` and `elif`",
     ast.AsyncFunctionDef: "a function inside a kernel does not work; write it outside with `@cuda.jit(device=True)`",
     ast.TryStar: "exceptions do not exist on a GPU; test with `if` before the access",
-    **dict.fromkeys(
-        (ast.In, ast.NotIn, ast.Is, ast.IsNot),
-        "`in` and `is` do not work in a kernel; compare numbers with `==` or `<`",
-    ),
 }
 
 PYTHON_FUNCTIONS = "sum sorted map filter list dict any all str open input".split()

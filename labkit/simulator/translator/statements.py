@@ -62,7 +62,8 @@ class Statements(Variables):
         self.expression(value)
 
     def do_Assign(self, node):
-        value = self.expression(node.value)
+        to_a_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        value = self.argument(node.value) if to_a_name else self.expression(node.value)
         for target in node.targets:
             self.assign(target, value, node)
 

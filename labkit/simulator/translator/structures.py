@@ -2,14 +2,15 @@
 
 import ast
 from dataclasses import replace
-from enum import EnumType, IntEnum
+from enum import IntEnum
 
 from numba import types
 
 from labkit.simulator.language import VECTORS
 from labkit.simulator.numba_types import stored_dtype
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.trusted import member_of
+from labkit.simulator.translator.values import Array, Member, NamedTuple, Record, Tuple, Value, Vector, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -24,7 +25,7 @@ class Structures(Variables):
             number = "xyzw".index(node.attr)
             return Value(f"{base.code}[{number}]", base.type.items[number])
         if isinstance(base.type, Record):
-            return self.of_element(node)
+            return self.of_field(node, base)
         if isinstance(base.type, NamedTuple) and node.attr in base.type.fields:
             number = base.type.fields.index(node.attr)
             return Value(f"{base.code}[{number}]", base.type.items[number])
@@ -100,10 +101,9 @@ class Structures(Variables):
         whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
         return self.temp(f"field({array.code}, {name!r})", whole)
 
-    def field_place(self, node):
-        """The field's array, and the index there, of `record.field` or `record["field"]`."""
+    def field_place(self, node, base):
+        """The field's array, and the index there, of `base.field` or `base["field"]`."""
         name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
-        base = self.expression(node.value)
         if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):
             return self.field(node, base, name), []
         if not isinstance(base.type, Record):
@@ -118,10 +118,12 @@ class Structures(Variables):
     # --- enumerations ---
 
     def member(self, node):
-        """The value of `Color.RED`, where `Color` is an IntEnum that the kernel captured; else None."""
-        if not isinstance(node.value, ast.Name):
-            return None
-        family = self.bound(node.value.id)
-        if type(family) is not EnumType or not issubclass(family, IntEnum) or node.attr not in family.__members__:
-            return None
-        return self.known(int(family.__members__[node.attr].value), node)
+        """`Colour.RED`, of an Enum that the kernel captured, or `Colour.RED.value`; else None."""
+        asks_value = node.attr == "value" and isinstance(node.value, ast.Attribute)
+        named = node.value if asks_value else node
+        family = self.outside(named.value)
+        value = self.known(member_of(family, named.attr), node) if member_of(family, named.attr) is not None else None
+        if value is None or asks_value or issubclass(family, IntEnum):
+            return value
+        name = self.written(named.value)
+        return Value(f"({value.code},)", Member((value.type,), ("value",), name))

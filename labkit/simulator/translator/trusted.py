@@ -72,6 +72,20 @@ def _derives(kind, base) -> bool:
     return any(ancestor is base for ancestor in _ancestors(kind))
 
 
+def fields_of(thing) -> tuple[str, ...] | None:
+    """The names of the values of a namedtuple's class; None for anything else."""
+    fields = vars(thing).get("_fields") if type(thing) is type and _derives(thing, tuple) else None
+    return fields if type(fields) is tuple and all(type(name) is str for name in fields) else None
+
+
+def member_of(family, name: str):
+    """The value of a member of an Enum's class; None for anything else."""
+    if type(family) is not EnumType:
+        return None
+    member = vars(family).get("_member_map_", {}).get(name)
+    return trusted(getattr_static(member, "_value_", None))
+
+
 def same(first, second) -> bool:
     """Are two trusted values one, or equal?"""
     if first is second:

@@ -1,6 +1,7 @@
 """What an expression is to the translator: the code that yields it, and its type."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from numba import types
@@ -27,6 +28,11 @@ class Array:
     def same_form(self, other) -> bool:
         """Can a variable hold either of the two?"""
         return (self.dtype, self.ndim) == (other.dtype, other.ndim)
+
+    def joined(self, other):
+        """The type of what may be either of two arrays of one form."""
+        arrays = tuple(dict.fromkeys([*self.each, *other.each]))
+        return replace(arrays[0], others=arrays[1:])
 
     @property
     def each(self) -> tuple:
@@ -66,6 +72,20 @@ class Record(Tuple):
     """The type of one record of a structured array: the array's type, then those of the indices."""
 
 
+class Range(Tuple):
+    """The type of a `range` that is kept in a name: its first number, its end and its step."""
+
+
+@dataclass(frozen=True)
+class Member(NamedTuple):
+    """The type of a member of an Enum, which holds its value."""
+
+    family: str = ""
+
+    def may_be(self, other) -> bool:
+        return super().may_be(other) and self.family == other.family
+
+
 @dataclass(frozen=True)
 class Conflict:
     """The type of a variable after paths that gave it types which do not go together: it can only be set anew."""
@@ -96,11 +116,40 @@ class Value:
     static: Any = MISSING
 
 
+def items_of(value) -> list:
+    """The values of a tuple."""
+    statics = value.static if value.static is not MISSING else [MISSING] * len(value.type.items)
+    return [
+        Value(f"{value.code}[{i}]", kind, static) for i, (kind, static) in enumerate(zip(value.type.items, statics))
+    ]
+
+
+def is_tuple(kind) -> bool:
+    """Is it what Python calls a tuple?"""
+    return type(kind) in (Tuple, NamedTuple)
+
+
 def form_of(kind):
     """What one variable of the translated code can hold in some lanes while others hold a value of this type."""
     if isinstance(kind, Tuple):
         return tuple(form_of(item) for item in kind.items)
     return Array if isinstance(kind, Array) else types.Type
+
+
+def one_type(kinds):
+    """The type that values of these types have in common, as numba sees it, or None: arrays of one form are alike."""
+    return reduce(_alike, kinds) if kinds else None
+
+
+def _alike(first, second):
+    if first == second:
+        return first
+    if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
+        return first.joined(second)
+    if isinstance(first, Tuple) and first.may_be(second):
+        items = tuple(map(_alike, first.items, second.items))
+        return None if None in items else replace(first, items=items)
+    return None
 
 
 def entries_of(kind) -> int:
@@ -121,6 +170,10 @@ def describe(kind) -> str:
         return f"a vector of {len(kind.items)} numbers"
     if isinstance(kind, Record):
         return "a record"
+    if isinstance(kind, Range):
+        return "a range"
+    if isinstance(kind, Member):
+        return f"a member of {kind.family}"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
     if kind == GRID_GROUP:
@@ -130,5 +183,5 @@ def describe(kind) -> str:
     if kind is str:
         return "text"
     if kind is types.none:
-        return "nothing"
+        return "None"
     return str(kind)

@@ -57,7 +57,7 @@ class Variables(Emitter):
 
     def note_type(self, name, kind):
         """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
-        if isinstance(kind, types.Type):
+        if isinstance(kind, types.Number | types.Boolean):
             self.program.variables.setdefault(name, set()).add(kind)
 
     def held(self, name, kind) -> str:
@@ -109,14 +109,13 @@ class Variables(Emitter):
                 first, items=tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items))
             )
         if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
-            arrays = tuple(dict.fromkeys([*first.each, *second.each]))
-            return replace(arrays[0], others=arrays[1:])
+            return first.joined(second)
         self.fail(
             node, f"{what} is {describe(first)} on one path and {describe(second)} on another; make them the same"
         )
 
     def emit_watch(self, line):
-        shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Type)}
+        shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Number | types.Boolean)}
         lanes = {name: "None" if name in self.assigned else f"a_{name}" for name in shown}
         values = ", ".join(f"{n!r}: ({self.held(n, kind)}, {lanes[n]})" for n, kind in shown.items())
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")

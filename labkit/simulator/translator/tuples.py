@@ -1,0 +1,77 @@
+"""Tuples: made of values, put together, and taken apart by number."""
+
+import ast
+
+from numba import types
+
+from labkit.simulator.limits import MAX_ENTRIES
+from labkit.simulator.translator.values import (
+    MISSING,
+    NamedTuple,
+    Tuple,
+    Value,
+    Vector,
+    describe,
+    entries_of,
+    is_tuple,
+    items_of,
+    one_type,
+)
+from labkit.simulator.translator.variables import Variables
+
+
+class Tuples(Variables):
+    """What is done with whole tuples."""
+
+    def tuple_of(self, node, items, fields=None) -> Value:
+        """The tuple of these values, a named one if it has fields."""
+        if sum(entries_of(i.type) for i in items) > MAX_ENTRIES:
+            self.fail(node, f"a tuple of more than {MAX_ENTRIES:,} values is too long for a kernel; use an array")
+        code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
+        static = tuple(i.static for i in items) if all(i.static is not MISSING for i in items) else MISSING
+        kinds = tuple(i.type for i in items)
+        return Value(code, NamedTuple(kinds, fields) if fields else Tuple(kinds), static)
+
+    def tuple_sum(self, node, left, right) -> Value:
+        """`s + t`."""
+        return self.tuple_of(node, [item for side in (left, right) for item in items_of(self.kept(side))])
+
+    def named_tuple(self, node, fields) -> Value:
+        """`Point(x, y)`, of a namedtuple of the module."""
+        given = dict(zip(fields, node.args)) | {k.arg: k.value for k in node.keywords}
+        if len(node.args) + len(node.keywords) != len(fields) or given.keys() != set(fields):
+            self.fail(node, f"`{self.written(node.func)}` takes a value each for {', '.join(fields)}")
+        values = {name: self.expression(argument) for name, argument in given.items()}
+        return self.tuple_of(node, [values[name] for name in fields], fields)
+
+    def tuple_entry(self, node, value) -> Value:
+        """`t[i]`: one of a tuple's values, which are all of one type if i is not known when the kernel is compiled."""
+        name, kinds = self.written(node.value), value.type.items
+        if isinstance(value.type, Vector):
+            self.fail(node, f"`{name}` is a vector, whose numbers are `{name}.x` and so on")
+        if not is_tuple(value.type):
+            self.fail(node, f"`{name}` is {describe(value.type)} and takes no index in a kernel")
+        if isinstance(node.slice, ast.Slice):
+            return self.tuple_slice(node, value)
+        position = self.index(node.slice)
+        if position.static is MISSING:
+            kind = one_type(kinds)
+            if kind is None:
+                self.fail(
+                    node, f"`{name}` holds values of several types, so its index must be a plain number, such as 0"
+                )
+            index = self.converted(position, types.int64)
+            self.emit(f"w.check_entry({self.mask}, {index}, {len(kinds)}, {name!r}, {node.lineno})")
+            return self.temp(f"entry({self.mask}, {value.code}, {index})", kind)
+        number = int(position.static)
+        if not -len(kinds) <= number < len(kinds):
+            self.fail(node, f"`{name}` has {len(kinds)} entries; there is no number {number}")
+        return items_of(value)[number]
+
+    def tuple_slice(self, node, value) -> Value:
+        """`t[1:3]`, with ends that are known when the kernel is compiled."""
+        ends = [part and self.index(part).static for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+        if MISSING in ends or ends[2] == 0:
+            self.fail(node, "a slice of a tuple needs plain numbers, such as `1:3`, and a step other than 0")
+        chosen = slice(*(None if end is None else int(end) for end in ends))
+        return self.tuple_of(node, items_of(self.kept(value))[chosen])
