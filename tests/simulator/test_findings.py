@@ -136,7 +136,9 @@ def pairs_write_one(y):
 
 
 @pytest.mark.parametrize("block", [32, 64])
-@pytest.mark.parametrize("kernel", [everyone_writes_one, everyone_adds_to_one, pairs_write_one], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kernel", [everyone_writes_one, everyone_adds_to_one, pairs_write_one], ids=lambda k: k.__name__
+)
 def test_threads_that_write_different_values_into_one_element_race(kernel, block):
     races = findings(kernel, 1, block, zeros(64), kind="race")
     assert races and all("cuda.atomic" in r.message for r in races)
