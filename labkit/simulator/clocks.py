@@ -74,10 +74,8 @@ def _advance(nodes, used, levels, times, clocks, warp):
 @njit(cache=True)
 def _changes(flat, lanes, changed, lane, stop):
     """Does one of a warp's lanes, from `lane` on, change the element there?"""
-    for other in range(lane, stop):  # noqa: SIM110 - numba compiles no generator
-        if lanes[other] and changed[other] and flat[other] == flat[lane]:
-            return True
-    return False
+    there = flat[lane:stop] == flat[lane]
+    return (there & lanes[lane:stop] & changed[lane:stop]).any()
 
 
 @njit(cache=True)

@@ -61,6 +61,10 @@ class ShadowOfUnits:
         each = self._units.size // elements if elements else 1
         return self._units if each == 1 else ShadowOfUnits(self._units, each)
 
+    def forget(self):
+        """The arrays are gone."""
+        self._units.forget()
+
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction; returns as `races.watch_loads` does."""
         parts = range(self._each)

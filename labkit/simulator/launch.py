@@ -12,6 +12,7 @@ from labkit.simulator.arrays import Array, place
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.clocks import Clocks
 from labkit.simulator.counters import COUNTS
+from labkit.simulator.crowd import Crowd
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.findings import Log
@@ -71,6 +72,7 @@ class Launch:
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
         self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
+        self.crowd = Crowd(program.keeps_clocks)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []
 

@@ -12,6 +12,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from labkit.simulator import crowd as crowds
 from labkit.simulator.clocks import KNOWN, PUBLISHED, time_of
 from labkit.trace import WARP_LANES
 
@@ -22,6 +23,7 @@ HOST = -2  # it came filled from outside the kernel
 # the same value; the atomics since then, and the reads, each by the lowest and the highest thread of the last epoch's,
 # and one of another block before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in
 # `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
+# Atomics and reads for which there is no room, and that must not be forgotten, stand in a list of `crowd`.
 (
     W_THREAD,
     W_STAMP,
@@ -62,8 +64,9 @@ HOST = -2  # it came filled from outside the kernel
     R_SITE,
     R_OTHER_BLOCK,
     W_INSTRUCTION,
-) = range(39)
-FIELDS = 39
+    CROWD,
+) = range(40)
+FIELDS = 40
 SHADOW_BYTES = 4 * FIELDS  # of an element
 PARTY = 3  # fields
 OTHERS = (A_OTHER, R_OTHER)
@@ -77,7 +80,7 @@ RACE_FIELDS = 7
 # (empty until a barrier of part of a warp); and the warps' clocks.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks",
+    "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks crowd",
 )
 
 
@@ -91,10 +94,11 @@ def clear(cells: np.ndarray, filled: bool) -> None:
 def order_of(w) -> Order:
     """What orders the accesses of the warp set now."""
     chunk, launch = w.chunk, w.chunk.launch
-    clocks = launch.clocks
+    clocks, crowd = launch.clocks, launch.crowd
+    crowd.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, launch.warps_per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.clocks,
+        clocks.nodes, clocks.times, clocks.clocks, crowd.entries,
     )  # fmt: skip
 
 
@@ -181,6 +185,87 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
 
 
 @njit(cache=True)
+def _is_known(order, block, thread, then_block, then_thread, then_time):
+    """As `_learned`, of what must have been made visible where it was done by another block."""
+    which = KNOWN if then_block == block else PUBLISHED
+    return _learned(order, which, block, thread, then_block, then_thread, then_time)
+
+
+@njit(cache=True)
+def _unordered_in_crowd(order, cell, kind, block, thread):
+    """The entry of an access by another warp that nothing orders before this one; none where it is NONE."""
+    entries, at = order.crowd, cell[CROWD]
+    while at != crowds.NONE:
+        e = entries[at]
+        other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
+        if e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp:
+            if not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
+                return at
+        at = e[crowds.NEXT]
+    return crowds.NONE
+
+
+@njit(cache=True)
+def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
+    """Keeps an access for which the cell has no room; who is known to the thread that comes now, stands behind it."""
+    is_own = then_block == block and then_thread == thread
+    if then_epoch < order.grid_epoch:
+        return
+    if not is_own and _is_known(order, block, thread, then_block, then_thread, then_time):
+        return
+    entries, at, before = order.crowd, cell[CROWD], crowds.NONE
+    while at != crowds.NONE:
+        e = entries[at]
+        after = e[crowds.NEXT]
+        same = e[crowds.BLOCK] == then_block and e[crowds.THREAD] // WARP_LANES == then_thread // WARP_LANES
+        known = _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
+        if e[crowds.KIND] == kind and (same or known or e[crowds.EPOCH] < order.grid_epoch):
+            cell[CROWD] = crowds.remove(entries, cell[CROWD], before, at)
+        else:
+            before = at
+        at = after
+    cell[CROWD] = crowds.add(entries, cell[CROWD], kind, then_block, then_thread, then_epoch, then_time, site)
+
+
+@njit(cache=True)
+def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
+    """Keeps whom `_note_party` is about to forget."""
+    then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
+    high, other = low + PARTY, low + 2 * PARTY
+    warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
+    if then_block < 0:
+        return
+    if then_block != block:
+        if low_warp != high_warp:
+            _join_crowd(order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread)
+        if cell[other] >= 0:
+            _join_crowd(
+                order, cell, low, cell[shared + 3], cell[other], cell[other + 1], cell[other + 2], then_site, block,
+                thread,
+            )  # fmt: skip
+    elif then_epoch == epoch and low_warp != high_warp:
+        if warp < low_warp:
+            _join_crowd(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
+        elif warp > high_warp:
+            _join_crowd(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
+        elif low_warp < warp < high_warp:
+            _join_crowd(order, cell, low, block, thread, epoch, time, site, block, thread)
+
+
+@njit(cache=True)
+def _forget_crowd(order, cell, kind):
+    """The crowd of a kind matters no more."""
+    at, before = cell[CROWD], crowds.NONE
+    while at != crowds.NONE:
+        after = order.crowd[at, crowds.NEXT]
+        if order.crowd[at, crowds.KIND] == kind:
+            cell[CROWD] = crowds.remove(order.crowd, cell[CROWD], before, at)
+        else:
+            before = at
+        at = after
+
+
+@njit(cache=True)
 def _apart(block, thread, other_block, other_thread):
     if block != other_block:
         return 2
@@ -188,20 +273,16 @@ def _apart(block, thread, other_block, other_thread):
 
 
 @njit(cache=True)
-def _note(race, found, element, block, thread, cell, party):
+def _note(race, found, element, block, thread, other_block, other_thread, site, unfenced):
     """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
-    unfenced = party >= UNFENCED
-    if unfenced:
-        party -= UNFENCED
-    other_block, _ = _block_and_epoch(cell, party)
-    apart = _apart(block, thread, other_block, cell[party])
+    apart = _apart(block, thread, other_block, other_thread)
     if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
         race[0] = element
         race[1] = block
         race[2] = thread
         race[3] = other_block
-        race[4] = cell[party]
-        race[5] = cell[_shared_by(party) + 2]
+        race[4] = other_thread
+        race[5] = site
         race[6] = unfenced
 
 
@@ -209,9 +290,23 @@ def _note(race, found, element, block, thread, cell, party):
 def _raced(order, row, cell, first, last, block, thread, epoch, element, found, race):
     """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
-    if party < 0:
+    if party >= 0:
+        unfenced = party >= UNFENCED
+        if unfenced:
+            party -= UNFENCED
+        other_block, _ = _block_and_epoch(cell, party)
+        site = cell[_shared_by(party) + 2]
+        _note(race, found, element, block, thread, other_block, cell[party], site, unfenced)
+        return 1
+    if cell[CROWD] == crowds.NONE or last not in OTHERS:
         return 0
-    _note(race, found, element, block, thread, cell, party)
+    at = _unordered_in_crowd(order, cell, last - 2 * PARTY, block, thread)
+    if at == crowds.NONE:
+        return 0
+    other_block, other_thread = order.crowd[at, crowds.BLOCK], order.crowd[at, crowds.THREAD]
+    time, site = order.crowd[at, crowds.TIME], order.crowd[at, crowds.SITE]
+    unfenced = _learned(order, KNOWN, block, thread, other_block, other_thread, time)
+    _note(race, found, element, block, thread, other_block, other_thread, site, unfenced)
     return 1
 
 
@@ -305,6 +400,8 @@ def watch_loads(flat, mask, order, site, shadow, race):
                             order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race
                         )
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
+            if times.shape[0]:
+                _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
             _note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
@@ -356,6 +453,8 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[W_SITE] = site
             cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
+            if cell[CROWD] != crowds.NONE:
+                _forget_crowd(order, cell, A_LOW)
     return found
 
 
@@ -395,5 +494,7 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
             if party >= 0:
                 found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
+            if times.shape[0]:
+                _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
             _note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

@@ -115,6 +115,7 @@ class Chunk:
                 launch.program.kernel(s.w, None, *launch.arguments)
         for array in filter(None, self.shared):
             launch.clocks.forget(array)
+            array.shadow.forget()
 
     def _schedule(self):
         idle = 0

@@ -129,6 +129,10 @@ class SharedShadow:
             self._settled = True
         return self._unwritten is None or not (self._unwritten.take(flat) & lanes).any()
 
+    def forget(self):
+        """The arrays are gone."""
+        self._launch.crowd.free(self._cells[:, races.CROWD])
+
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:
             if (order.epochs == self._epochs).any():

@@ -46,7 +46,8 @@ class RandomKernel:
     def __init__(self, random: Random, flags: bool):
         self.random, self.flags = random, flags
         self.blocks, self.warps = random.choice([(1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (3, 1), (4, 1)])
-        self.signalled = [0, 0]  # how often each flag is sure to be, before the statement that comes next
+        self.signalled = [0, 0]  # how often each flag is, before the statement that comes next
+        self.awaited = set()  # flags that are waited for: all of their signals, so that every order knows as much
         self.meets = random.random() < 0.25
         self.atomics = {place: random.choice(ATOMICS) for place in product(("total", "s"), (0, 1))}
         steps = range(random.randint(3, 7))
@@ -82,8 +83,9 @@ class RandomKernel:
 
     def flag(self, warps) -> str:
         flag = self.random.randrange(2)
-        if self.signalled[flag] and self.random.random() < 0.6:
-            return WAIT.format(flag=flag, count=self.random.randint(1, self.signalled[flag]))
+        if flag in self.awaited or self.signalled[flag] and self.random.random() < 0.5:
+            self.awaited.add(flag)
+            return WAIT.format(flag=flag, count=self.signalled[flag])
         self.signalled[flag] += warps
         return SIGNAL.format(flag=flag)
 

@@ -303,6 +303,56 @@ def test_a_fence_of_the_block_makes_nothing_visible_to_another_block():
     assert errors(kernel_in(text, "block_scope_is_too_narrow"), 2, 64, *arguments) == ()
 
 
+BEFORE = {
+    "a read": "out[b * 4 + t // 32] = x[0]",
+    "a read of shared memory": "out[b * 4 + t // 32] = s[0]",
+    "an atomic": "cuda.atomic.add(x, 0, 1)",
+    "a shared atomic": "cuda.atomic.add(s, 0, 1)",
+}
+
+
+def one_of_many_is_not_awaited(before, who, missing):
+    """Warps, or blocks, access an element and signal, but one does not signal; the last waits, and writes."""
+    number = {"warp": "t // 32", "block": "b"}[who]
+    return kernel_in(f"""
+@cuda.jit
+def kernel(x, flag, out):
+    s = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    b = cuda.blockIdx.x
+    if t == 0:
+        s[0] = 0
+    cuda.syncthreads()
+    if t % 32 == 0:
+        if {number} < 3:
+            {BEFORE[before]}
+            if {number} != {missing}:
+                cuda.threadfence()
+                cuda.atomic.add(flag, 0, 1)
+        else:
+            while cuda.atomic.add(flag, 0, 0) != {3 - (missing < 3)}:
+                pass
+            cuda.threadfence()
+            {"s" if " shared" in before else "x"}[0] = 7
+""")
+
+
+@pytest.mark.parametrize("missing", range(4))
+@pytest.mark.parametrize(
+    ("before", "who"), [*((b, "warp") for b in BEFORE), ("a read", "block"), ("an atomic", "block")]
+)
+def test_whoever_is_not_awaited_races(before, who, missing):
+    grid, block = (1, 128) if who == "warp" else (4, 32)
+    kernel = one_of_many_is_not_awaited(before, who, missing)
+    found = errors(kernel, grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(16, np.int32))
+    if missing == 3:
+        assert found == ()
+    else:
+        (race,) = found
+        place = getattr(race.threads[1], who if who == "block" else "thread")[0]
+        assert race.kind == "race" and place == (missing if who == "block" else 32 * missing)
+
+
 @cuda.jit
 def adds_without_a_look(x, flag, out):
     """Who does not look at what an atomic found cannot know who came first."""

@@ -1,0 +1,76 @@
+"""Who touched an element beside those for whom its cell has room, in kernels whose warps learn of some others alone.
+
+Where barriers alone order accesses, the few in a cell stand for all. An atomic may tell of those and not of others,
+so that each must be kept until a later one has learned of it. They stand in lists, an entry each; a cell has the
+first of its list.
+"""
+
+import numpy as np
+from numba import njit
+
+KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT = range(7)
+NONE = -1  # the end of a list
+MAX_ENTRIES = 2**21  # 56 MB; beyond that those who do not fit in a cell are forgotten
+
+# Row 0 of the entries holds how many rows have been used, and the first of the list of those that are free again.
+USED, FREE = range(2)
+
+
+@njit(cache=True)
+def add(entries, first, kind, block, thread, epoch, time, site):
+    """Puts an entry before the list that begins at `first`; returns where the list begins now."""
+    at = entries[0, FREE]
+    if at != NONE:
+        entries[0, FREE] = entries[at, NEXT]
+    else:
+        at = entries[0, USED]
+        if at == entries.shape[0]:
+            return first
+        entries[0, USED] = at + 1
+    entries[at, KIND] = kind
+    entries[at, BLOCK] = block
+    entries[at, THREAD] = thread
+    entries[at, EPOCH] = epoch
+    entries[at, TIME] = time
+    entries[at, SITE] = site
+    entries[at, NEXT] = first
+    return at
+
+
+@njit(cache=True)
+def remove(entries, first, before, at):
+    """Takes an entry out of the list that begins at `first`; returns where the list begins now."""
+    after = entries[at, NEXT]
+    entries[at, NEXT] = entries[0, FREE]
+    entries[0, FREE] = at
+    if before == NONE:
+        return after
+    entries[before, NEXT] = after
+    return first
+
+
+@njit(cache=True)
+def _free_all(entries, firsts):
+    for i in range(firsts.size):
+        while firsts[i] != NONE:
+            firsts[i] = remove(entries, firsts[i], NONE, firsts[i])
+
+
+class Crowd:
+    """The entries of a launch; none where no clocks are kept."""
+
+    def __init__(self, is_kept: bool):
+        self.is_kept = is_kept
+        self.entries = np.zeros((1, NEXT + 1), np.int32)
+        self.entries[0, USED], self.entries[0, FREE] = 1, NONE
+
+    def make_room(self, count: int):
+        """Makes sure that so many more can be kept, if they may be."""
+        size = len(self.entries)
+        if self.is_kept and self.entries[0, USED] + count > size < MAX_ENTRIES:
+            more = max(size, count)
+            self.entries = np.concatenate([self.entries, np.zeros((more, NEXT + 1), np.int32)])
+
+    def free(self, firsts):
+        """The lists that begin there are needed no more."""
+        _free_all(self.entries, firsts)
