@@ -8,17 +8,19 @@ first of its list.
 import numpy as np
 from numba import njit
 
-KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT = range(7)
+KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT, LENGTH = range(8)  # the first of a list has its length
+FIELDS = 8
 NONE = -1  # the end of a list
-MAX_ENTRIES = 2**21  # 56 MB; beyond that those who do not fit in a cell are forgotten
+MAX_ENTRIES = 2**21  # 64 MB; beyond that those who do not fit in a cell are forgotten
+MAX_LENGTH = 64  # of a list, likewise
 
 # Row 0 of the entries holds how many rows have been used, and the first of the list of those that are free again.
 USED, FREE = range(2)
 
 
 @njit(cache=True)
-def add(entries, first, kind, block, thread, epoch, time, site):
-    """Puts an entry before the list that begins at `first`; returns where the list begins now."""
+def add(entries, first, length, kind, block, thread, epoch, time, site):
+    """Puts an entry before the list of this length that begins at `first`; returns where the list begins now."""
     at = entries[0, FREE]
     if at != NONE:
         entries[0, FREE] = entries[at, NEXT]
@@ -34,6 +36,7 @@ def add(entries, first, kind, block, thread, epoch, time, site):
     entries[at, TIME] = time
     entries[at, SITE] = site
     entries[at, NEXT] = first
+    entries[at, LENGTH] = length + 1
     return at
 
 
@@ -61,7 +64,7 @@ class Crowd:
 
     def __init__(self, is_kept: bool):
         self.is_kept = is_kept
-        self.entries = np.zeros((1, NEXT + 1), np.int32)
+        self.entries = np.zeros((1, FIELDS), np.int32)
         self.entries[0, USED], self.entries[0, FREE] = 1, NONE
 
     def make_room(self, count: int):
@@ -69,7 +72,7 @@ class Crowd:
         size = len(self.entries)
         if self.is_kept and self.entries[0, USED] + count > size < MAX_ENTRIES:
             more = max(size, count)
-            self.entries = np.concatenate([self.entries, np.zeros((more, NEXT + 1), np.int32)])
+            self.entries = np.concatenate([self.entries, np.zeros((more, FIELDS), np.int32)])
 
     def free(self, firsts):
         """The lists that begin there are needed no more."""

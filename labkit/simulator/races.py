@@ -213,7 +213,8 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
         return
     if not is_own and _is_known(order, block, thread, then_block, then_thread, then_time):
         return
-    entries, at, before = order.crowd, cell[CROWD], crowds.NONE
+    entries, at, before, length = order.crowd, cell[CROWD], crowds.NONE, 0
+    is_full = at != crowds.NONE and entries[at, crowds.LENGTH] >= crowds.MAX_LENGTH
     while at != crowds.NONE:
         e = entries[at]
         after = e[crowds.NEXT]
@@ -221,10 +222,17 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
         known = _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
         if e[crowds.KIND] == kind and (same or known or e[crowds.EPOCH] < order.grid_epoch):
             cell[CROWD] = crowds.remove(entries, cell[CROWD], before, at)
+        elif is_full:
+            return
         else:
             before = at
+            length += 1
+        if is_full:  # only the first is looked at, for speed
+            length = crowds.MAX_LENGTH - 1
+            break
         at = after
-    cell[CROWD] = crowds.add(entries, cell[CROWD], kind, then_block, then_thread, then_epoch, then_time, site)
+    first = cell[CROWD]
+    cell[CROWD] = crowds.add(entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site)
 
 
 @njit(cache=True)
@@ -255,14 +263,17 @@ def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
 @njit(cache=True)
 def _forget_crowd(order, cell, kind):
     """The crowd of a kind matters no more."""
-    at, before = cell[CROWD], crowds.NONE
+    at, before, length = cell[CROWD], crowds.NONE, 0
     while at != crowds.NONE:
         after = order.crowd[at, crowds.NEXT]
         if order.crowd[at, crowds.KIND] == kind:
             cell[CROWD] = crowds.remove(order.crowd, cell[CROWD], before, at)
         else:
             before = at
+            length += 1
         at = after
+    if length:
+        order.crowd[cell[CROWD], crowds.LENGTH] = length
 
 
 @njit(cache=True)

@@ -23,7 +23,7 @@ def test_lists_hold_what_was_put_in_and_not_taken_out():
         kept.make_room(1)
         which = random.randrange(5)
         if len(expected[which]) < 6 and random.random() < 0.6:
-            firsts[which] = crowd.add(kept.entries, firsts[which], 0, 0, 0, 0, 0, number)
+            firsts[which] = crowd.add(kept.entries, firsts[which], 0, 0, 0, 0, 0, 0, number)
             expected[which].insert(0, number)
         elif expected[which]:
             place = random.randrange(len(expected[which]))
@@ -43,6 +43,6 @@ def test_beyond_the_limit_nobody_is_kept(monkeypatch):
     kept, first = Crowd(True), NONE
     for number in range(100):
         kept.make_room(1)
-        first = crowd.add(kept.entries, first, 0, 0, 0, 0, 0, number)
+        first = crowd.add(kept.entries, first, 0, 0, 0, 0, 0, 0, number)
     assert len(kept.entries) == 16
     assert listed(kept.entries, first) == [*range(14, -1, -1)]
