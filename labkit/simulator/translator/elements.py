@@ -88,7 +88,7 @@ class Elements(Variables):
         self.check_rank(node, array, name, len(index))
         return array, index
 
-    def check_rank(self, node, array, name, given):
+    def check_rank(self, node, array, name, given, instead=""):
         rank = array.type.ndim
         if given != rank == 0:
             self.fail(node, f"`{name}` has no dimensions, and its one element is `{name}[()]`")
@@ -96,7 +96,7 @@ class Elements(Variables):
             self.fail(
                 node,
                 f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
-                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(name, array.type)}`",
+                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(name, array.type)}`{instead}",
             )
 
     def site(self, node, array, kind, elements=1) -> str:
