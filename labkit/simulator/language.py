@@ -210,7 +210,9 @@ def nearest(name: str) -> str:
 
     names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
     tried = name.lower()
-    found = [names[full] for full in (tried, f"cuda.{tried}", f"math.{tried}") if full in names and names[full] != name]
+    last = tried.rpartition(".")[2]
+    likely = (tried, f"cuda.{tried}", f"math.{last}", last)
+    found = [names[full] for full in likely if full in names and names[full] != name]
     found = found or [known for known in sorted(KNOWN) if known.startswith(f"{name}.")]
     if not found:
         found = [names[n] for n in difflib.get_close_matches(tried, names, n=1, cutoff=0.75)]

@@ -177,6 +177,8 @@ def factorial(n):
         "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time.time` is no function for", "pass the result",
     ),
     "a misspelt function": (body(ONE, "y[i] = math.squareroot(x[i]) #<"), "`math.squareroot`", "`math.sqrt`"),
+    "sqrt of another module": (body(ONE, "y[i] = cuda.sqrt(x[i]) #<"), "`cuda.sqrt`", "`math.sqrt`"),
+    "the reciprocal root": (body(ONE, "y[i] = cuda.rsqrt(x[i]) #<"), "no code for `cuda.rsqrt`", "`1 / math.sqrt(x)`"),
     "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`math.sqrt`"),
     "atomicAdd as in CUDA C++": (body(ONE, "cuda.atomicAdd(y, 0, 1) #<"), "`cuda.atomicAdd`", "`cuda.atomic.add`"),
     "an atomic on an element": (

@@ -1,12 +1,29 @@
-"""Functions that numba-cuda lists, and for which it has no code: what to write instead, as code or in words."""
+"""Functions that one may look for in a kernel, and for which numba-cuda has no code: what to write instead, as code or
+in words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()
 }
 _MATH |= {f"np.{name}": f"math.{name}(x, y)" for name in "copysign fmod ldexp nextafter".split()}
 
+_GCD = "a loop of `x, y = y, x % y`"
+_LCM = f"`x * y // gcd`, with gcd from {_GCD}"
+
 REFUSED = {
     **_MATH,
+    "math.cbrt": "cuda.cbrt(x)",
+    "math.comb": "a loop of `ways = ways * (n - j) // (j + 1)`",
+    "math.dist": "`math.hypot` of the differences",
+    "math.factorial": "math.gamma(n + 1)",
+    "math.fsum": "a loop of `total += x[k]`",
+    "math.gcd": _GCD,
+    "math.isclose": "abs(x - y) <= 1e-9 * max(abs(x), abs(y))",
+    "math.isqrt": "int(math.sqrt(x))",
+    "math.lcm": _LCM,
+    "math.perm": "a loop of `ways *= n - j`",
+    "math.prod": "a loop of `total *= x[k]`",
+    "math.ulp": "math.nextafter(x, math.inf) - x",
+    "cuda.rsqrt": "`1 / math.sqrt(x)`, or `cuda.libdevice.rsqrtf(x)` for float32",
     "np.abs": "abs(x)",
     "np.absolute": "abs(x)",
     "np.add": "x + y",
@@ -14,9 +31,9 @@ REFUSED = {
     "np.divmod": "divmod(x, y)",
     "np.float_power": "x ** y",
     "np.floor_divide": "x // y",
-    "np.gcd": "a loop of `x, y = y, x % y`",
+    "np.gcd": _GCD,
     "np.isnat": "`x == missing` with integers, for a kernel knows no dates",
-    "np.lcm": "`x * y // gcd`, with gcd from a loop of `x, y = y, x % y`",
+    "np.lcm": _LCM,
     "np.logaddexp": "math.log(math.exp(x) + math.exp(y))",
     "np.logaddexp2": "math.log2(math.exp2(x) + math.exp2(y))",
     "np.mod": "x % y",
