@@ -10,7 +10,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
-from labkit.simulator.functions.refused import REFUSED
+from labkit.simulator.functions.refused import ABSENT, REFUSED
 
 MODULES = {
     "labkit.cuda": "cuda",
@@ -187,8 +187,9 @@ def commutes(atomic: str, kind: types.Type) -> str:
 
 def why_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
-    if path in REFUSED:
-        instead = REFUSED[path] if "`" in REFUSED[path] else f"`{REFUSED[path]}`"
+    instead = REFUSED.get(path) or ABSENT.get(path)
+    if instead:
+        instead = instead if "`" in instead else f"`{instead}`"
         return f"numba-cuda has no code for `{written}` in a kernel; write {instead}"
     if path in HOST:
         return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"

@@ -1,5 +1,4 @@
-"""Functions that one may look for in a kernel, and for which numba-cuda has no code: what to write instead, as code or
-in words."""
+"""Functions for which numba-cuda has no code, those that it lists and others: what to write instead, in code or words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()
@@ -11,19 +10,6 @@ _LCM = f"`x * y // gcd`, with gcd from {_GCD}"
 
 REFUSED = {
     **_MATH,
-    "math.cbrt": "cuda.cbrt(x)",
-    "math.comb": "a loop of `ways = ways * (n - j) // (j + 1)`",
-    "math.dist": "`math.hypot` of the differences",
-    "math.factorial": "math.gamma(n + 1)",
-    "math.fsum": "a loop of `total += x[k]`",
-    "math.gcd": _GCD,
-    "math.isclose": "abs(x - y) <= 1e-9 * max(abs(x), abs(y))",
-    "math.isqrt": "int(math.sqrt(x))",
-    "math.lcm": _LCM,
-    "math.perm": "a loop of `ways *= n - j`",
-    "math.prod": "a loop of `total *= x[k]`",
-    "math.ulp": "math.nextafter(x, math.inf) - x",
-    "cuda.rsqrt": "`1 / math.sqrt(x)`, or `cuda.libdevice.rsqrtf(x)` for float32",
     "np.abs": "abs(x)",
     "np.absolute": "abs(x)",
     "np.add": "x + y",
@@ -60,4 +46,21 @@ REFUSED = {
     "cmath.tanh": "-1j * cmath.tan(1j * z)",
     "cuda.fp16.__half": "np.float16(x)",
     "cuda.fp16.atomicAdd": "`cuda.atomic.add` on a float32 array",
+}
+
+# Of Python's `math`, and of CUDA C++, which numba-cuda does not list.
+ABSENT = {
+    "math.cbrt": "cuda.cbrt(x)",
+    "math.comb": "a loop of `ways = ways * (n - j) // (j + 1)`",
+    "math.dist": "`math.hypot` of the differences",
+    "math.factorial": "math.gamma(n + 1)",
+    "math.fsum": "a loop of `total += x[k]`",
+    "math.gcd": _GCD,
+    "math.isclose": "abs(x - y) <= 1e-9 * max(abs(x), abs(y))",
+    "math.isqrt": "int(math.sqrt(x))",
+    "math.lcm": _LCM,
+    "math.perm": "a loop of `ways *= n - j`",
+    "math.prod": "a loop of `total *= x[k]`",
+    "math.ulp": "math.nextafter(x, math.inf) - x",
+    "cuda.rsqrt": "`1 / math.sqrt(x)`, or `cuda.libdevice.rsqrtf(x)` for float32",
 }
