@@ -92,7 +92,9 @@ class Counters:
     """Totals of a launch, counted at source level (what the kernel asks for).
 
     Loads and stores are lane accesses; an atomic counts as `global_atomics` or `shared_atomics`.
-    `flops` counts every floating-point add, subtract, multiply and divide of an active lane;
+    `flops` counts every floating-point add, subtract, multiply and divide of an active lane, and two for `fma`; a power
+    with a plain whole exponent counts the products that it is compiled to, a complex number the operations on its parts
+    (6 in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count nothing.
     `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model; of those written,
     `l2_dirty_bytes` are still in L2 when the kernel ends.
     `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,

@@ -97,7 +97,7 @@ OPERATORS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
-ARRAY_ATTRIBUTES = "shape strides size ndim itemsize nbytes flat".split()
+ARRAY_ATTRIBUTES = "shape strides size ndim itemsize nbytes flat reshape".split()
 # Families of names by how they begin; the first that fits counts.
 FAMILIES = {
     "cuda.libdevice.": "cuda.libdevice",
@@ -145,7 +145,7 @@ def _names():
     yield from (Entry(_family(name), name) for name in random.__all__ if _is_for_kernels(name))
     plain = {*language.POSITIONS, *language.CONSTANTS, *language.CALLS, *language.FUNCTIONS, *REDUCTIONS}
     yield from (Entry(_family(name), name) for name in plain | language.BUILTINS)
-    for name in {*functions.REFUSED, *language.HOST, *language.MAKE_ARRAYS}:
+    for name in {*functions.REFUSED, *functions.ABSENT, *language.HOST, *language.MAKE_ARRAYS}:
         yield Entry(_family(name), name, language.why_unknown(name, name))
     for name in code.PYTHON_FUNCTIONS:
         yield Entry(_family(name), name, code.NO_PYTHON_FUNCTION.format(name=name))

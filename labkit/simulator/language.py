@@ -10,7 +10,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
-from labkit.simulator.functions.refused import REFUSED
+from labkit.simulator.functions.refused import ABSENT, REFUSED
 
 MODULES = {
     "labkit.cuda": "cuda",
@@ -187,8 +187,9 @@ def commutes(atomic: str, kind: types.Type) -> str:
 
 def why_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
-    if path in REFUSED:
-        instead = REFUSED[path] if "`" in REFUSED[path] else f"`{REFUSED[path]}`"
+    instead = REFUSED.get(path) or ABSENT.get(path)
+    if instead:
+        instead = instead if "`" in instead else f"`{instead}`"
         return f"numba-cuda has no code for `{written}` in a kernel; write {instead}"
     if path in HOST:
         return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"
@@ -210,7 +211,9 @@ def nearest(name: str) -> str:
 
     names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
     tried = name.lower()
-    found = [names[full] for full in (tried, f"cuda.{tried}", f"math.{tried}") if full in names and names[full] != name]
+    last = tried.rpartition(".")[2]
+    likely = (tried, f"cuda.{tried}", f"math.{last}", last)
+    found = [names[full] for full in likely if full in names and names[full] != name]
     found = found or [known for known in sorted(KNOWN) if known.startswith(f"{name}.")]
     if not found:
         found = [names[n] for n in difflib.get_close_matches(tried, names, n=1, cutoff=0.75)]

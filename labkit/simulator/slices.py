@@ -1,10 +1,12 @@
 """Parts of arrays that a kernel names: slices and rows, and variables that hold one array here, another there."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from labkit.simulator.arrays import Array
+from labkit.simulator.errors import KernelError
 from labkit.simulator.lanes import both, minus, select, union
 
 
@@ -67,6 +69,23 @@ def view(array, *parts) -> View:
     if not np.all(inside):
         shape = [np.where(inside, n, 0)[()] for n in shape]
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), _plain(offset))
+
+
+def reshaped(w, mask, line, array, *shape) -> View:
+    """`array.reshape(shape)`: the same elements, in C order, under other indices; -1 stands for the size that fits."""
+    if isinstance(array, Either):
+        return array.each(lambda a: reshaped(w, mask, line, a, *shape))
+    lanes, step = w.active(mask), 1
+    for size, stride in zip(array.shape[::-1], array.strides[::-1]):
+        if np.any(lanes & (size > 1) & (stride != step)):
+            raise KernelError("only an array whose elements lie one after another in C order is reshaped", line)
+        step = step * size
+    known = math.prod(size for size in shape if not np.array_equal(size, -1))
+    shape = [step // np.maximum(known, 1) if np.array_equal(size, -1) else size for size in shape]
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    if np.any(lanes & (math.prod(shape) != step)) or any(np.any(lanes & (size < 0)) for size in shape):
+        raise KernelError(f"{array.name} has {step} elements, and the shape that it is to take has others", line)
+    return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), array.offset)
 
 
 def _resolved(part, size):

@@ -114,6 +114,9 @@ REFUSED = {
     "one index for a matrix": (
         body(TWO, "C[row] = A[row, col] #<"), "`C` has 2 dimensions", "give it 2 indices, not 1, such as `C[row, col]`",
     ),
+    "one index for a row": (
+        body(TWO, "C[row] = 0 #<"), "`C` has 2 dimensions", "or write `C[...]` with a `:` for each index left out",
+    ),
     "two indices for a vector": (body(ONE, "y[i, 0] = x[i] #<"), "`y` has 1 dimension", "give it 1 index"),
     "a loop over a number": (body(ONE, "for v in 5: #<\n    y[i] += v"), "`5` is int64", "runs over `range(...)`"),
     "enumerate by itself": (body(ONE, "k = enumerate(x) #<"), "`enumerate` belongs", "into a `for` line"),
@@ -174,6 +177,8 @@ def factorial(n):
         "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time.time` is no function for", "pass the result",
     ),
     "a misspelt function": (body(ONE, "y[i] = math.squareroot(x[i]) #<"), "`math.squareroot`", "`math.sqrt`"),
+    "sqrt of another module": (body(ONE, "y[i] = cuda.sqrt(x[i]) #<"), "`cuda.sqrt`", "`math.sqrt`"),
+    "the reciprocal root": (body(ONE, "y[i] = cuda.rsqrt(x[i]) #<"), "no code for `cuda.rsqrt`", "`1 / math.sqrt(x)`"),
     "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`math.sqrt`"),
     "atomicAdd as in CUDA C++": (body(ONE, "cuda.atomicAdd(y, 0, 1) #<"), "`cuda.atomicAdd`", "`cuda.atomic.add`"),
     "an atomic on an element": (
@@ -184,9 +189,6 @@ def factorial(n):
     "a shuffle with a width": (
         body(ONE, "y[i] = cuda.shfl_down_sync(-1, x[i], 1, 16) #<"), "takes 3 arguments, not 4",
         "`cuda.shfl_down_sync(mask, value, delta)`",
-    ),
-    "a default argument": (
-        "\n@cuda.jit\ndef kernel(x, y, scale=2): #<\n    y[0] = scale\n", "positional", "name each one",
     ),
     "two kinds of value under one name": (
         body(ONE, "if i > 3:\n    v = x\nelse:\n    v = x[i]\ny[i] = v #<"), "`v` is an array", "make them the same",

@@ -126,7 +126,7 @@ def example(entry):
     if family == "arrays":
         if name == "a.flat":
             return "for v in x.flat:\n    pass"
-        return f"v = {name.replace('a.', 'A.', 1)}"
+        return f"v = {name.replace('a.', 'A.', 1)}{'(2, 8)' * name.endswith('reshape')}"
     if name in CALLS:
         return CALLS[name]
     if family == "types":

@@ -352,3 +352,37 @@ def whole_numbers(rng, name, limit):
     limits = np.iinfo(name)
     low, high = (limits.min, limits.max) if limit is None else (0, limit)
     return rng.integers(low, high, 16, name, endpoint=limit is None)
+
+
+# --- operations that are counted ---------------------------------------------------------------------
+
+POWERS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 15, -1, -3)
+
+
+@pytest.mark.parametrize("exponent", POWERS)
+def test_a_power_counts_the_products_that_it_stands_for(exponent):
+    _, trace = run(f"v = x[i]\nout[i] = v**{exponent}", np.full(4, 2, np.float32), np.zeros(4, np.float32))
+    steps = bin(abs(exponent))[3:]  # square for each binary digit after the first, and multiply for each 1
+    assert trace.counters.flops == 4 * (len(steps) + steps.count("1") + (exponent < 0))
+
+
+@pytest.mark.needs("numba-cuda")
+@pytest.mark.parametrize("exponent", POWERS)
+def test_numba_cuda_compiles_a_power_to_these_products(exponent):
+    from numba import cuda
+
+    def kernel(x, out):
+        v = x[0]
+        out[0] = v**exponent
+
+    array = types.Array(types.float32, 1, "C")
+    ptx, _ = cuda.compile_ptx(kernel, (array, array), cc=(9, 0))
+    _, trace = run(f"v = x[i]\nout[i] = v**{exponent}", np.ones(1, np.float32), np.zeros(1, np.float32))
+    assert len(re.findall(r"\b(?:mul|rcp\.rn)\.f32", ptx)) == trace.counters.flops
+
+
+@pytest.mark.parametrize(("text", "flops"), [("v**2.0", 0), ("z + z", 2), ("z * z", 6), ("z / z", 9), ("z**2", 0)])
+def test_what_else_counts(text, flops):
+    z = np.ones(4, np.complex64)
+    _, trace = run(f"v = x[i]\nz = y[i]\nw = {text}", np.ones(4, np.float32), z, np.zeros(4))
+    assert trace.counters.flops == 4 * flops

@@ -37,6 +37,10 @@ BODIES = {
     "a row by name": "row = x[i]\nfor j in range(row.shape[0]):\n    y[i, j] = row[j]",
     "a column": "column = x[:, 1]\ny[i, 0] = column[i]",
     "a slice from each thread's place": "rest = x[i:]\ny[i, 0] = rest[0, 1]\ny[i, 1] = rest.shape[0]",
+    "another shape": "y[i, 1] = x.reshape(x.shape[1], x.shape[0])[2, i]",
+    "another shape of a part": "y[i, 0] = x[i:].reshape(-1)[1] + x[2:6].reshape((2, -1))[1, 0]",
+    "a write in another shape": "y.reshape(-1)[2 * i + 1] = x[i, 1]",
+    "another shape on one path": "if i > 3:\n    y[i, 0] = x[: i - 3].reshape((i - 3) * 3, 1)[0, 0]",
     "steps": "y[i, 0] = x[i, ::2][1]\ny[i, 1] = x[i, ::-1][0]",
     "negative bounds": "y[i, 0] = x[i, -2:][0]\ny[i, 1] = x[-1 - i, :-1].shape[0]",
     "a slice of a slice": "y[i, 0] = x[i:][0:1][0][1]",
@@ -99,6 +103,20 @@ def test_a_row_outside_its_array_has_nothing_to_read():
     kernel = kernel_in("@cuda.jit\ndef kernel(x, y):\n    i = cuda.grid(1)\n    y[i] = x[i + 1][0]")
     found = labkit.simulate(kernel, 1, 4, np.ones((4, 2)), np.zeros(4)).errors
     assert [f.kind for f in found] == ["bounds"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("x[::2].reshape(2, 8)", "elements lie one after another in C order"),
+        ("x.reshape(5, 7)", "x has 32 elements, and the shape that it is to take has others"),
+        ("x.reshape(2.0, 16)", "must be whole numbers"),
+        ("x.reshape()", "makes a shape of an array"),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_refused(body, reason):
+    with pytest.raises(KernelError, match=reason):
+        by_simulator(f"z = {body}", np.zeros(32))
 
 
 def test_shared_and_local_arrays_have_parts_too():

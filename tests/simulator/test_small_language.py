@@ -160,6 +160,34 @@ def test_bit_count_counts_ones():
         labkit.simulate(kernel, 2, 32, n.astype(F32), np.zeros(64))
 
 
+def test_text_makes_a_float():
+    kernel = kernel_in("@cuda.jit\ndef kernel(out):\n    out[0] = float('-inf')\n    out[1] = float('1.5')")
+    assert labkit.simulate(kernel, 1, 1, np.zeros(2)).outputs[0].tolist() == [-math.inf, 1.5]
+    with pytest.raises(KernelError, match=r"`float\('x'\)` has no number in its text"):
+        labkit.simulate(kernel_in("@cuda.jit\ndef kernel(out):\n    out[0] = float('x')"), 1, 1, np.zeros(1))
+
+
+# --- kernels' arguments and arrays ------------------------------------------------------------------
+
+
+def test_a_default_of_an_argument_is_for_others_to_use():
+    kernel = kernel_in("@cuda.jit\ndef kernel(out, scale=2):\n    out[0] = scale")
+    assert labkit.simulate(kernel, 1, 1, np.zeros(1), 5).outputs[0][0] == 5
+    with pytest.raises(LaunchError, match="pass `scale` as well"):
+        labkit.simulate(kernel, 1, 1, np.zeros(1))
+
+
+def test_a_local_array_has_as_many_elements_as_another_has_dimensions():
+    @cuda.jit
+    def kernel(x, out):
+        place = cuda.local.array(x.ndim, np.int64)
+        for axis in range(x.ndim):
+            place[axis] = x.shape[axis]
+        out[0] = place[0] * 10 + place[1]
+
+    assert labkit.simulate(kernel, 1, 1, np.zeros((2, 3)), np.zeros(1)).outputs[1][0] == 23
+
+
 # --- arrays without dimensions ---------------------------------------------------------------------
 
 

@@ -1,9 +1,12 @@
-"""Functions that numba-cuda lists, and for which it has no code: what to write instead, as code or in words."""
+"""Functions for which numba-cuda has no code, whether it lists them or not: what to write instead, in code or words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()
 }
 _MATH |= {f"np.{name}": f"math.{name}(x, y)" for name in "copysign fmod ldexp nextafter".split()}
+
+_GCD = "a loop of `x, y = y, x % y`"
+_LCM = f"`x * y // gcd`, with gcd from {_GCD}"
 
 REFUSED = {
     **_MATH,
@@ -14,9 +17,9 @@ REFUSED = {
     "np.divmod": "divmod(x, y)",
     "np.float_power": "x ** y",
     "np.floor_divide": "x // y",
-    "np.gcd": "a loop of `x, y = y, x % y`",
+    "np.gcd": _GCD,
     "np.isnat": "`x == missing` with integers, for a kernel knows no dates",
-    "np.lcm": "`x * y // gcd`, with gcd from a loop of `x, y = y, x % y`",
+    "np.lcm": _LCM,
     "np.logaddexp": "math.log(math.exp(x) + math.exp(y))",
     "np.logaddexp2": "math.log2(math.exp2(x) + math.exp2(y))",
     "np.mod": "x % y",
@@ -43,4 +46,21 @@ REFUSED = {
     "cmath.tanh": "-1j * cmath.tan(1j * z)",
     "cuda.fp16.__half": "np.float16(x)",
     "cuda.fp16.atomicAdd": "`cuda.atomic.add` on a float32 array",
+}
+
+# Of Python's `math`, and of CUDA C++, which numba-cuda does not list.
+ABSENT = {
+    "math.cbrt": "cuda.cbrt(x)",
+    "math.comb": "a loop of `ways = ways * (n - j) // (j + 1)`",
+    "math.dist": "`math.hypot` of the differences",
+    "math.factorial": "math.gamma(n + 1)",
+    "math.fsum": "a loop of `total += x[k]`",
+    "math.gcd": _GCD,
+    "math.isclose": "abs(x - y) <= 1e-9 * max(abs(x), abs(y))",
+    "math.isqrt": "int(math.sqrt(x))",
+    "math.lcm": _LCM,
+    "math.perm": "a loop of `ways *= n - j`",
+    "math.prod": "a loop of `total *= x[k]`",
+    "math.ulp": "math.nextafter(x, math.inf) - x",
+    "cuda.rsqrt": "`1 / math.sqrt(x)`, or `cuda.libdevice.rsqrtf(x)` for float32",
 }

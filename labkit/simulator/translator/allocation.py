@@ -64,7 +64,8 @@ class Allocations(Variables):
             return literal
         outside = isinstance(node, ast.Name) and (node.id not in self.env or self.bound(node.id) is not MISSING)
         static = self.expression(node).static
-        if outside or isinstance(node, ast.Constant):
+        rank = isinstance(node, ast.Attribute) and node.attr == "ndim"
+        if outside or rank or isinstance(node, ast.Constant):
             return static
         raise NotFixed(
             f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "

@@ -31,7 +31,7 @@ from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tup
 from labkit.simulator.translator.variables import Variables
 
 AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
-METHODS = {"bit_count", "conjugate"}  # of numbers
+METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
 
 
 class Calls(Variables):

@@ -88,15 +88,17 @@ class Elements(Variables):
         self.check_rank(node, array, name, len(index))
         return array, index
 
-    def check_rank(self, node, array, name, given):
+    def check_rank(self, node, array, name, given, instead=""):
+        """Refuses another number of indices than the array has dimensions; `instead` is what fewer would do."""
         rank = array.type.ndim
         if given != rank == 0:
             self.fail(node, f"`{name}` has no dimensions, and its one element is `{name}[()]`")
         if given != rank:
+            wanted = f"{rank} {'index' if rank == 1 else 'indices'}"
             self.fail(
                 node,
-                f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {rank} "
-                f"{'index' if rank == 1 else 'indices'}, not {given}, such as `{element_of(name, array.type)}`",
+                f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {wanted}, not {given}, such as "
+                f"`{element_of(name, array.type)}`{instead * (given < rank)}",
             )
 
     def site(self, node, array, kind, elements=1) -> str:

@@ -40,9 +40,11 @@ COMPARE = {
 RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
 # What numba-cuda 0.30 gives a wrong type in place: it takes the quotient of two integers for an integer there.
 NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
-# Floating-point operations of the hardware in one of the source; a complex product is four products and two sums.
+# Floating-point operations of the hardware in one of the source. A complex product is four products and two sums; a
+# quotient is three quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
-COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6}
+COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6, "Div": 9}
+MOST_MULTIPLIED = 0x10000  # as an exponent; larger ones are a call of `pow`
 COMPLEX = {types.complex64, types.complex128}
 # Where NumPy's operator has other rules than numba's.
 NUMBAS_RULES = {
@@ -111,8 +113,10 @@ class Operators(Variables):
                 folded = function(numba_types.as_type(left.static, a), numba_types.as_type(right.static, b))
             return Value(self.constant(folded), result, folded)
         flops = COMPLEX_FLOPS if isinstance(result, types.Complex) else REAL_FLOPS
-        if not isinstance(result, types.Integer) and (op in flops or op == "Pow" and right.static == 2):
-            self.count_flops(result, flops.get(op, 1))
+        if not isinstance(result, types.Integer) and op in flops:
+            self.count_flops(result, flops[op])
+        elif op == "Pow" and isinstance(result, types.Float) and isinstance(right.static, int):
+            self.count_flops(result, _products(right.static))
         self.note_float64(node, left, right, result, sign)
         power_of_integer = op == "Pow" and isinstance(b, types.Integer)
         a, b = self.converted(left, a), self.converted(right, b)
@@ -253,6 +257,14 @@ class Operators(Variables):
 
     def said(self, code, negated):
         return Value(f"logical_not({code})" if negated else code, types.boolean)
+
+
+def _products(exponent) -> int:
+    """The products, and the quotient of a negative one, that numba writes for a power with a plain whole exponent."""
+    size = abs(exponent)
+    if not 0 < size <= MOST_MULTIPLIED:
+        return 0
+    return size.bit_length() - 1 + size.bit_count() - 1 + (exponent < 0)
 
 
 def _written_out(operation, operands):

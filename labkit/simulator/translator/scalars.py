@@ -76,8 +76,17 @@ class Scalars(Variables):
         values = [self.expression(a) for a in node.args]
         if function.name.startswith("np.") and values and isinstance(values[-1].type, Array):
             return self.elementwise(node, function, values)
+        if function.name == "float" and len(values) == 1 and values[0].type is str:
+            return self.number_in(node, values[0].static)
         what = f"`{self.written(node.func)}`"
         return self.applied(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
+
+    def number_in(self, node, text) -> Value:
+        """`float("inf")`."""
+        try:
+            return self.known(float(text), node)
+        except ValueError:
+            self.fail(node, f"`{self.written(node)}` has no number in its text; write the number itself")
 
     def elementwise(self, node, function, values):
         """`np.sin(x, out)`: the function of each element, written into an array of the same shape."""

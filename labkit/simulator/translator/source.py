@@ -113,9 +113,9 @@ def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
 def argument_names(source: Source) -> list[str]:
     """The names of a kernel's arguments; raises KernelError if they are not plain positional ones."""
     given = source.tree.args
-    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
+    if given.vararg or given.kwarg or given.kwonlyargs:
         raise KernelError(
-            "a kernel takes plain positional arguments, without `*`, `**` or defaults; name each one",
+            "a kernel takes plain positional arguments, without `*` or `**`; name each one",
             source.tree.lineno,
         )
     return [a.arg for a in (*given.posonlyargs, *given.args)]

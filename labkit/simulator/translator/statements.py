@@ -122,7 +122,8 @@ class Statements(Variables):
         ):
             self.assign_slice(target, self.view(array, index), value, given)
             return
-        self.check_rank(target, array, name, len(index))
+        whole = f", or write `{name}[...]` with a `:` for each index left out"
+        self.check_rank(target, array, name, len(index), whole)
         self.store(target, array, index, value, given)
 
     def copy_record(self, target, given, to, source):

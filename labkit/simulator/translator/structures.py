@@ -10,7 +10,18 @@ from labkit.simulator.language import VECTORS
 from labkit.simulator.numba_types import stored_dtype
 from labkit.simulator.translator.refused import ARRAY_METHODS
 from labkit.simulator.translator.trusted import member_of
-from labkit.simulator.translator.values import Array, Member, NamedTuple, Record, Tuple, Value, Vector, describe
+from labkit.simulator.translator.values import (
+    Array,
+    Member,
+    NamedTuple,
+    Record,
+    Tuple,
+    Value,
+    Vector,
+    describe,
+    is_tuple,
+    items_of,
+)
 from labkit.simulator.translator.variables import Variables
 
 
@@ -61,6 +72,20 @@ class Structures(Variables):
             "an array in a kernel has `shape`, `strides`, `size`, `ndim`, `dtype`, `itemsize` and `nbytes`, not "
             f"`{node.attr}`; loop over its elements",
         )
+
+    def reshape(self, node):
+        """`A.reshape(4, 8)`."""
+        base = self.expression(node.func.value)
+        given = [self.expression(argument) for argument in node.args]
+        if not isinstance(base.type, Array) or not given:
+            self.fail(node, f"`{self.written(node.func)}` makes a shape of an array: write `A.reshape(rows, columns)`")
+        sizes = items_of(self.kept(given[0])) if len(given) == 1 and is_tuple(given[0].type) else given
+        if not all(isinstance(size.type, types.Integer) for size in sizes):
+            self.fail(node, f"the shape in `{self.written(node)}` must be whole numbers")
+        codes = ", ".join(self.converted(size, types.int64) for size in sizes)
+        others = tuple(replace(other, ndim=len(sizes)) for other in base.type.others)
+        kind = replace(base.type, ndim=len(sizes), others=others)
+        return self.temp(f"reshaped(w, {self.mask}, {node.lineno}, {base.code}, {codes})", kind)
 
     # --- vectors ---
 

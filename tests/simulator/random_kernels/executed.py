@@ -59,7 +59,9 @@ class Counting(FunctionTranslator):
         elif isinstance(node, ast.Compare) and value.static is MISSING:
             kinds = [self.kind(part) for part in (node.left, *node.comparators)]
             for op, left, right in zip(node.ops, kinds, kinds[1:]):
-                if left == right:
+                if isinstance(right, Tuple):
+                    self.note("Compare In" if isinstance(op, ast.In) else "Compare tuples", *right.items)
+                elif left == right:
                     self.note(f"Compare {type(op).__name__}", left)
         elif isinstance(node, ast.Subscript) and isinstance(value.type, Array):
             self.note(f"slice {ast.unparse(node).removeprefix(ast.unparse(node.value))}", value.type.dtype)
@@ -77,6 +79,18 @@ class Counting(FunctionTranslator):
         if left.type == right.type and value.static is MISSING:
             self.note(f"{type(node).__name__} {op}", left.type)
         return value
+
+    # --- tuples ---
+
+    def tuple_entry(self, node, value):
+        entry = super().tuple_entry(node, value)
+        if not isinstance(node.slice, ast.Constant):
+            self.note("tuple entry", entry.type)
+        return entry
+
+    def tuple_sum(self, node, left, right):
+        self.note("Tuple sum", *left.type.items, *right.type.items)
+        return super().tuple_sum(node, left, right)
 
     # --- calls ---
 
@@ -115,6 +129,11 @@ class Counting(FunctionTranslator):
         return super().device_function(node, function, kinds)
 
     # --- memory ---
+
+    def reshape(self, node):
+        value = super().reshape(node)
+        self.note("reshape", value.type.dtype)
+        return value
 
     def load(self, node, array, index):
         value = super().load(node, array, index)

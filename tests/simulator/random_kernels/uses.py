@@ -117,6 +117,24 @@ def unpacked(w, kind):
     w.keep(second, kind)
 
 
+def contained(w, kind):
+    keep(w, f"{w.value(kind)} in ({w.value(kind)}, {w.value(kind)})", types.boolean)
+
+
+def tuples_compared(w, kind):
+    keep(w, f"({w.value(kind)}, {w.value(kind)}) == ({w.value(kind)}, {w.value(kind)})", types.boolean)
+
+
+def tuple_entry(w, kind):
+    keep(w, f"({w.value(kind)}, {w.value(kind)}, {w.value(kind)})[{w.choose(('i % 3', '-1 - i % 3'))}]", kind)
+
+
+def tuple_sum(w, kind):
+    name = w.new()
+    w.line(f"{name} = ({w.value(kind)},) + ({w.value(kind)}, {w.value(kind)})")
+    w.keep(f"{name}[{w.choose('012')}]", kind)
+
+
 def branched(w, kind):
     name = w.new()
     w.line(f"if {w.value(kind)}:")
@@ -195,6 +213,10 @@ def sliced(w, kind, text, rank):
     w.line(f"{name} = {w.array(kind, rank)}{text}")
     keep(w, f"{name}[{w.choose(('0', '1', '-1', 'i % 2'))}]", kind)
     keep(w, f"{name}.shape[0] + {name}.size", types.int64)
+
+
+def reshaped(w, kind):
+    keep(w, f"{w.array(kind, 2)}.reshape({w.choose(('48', '-1'))})[i % 48]", kind)
 
 
 def own_memory(w, kind):
@@ -404,6 +426,7 @@ def _memory():
             yield Use(f"store {rank}-D", name, stored, (kind, rank), where)
         yield Use("negative index", name, loaded_from_the_end, (kind,), where)
         yield Use("AugAssign element", name, updated, (kind,), where)
+        yield Use("reshape", name, reshaped, (kind,), where)
         for text, rank in SLICES.items():
             yield Use(f"slice {text}", name, sliced, (kind, text, rank), where)
 
@@ -483,6 +506,10 @@ NODES = {
     "Assign": assigned,
     "AnnAssign": annotated,
     "Tuple": unpacked,
+    "Compare In": contained,
+    "Compare tuples": tuples_compared,
+    "Tuple sum": tuple_sum,
+    "tuple entry": tuple_entry,
     "IfExp": conditional,
     "Return": returned,
     "Return Tuple": returned_pair,
