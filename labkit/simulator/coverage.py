@@ -97,7 +97,7 @@ OPERATORS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
-ARRAY_ATTRIBUTES = "shape strides size ndim itemsize nbytes flat reshape".split()
+ARRAY_ATTRIBUTES = "shape strides size ndim itemsize nbytes flat T reshape".split()
 # Families of names by how they begin; the first that fits counts.
 FAMILIES = {
     "cuda.libdevice.": "cuda.libdevice",

@@ -71,6 +71,13 @@ def view(array, *parts) -> View:
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), _plain(offset))
 
 
+def transposed(array) -> View:
+    """`array.T`: the same elements, with their indices in the opposite order."""
+    if isinstance(array, Either):
+        return array.each(transposed)
+    return View(array, array.shape[::-1], array.strides[::-1], array.offset)
+
+
 def reshaped(w, mask, line, array, *shape) -> View:
     """`array.reshape(shape)`: the same elements, in C order, under other indices; -1 stands for the size that fits."""
     if isinstance(array, Either):

@@ -102,7 +102,6 @@ REFUSED = {
     "sum of an array": (body(ONE, "y[i] = sum(x) #<"), "`sum` does not exist", "loop over `range`"),
     "max of an array": (body(ONE, "y[i] = max(x) #<"), "`max` compares two or more numbers", "loop over an array"),
     "x.sum()": (body(ONE, "y[i] = x.sum() #<"), "`x.sum()`", "in a loop"),
-    "A.T": (body(TWO, "C[row, col] = A.T[row, col] #<"), "`A.T` does not exist", "`A[col, row]`"),
     "A.shape()": (body(TWO, "n = A.shape() #<"), "`A.shape` is not a function", "leave the parentheses out"),
     "a slice": (body(TWO, "C[row, col] = A[row, :] #<"), "a slice of many elements", "name one, or write a loop"),
     "arithmetic of whole arrays": (body(ONE, "y = x * 2 #<"), "`x` is a whole array", "`x[i]`"),

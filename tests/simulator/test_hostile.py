@@ -389,7 +389,7 @@ LAUNCHES = {
     "a bound method": ("class K:\n    def run(self, x, y): pass\nkernel = K().run", {}),
     "an evil object": ("kernel = evil", {}),
     "a built-in": ("kernel = print", {}),
-    "a default argument": ("@cuda.jit\ndef kernel(x, y, n=3): #<\n    y[0] = n\n".replace("@cuda.jit", ""), {}),
+    "a default argument": ("@cuda.jit\ndef kernel(x, y, n=3):\n    y[0] = n\n".replace("@cuda.jit", ""), {}),
     "star arguments": ("def kernel(*x): #<\n    x[0][0] = 1\n", {}),
     "keyword arguments": ("def kernel(x, *, y): #<\n    y[0] = 1\n", {}),
     "a decorator of theirs": ("def keep(f): return f\n@keep\ndef kernel(x, y):\n    y[0] = 1\n", {}),

@@ -37,6 +37,7 @@ BODIES = {
     "a row by name": "row = x[i]\nfor j in range(row.shape[0]):\n    y[i, j] = row[j]",
     "a column": "column = x[:, 1]\ny[i, 0] = column[i]",
     "a slice from each thread's place": "rest = x[i:]\ny[i, 0] = rest[0, 1]\ny[i, 1] = rest.shape[0]",
+    "transposed": "y[i, 0] = x.T[1, i]\ny.T[1, i] = x[i:].T[2][0]",
     "another shape": "y[i, 1] = x.reshape(x.shape[1], x.shape[0])[2, i]",
     "another shape of a part": "y[i, 0] = x[i:].reshape(-1)[1] + x[2:6].reshape((2, -1))[1, 0]",
     "a write in another shape": "y.reshape(-1)[2 * i + 1] = x[i, 1]",
@@ -109,6 +110,7 @@ def test_a_row_outside_its_array_has_nothing_to_read():
     ("body", "reason"),
     [
         ("x[::2].reshape(2, 8)", "elements lie one after another in C order"),
+        ("x.reshape(4, 8).T.reshape(32)", "elements lie one after another in C order"),
         ("x.reshape(5, 7)", "x has 32 elements, and the shape that it is to take has others"),
         ("x.reshape(2.0, 16)", "must be whole numbers"),
         ("x.reshape()", "makes a shape of an array"),

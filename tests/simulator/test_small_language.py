@@ -177,6 +177,14 @@ def test_a_default_of_an_argument_is_for_others_to_use():
         labkit.simulate(kernel, 1, 1, np.zeros(1))
 
 
+def test_a_device_function_fills_in_its_defaults():
+    device = "@cuda.jit(device=True)\ndef of(a, b=2, c=0.5):\n    return a * 100 + b * 10 + c\n\n\n"
+    text = "@cuda.jit\ndef kernel(out):\n    out[0] = of(1)\n    out[1] = of(1, 3)\n    out[2] = of(1, 3, 4)"
+    assert labkit.simulate(kernel_in(device + text), 1, 1, np.zeros(3)).outputs[0].tolist() == [120.5, 130.5, 134]
+    with pytest.raises(KernelError, match="takes 3 arguments"):
+        labkit.simulate(kernel_in(device + "@cuda.jit\ndef kernel(out):\n    out[0] = of()"), 1, 1, np.zeros(3))
+
+
 def test_a_local_array_has_as_many_elements_as_another_has_dimensions():
     @cuda.jit
     def kernel(x, out):

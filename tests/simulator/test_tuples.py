@@ -22,7 +22,7 @@ Colour = Enum("Colour", "RED GREEN")
 Level = IntEnum("Level", "LOW HIGH")
 NAMES = dict(
     STEPS=(1, 10, 100), NEST=((1, 2), 3), PAIRS=((1, 2), (3, 4)), MIXED=(1, 2.0),
-    Point=Point, Colour=Colour, Level=Level,
+    Point=Point, ORIGIN=Point(4, 7), Colour=Colour, Level=Level,
 )  # fmt: skip
 
 
@@ -72,6 +72,7 @@ def run(body):
         ),
         ("out[i] = Colour.GREEN.value + 10 * Level.HIGH.value + 100 * Level.LOW", np.full(N, 122)),
         ("r = range(i)\nfor k in r:\n    out[i] += k\nout[i] += 1000 * len(r)", I * (I - 1) // 2 + 1000 * I),
+        ("out[i] = ORIGIN.x + 10 * ORIGIN[1] + 100 * len(ORIGIN)", np.full(N, 274)),
         ("out[i] = len(range(1, i, 2))", np.maximum(0, I // 2)),
         ("out[i] = (x is None) + 2 * (x is not None)", np.full(N, 2)),
     ],

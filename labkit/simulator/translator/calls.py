@@ -26,7 +26,7 @@ from labkit.simulator.signatures import declared
 from labkit.simulator.translator.control_flow import WAITING_CALLS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
-from labkit.simulator.translator.trusted import fields_of
+from labkit.simulator.translator.trusted import fields_of, trusted
 from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
@@ -138,9 +138,18 @@ class Calls(Variables):
 
     def device_call(self, node, function, signatures):
         arguments = [self.argument(a) for a in node.args]
+        arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.called(node, function, arguments)
+
+    def defaults(self, node, function, missing) -> list:
+        """What the last arguments of a device function are, where a call leaves out as many of them."""
+        given = function.__defaults__ or ()
+        values = [self.known(trusted(value), node) for value in given[-missing:]] if 0 < missing <= len(given) else []
+        if None in values:
+            self.fail(node, f"a default of `{function.__name__}` has no meaning in a kernel; give the argument")
+        return values
 
     def called(self, node, function, arguments) -> Value:
         """The result of a device function for these arguments."""

@@ -1,6 +1,7 @@
 """Expressions: literals, tuples, conditions and choices, and the conversion of a value."""
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 from numba import types
@@ -10,8 +11,8 @@ from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.translator.control_flow import has, is_test
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
+from labkit.simulator.translator.trusted import Named, in_words
+from labkit.simulator.translator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
 
 
@@ -53,6 +54,9 @@ class Expressions(Variables):
             if value.dtype.char in "gG":
                 self.fail(node, f"a {value.dtype} is wider than the numbers of a GPU; convert it with `float64(...)`")
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
+        if isinstance(value, Named):
+            whole = self.known(value.values, node)
+            return whole and replace(whole, type=NamedTuple(whole.type.items, value.fields))
         if isinstance(value, tuple):
             if len(value) > MAX_ENTRIES:
                 self.fail(node, f"a tuple of {len(value):,} entries is too long for a kernel; pass an array of them")

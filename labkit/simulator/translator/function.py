@@ -30,7 +30,7 @@ _HELPERS = {
     memory: "load store elements unravelled",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
-    slices: "Slice view reshaped select_parts entry",
+    slices: "Slice view transposed reshaped select_parts entry",
     records: "field",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     half: "to_bfloat16 from_bits to_bits",

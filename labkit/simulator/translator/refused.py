@@ -44,6 +44,5 @@ ARRAY_METHODS = {
     "sum": "`{name}.sum()` would make every thread add the whole array; add the elements in a loop",
     "copy": "a thread cannot copy an array; copy the elements it needs, one by one",
     "dot": "`{name}.dot` is not available to a thread; write the loop over k that adds the products",
-    "T": "`{name}.T` does not exist in a kernel: swap the indices instead, `{name}[col, row]` for `{name}.T[row, col]`",
     "astype": "`{name}.astype` does not exist in a kernel: convert one number with `float32(...)` or `int32(...)`",
 }

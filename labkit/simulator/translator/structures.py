@@ -56,6 +56,8 @@ class Structures(Variables):
             return self.field(node, base, node.attr)
         if node.attr in ("shape", "strides"):
             return Value(f"{base.code}.{node.attr.removesuffix('s')}_values", Tuple((types.int64,) * rank))
+        if node.attr == "T":
+            return self.temp(f"transposed({base.code})", base.type)
         if node.attr == "size":
             return Value(f"{base.code}.size_value", types.int64)
         if node.attr == "nbytes":

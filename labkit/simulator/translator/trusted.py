@@ -41,6 +41,17 @@ class Foreign:
         return f"an object of type {self.kind}"
 
 
+@dataclass(frozen=True)
+class Named:
+    """A namedtuple."""
+
+    values: tuple
+    fields: tuple[str, ...]
+
+    def __str__(self):
+        return str(self.values)
+
+
 def trusted(value) -> Any:
     """The value itself if its type is one that the kernel language knows, as a plain one if it derives from such a
     type, and else a Foreign."""
@@ -50,7 +61,9 @@ def trusted(value) -> Any:
     if _derives(kind, np.ndarray):
         return np.ndarray.view(value, np.ndarray)
     if _derives(kind, tuple):
-        return tuple(trusted(item) for item in tuple.__iter__(value))
+        values = tuple(trusted(item) for item in tuple.__iter__(value))
+        fields = fields_of(kind)
+        return Named(values, fields) if fields and len(fields) == len(values) else values
     for base, plain in _PLAIN.items():
         if _derives(kind, base):
             return plain(value)
