@@ -198,9 +198,9 @@ def _unordered_in_crowd(order, cell, kind, block, thread):
     while at != crowds.NONE:
         e = entries[at]
         other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
-        if e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp:
-            if not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
-                return at
+        matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
+        if matters and not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
+            return at
         at = e[crowds.NEXT]
     return crowds.NONE
 
