@@ -2,9 +2,11 @@
 
 Two accesses are ordered when one happens before the other: the same thread; a barrier of the whole grid or of the
 block between them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
-atomic that one warp did after its access and another warp read before its own (`clocks`, kept only for kernels that
-use what an atomic returns). Between blocks such an atomic counts only behind a `threadfence`: without it the access
-may become visible after the atomic (CUDA C++ Programming Guide, memory fence functions).
+atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
+kept only for kernels that use what an atomic returns). Between blocks such an atomic counts only behind a
+`threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
+functions). The order of the run is the one that is judged: had a warp found an atomic's element as it was before,
+it might have known less.
 """
 
 from collections import namedtuple
@@ -13,63 +15,36 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator import crowd as crowds
+from labkit.simulator.cells import (
+    A_BLOCK,
+    A_HIGH,
+    A_LOW,
+    A_OTHER,
+    CROWD,
+    FIELDS,
+    NOBODY,
+    OTHERS,
+    PARTY,
+    R_BLOCK,
+    R_HIGH,
+    R_LOW,
+    R_OTHER,
+    V_THREAD,
+    W_BLOCK,
+    W_EPOCH,
+    W_INSTRUCTION,
+    W_SITE,
+    W_STAMP,
+    W_THREAD,
+    W_TIME,
+    block_and_epoch,
+    note_agreed,
+    note_party,
+    shared_by,
+)
 from labkit.simulator.clocks import KNOWN, PUBLISHED, time_of
 from labkit.trace import WARP_LANES
 
-NOBODY = -1  # no thread wrote it yet
-HOST = -2  # it came filled from outside the kernel
-
-# What a cell of the shadow holds. The parties to an access: the last plain write; one before it, by another thread, of
-# the same value; the atomics since then, and the reads, each by the lowest and the highest thread of the last epoch's,
-# and one of another block before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in
-# `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
-# Atomics and reads for which there is no room, and that must not be forgotten, stand in a list of `crowd`.
-(
-    W_THREAD,
-    W_STAMP,
-    W_TIME,
-    V_THREAD,
-    V_STAMP,
-    V_TIME,
-    A_LOW,
-    A_LOW_STAMP,
-    A_LOW_TIME,
-    A_HIGH,
-    A_HIGH_STAMP,
-    A_HIGH_TIME,
-    A_OTHER,
-    A_OTHER_EPOCH,
-    A_OTHER_TIME,
-    R_LOW,
-    R_LOW_STAMP,
-    R_LOW_TIME,
-    R_HIGH,
-    R_HIGH_STAMP,
-    R_HIGH_TIME,
-    R_OTHER,
-    R_OTHER_EPOCH,
-    R_OTHER_TIME,
-    W_BLOCK,
-    W_EPOCH,
-    W_SITE,
-    V_BLOCK,
-    V_EPOCH,
-    V_SITE,
-    A_BLOCK,
-    A_EPOCH,
-    A_SITE,
-    A_OTHER_BLOCK,
-    R_BLOCK,
-    R_EPOCH,
-    R_SITE,
-    R_OTHER_BLOCK,
-    W_INSTRUCTION,
-    CROWD,
-) = range(40)
-FIELDS = 40
-SHADOW_BYTES = 4 * FIELDS  # of an element
-PARTY = 3  # fields
-OTHERS = (A_OTHER, R_OTHER)
 UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
 
 # A race: element, block, thread; the other's block, thread, site; whether only a `threadfence` is missing.
@@ -77,18 +52,11 @@ RACE_FIELDS = 7
 
 # What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
 # the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); and the warps' clocks.
+# (empty until a barrier of part of a warp); the warps' clocks; and the entries of the crowd.
 Order = namedtuple(
     "Order",
     "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks crowd",
 )
-
-
-def clear(cells: np.ndarray, filled: bool) -> None:
-    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
-    cells[:] = -1
-    if filled:
-        cells[:, W_THREAD] = HOST
 
 
 def order_of(w) -> Order:
@@ -114,22 +82,6 @@ def most(parts) -> tuple[int, int, int]:
 
 
 @njit(cache=True)
-def _shared_by(party):
-    """Where the block of a party's kind stands; its epoch and site follow."""
-    if party < A_LOW:
-        return W_BLOCK if party == W_THREAD else V_BLOCK
-    return A_BLOCK if party < R_LOW else R_BLOCK
-
-
-@njit(cache=True)
-def _block_and_epoch(cell, party):
-    shared = _shared_by(party)
-    if party in OTHERS:
-        return cell[shared + 3], cell[party + 1]
-    return cell[shared], cell[shared + 1]
-
-
-@njit(cache=True)
 def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
     """The first party from `first` to `last` that the same thread or a barrier does not order before; -1 for none.
 
@@ -138,7 +90,7 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
     for party in range(first, last + 1, PARTY):
         if cell[party] < 0:
             continue
-        then_block, then_epoch = _block_and_epoch(cell, party)
+        then_block, then_epoch = block_and_epoch(cell, party)
         if then_epoch < grid_epoch:
             continue
         if then_block != block:
@@ -170,7 +122,7 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
         if _unsettled(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
             continue
         then, time = cell[party], cell[party + 2]
-        then_block, _ = _block_and_epoch(cell, party)
+        then_block, _ = block_and_epoch(cell, party)
         known = _learned(order, KNOWN, block, thread, then_block, then, time)
         if then_block != block:
             if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
@@ -198,9 +150,9 @@ def _unordered_in_crowd(order, cell, kind, block, thread):
     while at != crowds.NONE:
         e = entries[at]
         other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
-        if e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp:
-            if not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
-                return at
+        matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
+        if matters and not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
+            return at
         at = e[crowds.NEXT]
     return crowds.NONE
 
@@ -237,7 +189,7 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
 
 @njit(cache=True)
 def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
-    """Keeps whom `_note_party` is about to forget."""
+    """Keeps whom `note_party` is about to forget."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
     high, other = low + PARTY, low + 2 * PARTY
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
@@ -305,8 +257,8 @@ def _raced(order, row, cell, first, last, block, thread, epoch, element, found, 
         unfenced = party >= UNFENCED
         if unfenced:
             party -= UNFENCED
-        other_block, _ = _block_and_epoch(cell, party)
-        site = cell[_shared_by(party) + 2]
+        other_block, _ = block_and_epoch(cell, party)
+        site = cell[shared_by(party) + 2]
         _note(race, found, element, block, thread, other_block, cell[party], site, unfenced)
         return 1
     if cell[CROWD] == crowds.NONE or last not in OTHERS:
@@ -319,52 +271,6 @@ def _raced(order, row, cell, first, last, block, thread, epoch, element, found, 
     unfenced = _learned(order, KNOWN, block, thread, other_block, other_thread, time)
     _note(race, found, element, block, thread, other_block, other_thread, site, unfenced)
     return 1
-
-
-@njit(cache=True)
-def _note_extreme(cell, party, is_beyond, thread, stamp, time):
-    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
-    if cell[party] // WARP_LANES == thread // WARP_LANES:
-        if stamp < cell[party + 1]:
-            return
-        if stamp > cell[party + 1] or is_beyond:
-            cell[party] = thread
-    elif not is_beyond:
-        return
-    else:
-        cell[party] = thread
-    cell[party + 1] = stamp
-    cell[party + 2] = time
-
-
-@njit(cache=True)
-def _note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
-    """Keeps an atomic or a read: the kind whose parties begin at `low`, and what they share at `shared`."""
-    high, other = low + PARTY, low + 2 * PARTY
-    if cell[shared] == block and cell[shared + 1] == epoch:
-        _note_extreme(cell, low, thread <= cell[low], thread, stamp, time)
-        _note_extreme(cell, high, thread >= cell[high], thread, stamp, time)
-    else:
-        if cell[shared] >= 0 and cell[shared] != block:
-            cell[other] = cell[low]
-            cell[other + 1] = cell[shared + 1]
-            cell[other + 2] = cell[low + 2]
-            cell[shared + 3] = cell[shared]
-        cell[shared] = block
-        cell[shared + 1] = epoch
-        cell[low] = cell[high] = thread
-        cell[low + 1] = cell[high + 1] = stamp
-        cell[low + 2] = cell[high + 2] = time
-    cell[shared + 2] = site
-
-
-@njit(cache=True)
-def _note_agreed(cell, grid_epoch, block):
-    """Keeps the last writer, as another thread writes the same: of two rather the one of another block."""
-    if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
-        return
-    cell[V_THREAD : V_THREAD + PARTY] = cell[W_THREAD : W_THREAD + PARTY]
-    cell[V_BLOCK : V_BLOCK + 3] = cell[W_BLOCK : W_BLOCK + 3]
 
 
 @njit(cache=True)
@@ -413,7 +319,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
             if times.shape[0]:
                 _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
-            _note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
+            note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
 
@@ -448,7 +354,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
                     found += _raced(order, row, cell, party, V_THREAD, block, thread, epoch, flat[lane], found, race)
                 cell[V_THREAD] = NOBODY
             elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                _note_agreed(cell, grid_epoch, block)
+                note_agreed(cell, grid_epoch, block)
             if cell[A_BLOCK] >= 0:
                 party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
                 if party >= 0:
@@ -507,5 +413,5 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
             stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
             if times.shape[0]:
                 _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
-            _note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
+            note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

@@ -9,6 +9,7 @@ A global array may be far larger than what a launch touches: its cells are made 
 
 import numpy as np
 
+from labkit.simulator import cells as layout
 from labkit.simulator import races
 
 MAX_WAITING = 64
@@ -21,7 +22,7 @@ class GlobalShadow:
     """The cells of an argument, which came filled from the host: those of the pages that were touched."""
 
     def __init__(self, elements: int):
-        self._cells = np.empty((0, races.FIELDS), np.int32)
+        self._cells = np.empty((0, layout.FIELDS), np.int32)
         self._pages = np.empty(0, np.int64)  # which pages of the argument have cells, in the cells' order
         self._held = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
         self._blank = None
@@ -38,7 +39,7 @@ class GlobalShadow:
         held = self._held[flat // PAGE]
         touched = blank & (held >= 0)
         cells = self._cells[held[touched] * PAGE + flat[touched] % PAGE]
-        blank[touched] = (cells[:, races.W_THREAD] == races.NOBODY) & (cells[:, races.A_BLOCK] < 0)
+        blank[touched] = (cells[:, layout.W_THREAD] == layout.NOBODY) & (cells[:, races.A_BLOCK] < 0)
         return blank
 
     def cells(self, flat):
@@ -70,12 +71,12 @@ class GlobalShadow:
         self._pages = np.concatenate([self._pages, pages])
         used, needed = count * PAGE, len(self._pages) * PAGE
         if needed > len(self._cells):
-            cells = np.empty((min(2 * needed, len(self._held) * PAGE), races.FIELDS), np.int32)
+            cells = np.empty((min(2 * needed, len(self._held) * PAGE), layout.FIELDS), np.int32)
             cells[:used] = self._cells[:used]
             self._cells = cells
-        races.clear(self._cells[used:needed], filled=True)
+        layout.clear(self._cells[used:needed], filled=True)
         if self._blank is not None:
-            self._cells[used:needed][self._blank[pages].reshape(-1), races.W_THREAD] = races.NOBODY
+            self._cells[used:needed][self._blank[pages].reshape(-1), layout.W_THREAD] = layout.NOBODY
 
 
 class SharedShadow:
@@ -83,8 +84,8 @@ class SharedShadow:
 
     def __init__(self, elements: int, launch, epochs):
         self.size = elements
-        self._cells = np.empty((elements, races.FIELDS), np.int32)
-        races.clear(self._cells, filled=False)
+        self._cells = np.empty((elements, layout.FIELDS), np.int32)
+        layout.clear(self._cells, filled=False)
         self._launch = launch
         self._epochs = epochs  # of each block, now
         self._written_at = epochs.copy()  # and at the last write to the array
@@ -124,14 +125,14 @@ class SharedShadow:
         if not self._settled:
             if not (self._epochs > self._written_at).all():
                 return False
-            unwritten = self._cells[:, races.W_THREAD] == races.NOBODY
+            unwritten = self._cells[:, layout.W_THREAD] == layout.NOBODY
             self._unwritten = unwritten if unwritten.any() else None
             self._settled = True
         return self._unwritten is None or not (self._unwritten.take(flat) & lanes).any()
 
     def forget(self):
         """The arrays are gone."""
-        self._launch.crowd.free(self._cells[:, races.CROWD])
+        self._launch.crowd.free(self._cells[:, layout.CROWD])
 
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:

@@ -1,0 +1,133 @@
+"""A cell of the shadow: the parties to an access of its element, by which races are found.
+
+Of all who touched an element a cell keeps those few that stand for the others where barriers alone order accesses.
+"""
+
+import numpy as np
+from numba import njit
+
+from labkit.trace import WARP_LANES
+
+NOBODY = -1  # no thread wrote it yet
+HOST = -2  # it came filled from outside the kernel
+
+# What a cell of the shadow holds. The parties to an access: the last plain write; one before it, by another thread, of
+# the same value; the atomics since then, and the reads, each by the lowest and the highest thread of the last epoch's,
+# and one of another block before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in
+# `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
+# Atomics and reads for which there is no room, and that must not be forgotten, stand in a list of `crowd`.
+(
+    W_THREAD,
+    W_STAMP,
+    W_TIME,
+    V_THREAD,
+    V_STAMP,
+    V_TIME,
+    A_LOW,
+    A_LOW_STAMP,
+    A_LOW_TIME,
+    A_HIGH,
+    A_HIGH_STAMP,
+    A_HIGH_TIME,
+    A_OTHER,
+    A_OTHER_EPOCH,
+    A_OTHER_TIME,
+    R_LOW,
+    R_LOW_STAMP,
+    R_LOW_TIME,
+    R_HIGH,
+    R_HIGH_STAMP,
+    R_HIGH_TIME,
+    R_OTHER,
+    R_OTHER_EPOCH,
+    R_OTHER_TIME,
+    W_BLOCK,
+    W_EPOCH,
+    W_SITE,
+    V_BLOCK,
+    V_EPOCH,
+    V_SITE,
+    A_BLOCK,
+    A_EPOCH,
+    A_SITE,
+    A_OTHER_BLOCK,
+    R_BLOCK,
+    R_EPOCH,
+    R_SITE,
+    R_OTHER_BLOCK,
+    W_INSTRUCTION,
+    CROWD,
+) = range(40)
+FIELDS = 40
+SHADOW_BYTES = 4 * FIELDS  # of an element
+PARTY = 3  # fields
+OTHERS = (A_OTHER, R_OTHER)
+
+
+def clear(cells: np.ndarray, filled: bool) -> None:
+    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
+    cells[:] = -1
+    if filled:
+        cells[:, W_THREAD] = HOST
+
+
+@njit(cache=True)
+def shared_by(party):
+    """Where the block of a party's kind stands; its epoch and site follow."""
+    if party < A_LOW:
+        return W_BLOCK if party == W_THREAD else V_BLOCK
+    return A_BLOCK if party < R_LOW else R_BLOCK
+
+
+@njit(cache=True)
+def block_and_epoch(cell, party):
+    shared = shared_by(party)
+    if party in OTHERS:
+        return cell[shared + 3], cell[party + 1]
+    return cell[shared], cell[shared + 1]
+
+
+@njit(cache=True)
+def _note_extreme(cell, party, is_beyond, thread, stamp, time):
+    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
+    if cell[party] // WARP_LANES == thread // WARP_LANES:
+        if stamp < cell[party + 1]:
+            return
+        if stamp > cell[party + 1] or is_beyond:
+            cell[party] = thread
+    elif not is_beyond:
+        return
+    else:
+        cell[party] = thread
+    cell[party + 1] = stamp
+    cell[party + 2] = time
+
+
+@njit(cache=True)
+def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
+    """Keeps an atomic or a read: the kind whose parties begin at `low`, and what they share at `shared`."""
+    high, other = low + PARTY, low + 2 * PARTY
+    if cell[shared] == block and cell[shared + 1] == epoch:
+        _note_extreme(cell, low, thread <= cell[low], thread, stamp, time)
+        _note_extreme(cell, high, thread >= cell[high], thread, stamp, time)
+    else:
+        if cell[shared] >= 0 and cell[shared] != block:
+            cell[other] = cell[low]
+            cell[other + 1] = cell[shared + 1]
+            cell[other + 2] = cell[low + 2]
+            cell[shared + 3] = cell[shared]
+        cell[shared] = block
+        cell[shared + 1] = epoch
+        cell[low] = cell[high] = thread
+        cell[low + 1] = cell[high + 1] = stamp
+        cell[low + 2] = cell[high + 2] = time
+    cell[shared + 2] = site
+
+
+@njit(cache=True)
+def note_agreed(cell, grid_epoch, block):
+    """Keeps the last writer, as another thread writes the same: of two rather the one of another block."""
+    if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
+        return
+    cell[V_THREAD : V_THREAD + PARTY] = cell[W_THREAD : W_THREAD + PARTY]
+    cell[V_BLOCK : V_BLOCK + 3] = cell[W_BLOCK : W_BLOCK + 3]
