@@ -172,7 +172,7 @@ def test_what_no_instruction_moves_is_refused():
     with pytest.raises(KernelError, match="moves 8 or 16 bytes at once, and 4 elements of int8"):
         simulate(copy4, 1, 32, np.zeros(128, np.int8), np.zeros(128, np.int8), 0)
     with pytest.raises(LaunchError, match="C order: pass a copy"):
-        simulate(copy4, 1, 32, NUMBERS[::2], np.zeros_like(NUMBERS), 0)
+        simulate(copy4, 1, 32, cuda.to_device(NUMBERS)[::2], np.zeros_like(NUMBERS), 0)
 
     @cuda.jit
     def too_few(x):

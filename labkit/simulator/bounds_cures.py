@@ -19,8 +19,6 @@ def cure_outside(launch, site, array, shape, axis, place, index, lanes) -> str:
     `index` has a number or an array of them for each axis.
     """
     _, parts, inner = _parted(site.text)
-    if not parts:
-        return "Let both sides have as many elements."
     if len(parts) != len(shape):
         return "Guard the access with an `if`."
     name = called(site, array)

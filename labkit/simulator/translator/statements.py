@@ -120,7 +120,12 @@ class Statements(Variables):
         if any(isinstance(i, tuple) for i in index) or (
             isinstance(value.type, Array) and len(index) < array.type.ndim == len(index) + value.type.ndim
         ):
-            self.assign_slice(target, self.view(array, index), value, given)
+            if isinstance(value.type, Array):
+                self.fail(
+                    target,
+                    "numba-cuda compiles no copy from one part of an array to another; write a loop over the elements",
+                )
+            self.fill(target, self.view(array, index), value, given)
             return
         whole = f", or write `{name}[...]` with a `:` for each index left out"
         self.check_rank(target, array, name, len(index), whole)
@@ -137,20 +142,22 @@ class Statements(Variables):
             if isinstance(kind.type, types.Record):
                 self.copy_record(target, given, self.record(*ours), self.record(*theirs))
             elif isinstance(kind.type, types.NestedArray):
-                self.assign_slice(target, self.view(*ours), self.view(*theirs), given)
+                self.copy_elements(target, given, self.view(*ours), self.view(*theirs))
             else:
                 self.store(target, *ours, self.load(given, *theirs), given)
 
-    def assign_slice(self, target, view, value, given):
-        """`A[1:3] = value`: one number for all the elements, or an element of another array for each."""
-        if isinstance(value.type, Array) and not value.type.same_form(view.type):
-            self.fail(target, "both sides of a slice assignment need the same dtype and as many dimensions")
-        with self.each_element(target, view) as index:
-            if isinstance(value.type, Array) and isinstance(view.type.dtype, types.Record):
-                self.copy_record(target, given, self.record(view, index), self.record(value, index))
+    def copy_elements(self, target, given, to, source):
+        """The array in a field of a record from that of another."""
+        with self.each_element(target, to) as index:
+            if isinstance(to.type.dtype, types.Record):
+                self.copy_record(target, given, self.record(to, index), self.record(source, index))
             else:
-                one = self.load(given, value, index) if isinstance(value.type, Array) else value
-                self.store(target, view, index, one, given)
+                self.store(target, to, index, self.load(given, source, index), given)
+
+    def fill(self, target, view, value, given):
+        """`A[1:3] = value`: one number for all the elements."""
+        with self.each_element(target, view) as index:
+            self.store(target, view, index, value, given)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
