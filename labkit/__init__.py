@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "simulate": "labkit.simulator.run",
-    "explore": "labkit.simulator.schedules",
+    "explore": "labkit.simulator.explorer.schedules",
     "specialise": "labkit.cuda",
     "check": "labkit.exercises",
 }

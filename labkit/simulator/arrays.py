@@ -7,8 +7,8 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from labkit.layout import c_strides, elements_at
+from labkit.simulator.checks.shadow import GlobalShadow
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.shadow import GlobalShadow
 
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 CONSTANT_BYTES = 64 * 1024  # of a kernel

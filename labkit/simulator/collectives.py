@@ -9,7 +9,7 @@ own. (CUDA C++ Programming Guide, warp shuffle, vote and match functions; PTX IS
 import numpy as np
 from numba import njit
 
-from labkit.simulator import collective_findings
+from labkit.simulator.checks import collective_findings
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from labkit.simulator import races
-from labkit.simulator.shadow import SharedShadow
+from labkit.simulator.checks import races
+from labkit.simulator.checks.shadow import SharedShadow
 
 STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
 

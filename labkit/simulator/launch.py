@@ -10,16 +10,16 @@ from labkit.simulator import limits
 from labkit.simulator.arguments import entries, leaves
 from labkit.simulator.arrays import Array, place
 from labkit.simulator.caches import make_l1, resident_blocks
-from labkit.simulator.cells import SHADOW_BYTES
-from labkit.simulator.clocks import Clocks
+from labkit.simulator.checks.cells import SHADOW_BYTES
+from labkit.simulator.checks.clocks import Clocks
+from labkit.simulator.checks.crowd import Crowd
+from labkit.simulator.checks.findings import Log
+from labkit.simulator.checks.races import RACE_FIELDS
 from labkit.simulator.counters import COUNTS
-from labkit.simulator.crowd import Crowd
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.findings import Log
 from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
-from labkit.simulator.races import RACE_FIELDS
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.translator.source import read_source

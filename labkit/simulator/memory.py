@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.simulator import races
+from labkit.simulator.checks import races
 from labkit.simulator.counters import count_global, count_plain, count_shared
 from labkit.simulator.lanes import both, lane_range
 from labkit.simulator.slices import Either, select_parts

@@ -13,9 +13,9 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
+from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
-from labkit.simulator.shadow import SharedShadow
 from labkit.simulator.warps import SLOT, START, WarpSet
 from labkit.trace import WARP_LANES
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.simulator.schedules import Exploration, Step
+from labkit.simulator.explorer.schedules import Exploration, Step
 from labkit.views.base import View, pack, plain, table
 from labkit.views.schedule_still import still
 from labkit.views.tiling_steps import region

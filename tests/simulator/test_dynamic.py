@@ -8,7 +8,7 @@ from numba import float32, float64, int8, int32, int64, uint32
 import labkit
 from labkit import cuda
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.schedules import explore
+from labkit.simulator.explorer.schedules import explore
 
 THREADS = 64
 PAIR = np.dtype([("low", np.int32), ("high", np.float32)])

@@ -9,8 +9,8 @@ A global array may be far larger than what a launch touches: its cells are made 
 
 import numpy as np
 
-from labkit.simulator import cells as layout
-from labkit.simulator import races
+from labkit.simulator.checks import cells as layout
+from labkit.simulator.checks import races
 
 MAX_WAITING = 64
 PAGE = 64  # elements

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.simulator import clocks
-from labkit.simulator.clocks import KNOWN, PUBLISHED, Clocks, time_of
+from labkit.simulator.checks import clocks
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, Clocks, time_of
 
 WARPS_PER_BLOCK = 4
 

@@ -4,8 +4,8 @@ from random import Random
 
 import numpy as np
 
-from labkit.simulator import crowd
-from labkit.simulator.crowd import NONE, SITE, Crowd
+from labkit.simulator.checks import crowd
+from labkit.simulator.checks.crowd import NONE, SITE, Crowd
 
 
 def listed(entries, first):

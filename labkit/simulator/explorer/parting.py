@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.simulator.happens_before import Races
-from labkit.simulator.interleaving import Turn
+from labkit.simulator.explorer.happens_before import Races
+from labkit.simulator.explorer.interleaving import Turn
 
 
 @dataclass

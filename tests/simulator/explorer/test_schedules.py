@@ -10,8 +10,8 @@ from numba import float32, int32
 
 import labkit
 from labkit import cuda
-from labkit.simulator import interleaving
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.explorer import interleaving
 
 WARP = 32
 THREADS = 256
@@ -577,7 +577,7 @@ def everybody_everywhere(out):
 def test_the_work_is_bounded(monkeypatch):
     found = labkit.explore(everybody_everywhere, 2, 256, zeros(8), orders=10)
     assert found.orders <= 10 and not found.complete
-    monkeypatch.setattr("labkit.simulator.schedules.MAX_ALL_TURNS", 600)
+    monkeypatch.setattr("labkit.simulator.explorer.schedules.MAX_ALL_TURNS", 600)
     found = labkit.explore(everybody_everywhere, 2, 256, zeros(8))
     assert found.orders <= 3 and not found.complete
 
@@ -590,7 +590,7 @@ def endless(out):
 
 def test_a_launch_that_never_ends_is_stopped(monkeypatch):
     monkeypatch.setattr(interleaving, "MAX_TURNS", 50)
-    monkeypatch.setattr("labkit.simulator.schedules.simulate", lambda *a, **k: None)
+    monkeypatch.setattr("labkit.simulator.explorer.schedules.simulate", lambda *a, **k: None)
     with pytest.raises(LaunchError, match="stopped after 50 accesses in one order"):
         labkit.explore(endless, 1, 64, zeros(1))
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.happens_before import find_races
-from labkit.simulator.interleaving import CannotRun, Order, run_in
-from labkit.simulator.parting import part
+from labkit.simulator.explorer.happens_before import find_races
+from labkit.simulator.explorer.interleaving import CannotRun, Order, run_in
+from labkit.simulator.explorer.parting import part
 from labkit.simulator.run import Dimensions, prepare, simulate
 from labkit.trace import WARP_LANES, ArrayInfo, Finding
 

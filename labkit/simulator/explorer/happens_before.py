@@ -8,7 +8,7 @@ POPL 2005; the reversal is that of Abdulla, Aronis, Jonsson and Sagonas, POPL 20
 
 from dataclasses import dataclass
 
-from labkit.simulator.interleaving import Turn
+from labkit.simulator.explorer.interleaving import Turn
 
 TurnId = tuple[int, int]  # a warp, and how many turns it took before
 

@@ -14,8 +14,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from labkit.simulator import crowd as crowds
-from labkit.simulator.cells import (
+from labkit.simulator.checks import crowd as crowds
+from labkit.simulator.checks.cells import (
     A_BLOCK,
     A_HIGH,
     A_LOW,
@@ -42,7 +42,7 @@ from labkit.simulator.cells import (
     note_party,
     shared_by,
 )
-from labkit.simulator.clocks import KNOWN, PUBLISHED, time_of
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of
 from labkit.trace import WARP_LANES
 
 UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from labkit.simulator import bounds_cures
-from labkit.simulator.race_cures import Race
+from labkit.simulator.checks import bounds_cures
+from labkit.simulator.checks.race_cures import Race
 from labkit.simulator.warps import WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
