@@ -29,11 +29,10 @@ class Reduce:
         """
         array = unwrap(arr)
         array = array[: array.size if size is None else size]
+        if not array.size:
+            return init  # as numba does, whatever `res` is
         out = np.empty(1, array.dtype)
-        if array.size:
-            self._kernel(array.dtype)[1, THREADS](array, array.dtype.type(init), out)
-        else:
-            out[0] = init
+        self._kernel(array.dtype)[1, THREADS](array, array.dtype.type(init), out)
         if res is None:
             return out[0]
         unwrap(res)[0] = out[0]

@@ -98,8 +98,6 @@ def _typed(name, value):
     if isinstance(value, np.void) and value.dtype.names:
         alone = np.array(value)  # an array without dimensions
         return Record((Array(_element_type(name, alone), 0, "global", name),)), alone
-    if value is None:
-        return types.none, None
     if isinstance(value, (bool, np.bool_)):
         return types.boolean, np.bool_(value)
     if isinstance(value, int):

@@ -33,6 +33,7 @@ MODULES = {
     "numba.core.types": "numba",
     "numba.cuda.types": "numba",
     "numba.cuda.stubs": "cuda",
+    "numba.cuda.intrinsics": "cuda",
 }
 
 # Modules of functions that are written in the kernel language themselves.

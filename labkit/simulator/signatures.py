@@ -72,6 +72,8 @@ def _one(name, value, kind):
                 "convert it, or leave the signature out of `@cuda.jit`"
             )
         return value
+    if isinstance(kind, types.Integer) and isinstance(value, float | np.floating):
+        raise LaunchError(f"the kernel's signature has {kind} for `{name}`, and {value!r} is a float; pass `int(...)`")
     if isinstance(kind, (types.Number, types.Boolean)):
         try:
             return numba_types.as_type(value, kind)

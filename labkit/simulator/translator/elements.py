@@ -43,8 +43,6 @@ class Elements(Variables):
 
     def indexed(self, array, levels):
         name = self.written(levels[0].value)
-        if array.type is types.none:
-            self.fail(levels[0], f"`{name}` is None here; pass an array, or ask `{name} is None` first")
         if not isinstance(array.type, Array):
             self.fail(levels[0], f"`{name}` is {describe(array.type)}, not an array, so it has no elements")
         return array, name, self.indices(levels[-1], array, [part for level in levels for part in parts_of(level)])

@@ -1,6 +1,7 @@
 """What a kernel captured from outside, looked at by its type alone: no method or attribute of it ever runs."""
 
 import math
+import sys
 from abc import ABCMeta
 from dataclasses import dataclass
 from enum import EnumType
@@ -56,7 +57,8 @@ def trusted(value) -> Any:
     """The value itself if its type is one that the kernel language knows, as a plain one if it derives from such a
     type, and else a Foreign."""
     kind = type(value)
-    if any(kind is known for known in _AS_THEY_ARE) or _derives(kind, np.dtype) or _derives(kind, types.Type):
+    known = (*_AS_THEY_ARE, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
+    if any(kind is one for one in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
         return value
     if _derives(kind, np.ndarray):
         return np.ndarray.view(value, np.ndarray)
