@@ -102,7 +102,7 @@ def test_a_signature_converts_what_is_passed():
     kernel[1, 4](y, 2**32 + 1)  # wraps around, as on a GPU
     np.testing.assert_array_equal(y, 2)
     with pytest.raises(Exception, match="signature has array\\(int32, 1d, A\\) for `y`, but array\\(float64"):
-        kernel[1, 4](np.zeros(4), 1)
+        labkit.simulate(kernel, 1, 4, np.zeros(4), 1)
     with pytest.raises((LaunchError, TypeError), match="float"):
         kernel[1, 4](y, 5.9)
 

@@ -8,6 +8,7 @@ import planted
 import pytest
 
 import labkit
+from labkit import cuda
 from labkit.trace import ThreadId
 
 BUGS = [import_module(f"planted.{module.name}") for module in iter_modules(planted.__path__)]
@@ -25,7 +26,10 @@ def thread_id(block, thread):
 
 
 def run(kernel, bug, grid, block):
-    return labkit.simulate(kernel, grid, block, *bug.arguments())
+    arguments = bug.arguments()
+    if cuda.on_gpu() and any(map(cuda.is_cuda_array, arguments)):
+        pytest.skip("a GPU's own memory does not tell what nobody has written")
+    return labkit.simulate(kernel, grid, block, *arguments)
 
 
 @each_bug

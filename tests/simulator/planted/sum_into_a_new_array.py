@@ -6,7 +6,6 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.simulator import host
 
 FINDING = "uninitialised"
 ARRAY = "sums"
@@ -28,4 +27,4 @@ def right(x, sums):
 
 
 def arguments():
-    return np.ones(128, np.float32), host.device_array(128, np.float32)
+    return np.ones(128, np.float32), cuda.device_array(128, np.float32)
