@@ -10,7 +10,7 @@ from numba.cuda.core.imputils import RefType, Registry, iternext_impl
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
-from labkit import ptx
+from labkit.ptx.on_gpu.tensor_copies import AsArgument
 from labkit.rebinding import names_of, rebuilt
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
@@ -51,6 +51,7 @@ class Dispatcher(CUDADispatcher):
 
 def _dispatcher(function, options):
     plain = cuda.jit(function, **options)
+    plain.targetoptions["extensions"] = [*(plain.targetoptions.get("extensions") or []), AsArgument]
     made = Dispatcher(function, targetoptions=plain.targetoptions)
     if options.get("cache"):
         made.enable_caching()
@@ -81,5 +82,3 @@ _step_without_branch(types.range_iter64_type, "nsw")
 _step_without_branch(types.unsigned_range_iter64_type, "nuw")
 cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
 cuda_target.target_context.install_registry(_ranges)
-
-ptx.register_with_numba()

@@ -1,0 +1,159 @@
+"""The machine code of TMA copies, and tensor maps as arguments of a kernel."""
+
+import ctypes
+
+import numpy as np
+from numba import cuda
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
+from numba.cuda.extending import core_models, register_model
+
+from labkit.ptx import tensor_copies
+from labkit.ptx.on_gpu.definitions import (
+    I64,
+    VOID,
+    assembly,
+    index_kinds,
+    intrinsic,
+    literal,
+    plain,
+    shared_address,
+)  # fmt: skip
+
+
+class TensorMapType(types.Type):
+    """numba's type of a tensor map: to the kernel it is where the map lies in memory."""
+
+    def __init__(self, axes):
+        self.axes = axes
+        super().__init__(f"TensorMap({axes} axes)")
+
+
+@register_model(TensorMapType)
+class _TensorMapModel(core_models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, I64)
+
+
+class AsArgument:
+    """Passes tensor maps to kernels: an extension of numba's dispatcher."""
+
+    @staticmethod
+    def prepare_args(kind, value, **_):
+        return (types.uint64, address(value)) if isinstance(kind, TensorMapType) else (kind, value)
+
+
+ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "FLOAT32"}
+
+
+def address(tensor_map) -> int:
+    """Where a tensor map lies in the GPU's memory; it is made there when it is first asked for."""
+    if tensor_map.on_gpu is None:
+        tensor_map.on_gpu = cuda.to_device(_encoded(tensor_map))
+    return tensor_map.on_gpu.device_ctypes_pointer.value
+
+
+def _encoded(tensor_map) -> np.ndarray:
+    """The 128 bytes that describe it (CUDA driver API, cuTensorMapEncodeTiled)."""
+    from cuda.bindings import driver
+
+    array = cuda.as_cuda_array(tensor_map.array)
+    itemsize = array.dtype.itemsize
+    dtype = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[itemsize]}")
+    status, encoded = driver.cuTensorMapEncodeTiled(
+        dtype,
+        array.ndim,
+        array.__cuda_array_interface__["data"][0],
+        [driver.cuuint64_t(n) for n in reversed(array.shape)],
+        [driver.cuuint64_t(n) for n in reversed(array.strides[:-1])],
+        [driver.cuuint32_t(n) for n in reversed(tensor_map.box)],
+        [driver.cuuint32_t(1)] * array.ndim,
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"the driver refuses a tensor map of {array.shape}, {array.dtype}: {status.name}")
+    return np.frombuffer(ctypes.string_at(encoded.getPtr(), 128), np.uint8).copy()
+
+
+def _place(context, builder, kinds, place):
+    """The coordinates of a box as PTX wants them: the last axis first."""
+    values = cgutils.unpack_tuple(builder, place)
+    return [context.cast(builder, v, kind, types.int32) for v, kind in zip(values, kinds, strict=True)][::-1]
+
+
+def _check(tensor_map, place):
+    if not isinstance(tensor_map, TensorMapType):
+        raise TypingError("this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+    if not isinstance(place, types.BaseTuple) or len(place) != tensor_map.axes:
+        raise TypingError(f"the place of a box is a tuple of {tensor_map.axes} whole numbers here")
+
+
+def _load(tile, index, tensor_map, place, barriers, i, ctas=None):
+    _check(tensor_map, place)
+    index_kinds(tile, index)
+    index_kinds(barriers, i)
+    axes = tensor_map.axes
+
+    def code(context, builder, signature, arguments):
+        to = shared_address(context, builder, tile, index, *arguments[:2])
+        coordinates = _place(context, builder, place, arguments[3])
+        barrier = shared_address(context, builder, barriers, i, *arguments[4:6])
+        operands = [to, arguments[2], barrier, *coordinates]
+        where = ", ".join(f"${3 + axis}" for axis in range(axes))
+        multicast, mask = "", ""
+        if ctas is not None:
+            operands.append(context.cast(builder, arguments[6], ctas, types.uint16))
+            multicast, mask = ".multicast::cluster", f", ${3 + axes}"
+        text = (
+            f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{multicast} "
+            f"[$0], [$1, {{{where}}}], [$2]{mask};"
+        )
+        assembly(builder, text, VOID, operands)
+        return context.get_dummy_value()
+
+    extra = () if ctas is None else (ctas,)
+    return types.void(tile, index, tensor_map, place, barriers, i, *extra), code
+
+
+@intrinsic(tensor_copies.tma_load)
+def _tma_load(typing, tile, index, tensor_map, place, barriers, i):
+    return _load(tile, index, tensor_map, place, barriers, i)
+
+
+@intrinsic(tensor_copies.tma_load_multicast)
+def _tma_load_multicast(typing, tile, index, tensor_map, place, barriers, i, ctas):
+    return _load(tile, index, tensor_map, place, barriers, i, ctas)
+
+
+@intrinsic(tensor_copies.tma_store)
+def _tma_store(typing, tensor_map, place, tile, index):
+    _check(tensor_map, place)
+    index_kinds(tile, index)
+    axes = tensor_map.axes
+
+    def code(context, builder, signature, arguments):
+        coordinates = _place(context, builder, place, arguments[1])
+        begin = shared_address(context, builder, tile, index, *arguments[2:4])
+        where = ", ".join(f"${2 + axis}" for axis in range(axes))
+        text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {{{where}}}], [$1];"
+        assembly(builder, text, VOID, [arguments[0], begin, *coordinates])
+        return context.get_dummy_value()
+
+    return types.void(tensor_map, place, tile, index), code
+
+
+@intrinsic(tensor_copies.tma_store_wait)
+def _tma_store_wait(typing, pending):
+    groups = literal(pending, "how many groups may be under way")
+
+    def code(context, builder, signature, arguments):
+        assembly(builder, f"cp.async.bulk.wait_group.read {groups};", VOID, [])
+        return context.get_dummy_value()
+
+    return types.void(pending), code
+
+
+intrinsic(tensor_copies.tma_store_commit)(plain("cp.async.bulk.commit_group;"))

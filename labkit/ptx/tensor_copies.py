@@ -1,0 +1,86 @@
+"""Copies of whole tiles by the Tensor Memory Accelerator (TMA): one thread asks, the copy engine does it.
+
+A `TensorMap` describes an array in global memory and the box of it that one copy moves. In shared memory the rows of
+a box, 128 bytes each, lie one after the other, and the 16-byte pieces of a row are *swizzled*: piece p of row r lies
+where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Tiles begin at multiples of 1024
+bytes. What a box has outside of the array is zeros; a store leaves it out. (PTX ISA, "Tensors"; CUDA driver API,
+cuTensorMapEncodeTiled; compute capability 9.0.)
+"""
+
+from labkit.ptx.instruction import instruction
+
+ROW_BYTES = 128
+
+
+class TensorMap:
+    """An array in global memory and the box of it that one copy moves; an argument of a kernel.
+
+    Parameters
+    ----------
+    array
+        A device array, or without a GPU a NumPy array; its rows begin at multiples of 16 bytes.
+    box
+        How many elements a box has along each axis, at most 256; 128 bytes along the last.
+
+    Raises
+    ------
+    ValueError
+        The array or the box is none that the copy engine takes.
+    """
+
+    def __init__(self, array, box: tuple[int, ...]):
+        itemsize = array.dtype.itemsize
+        if len(box) != len(array.shape) or box[-1] * itemsize != ROW_BYTES or max(box) > 256:
+            raise ValueError(
+                f"a box has at most 256 elements along each axis and {ROW_BYTES} bytes along the last, so that "
+                f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
+            )
+        strides = tuple(array.strides)
+        if strides[-1] != itemsize or any(stride % 16 for stride in strides[:-1]):
+            raise ValueError("the rows of an array under a tensor map begin at multiples of 16 bytes: pad them")
+        self.array, self.box = array, tuple(box)
+        self.on_gpu = None  # its description there, as soon as a launch needs it
+
+    @property
+    def _numba_type_(self):
+        from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+
+        return TensorMapType(len(self.box))
+
+
+@instruction
+def tma_load(tile, index, tensor_map, place, barriers, i):
+    """One thread begins the copy of a box to a shared array; it counts its bytes on `barriers[i]` when it is done.
+
+    Parameters
+    ----------
+    tile, index
+        The shared array, and where in it the box goes.
+    tensor_map
+        A `TensorMap`, an argument of the kernel.
+    place
+        Where the box begins in the array, an index for each axis: (row, column) of a matrix.
+    barriers, i
+        The mbarrier, whose phase expects the box's bytes: `mbarrier_expect`.
+    """
+
+
+@instruction
+def tma_load_multicast(tile, index, tensor_map, place, barriers, i, ctas):
+    """As `tma_load`, to the same place in each block of the cluster whose bit is set in `ctas`; each has its own
+    barrier, of the same index, on which the bytes are counted."""
+
+
+@instruction
+def tma_store(tensor_map, place, tile, index):
+    """One thread begins the copy of a box from a shared array; `fence_async` by the writers comes before."""
+
+
+@instruction
+def tma_store_commit():
+    """Makes a group of the stores that this thread began since the last commit."""
+
+
+@instruction
+def tma_store_wait(pending):
+    """Waits until at most `pending` of this thread's groups still read shared memory; fixed at compile time."""

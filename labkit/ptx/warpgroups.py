@@ -1,0 +1,66 @@
+"""The tensor cores of a warpgroup, four warps in step: `wgmma`; and its registers: `setmaxnreg`.
+
+`wgmma` runs beside the warps that asked for it. `wgmma_fence` comes before the first of a group, `wgmma_commit` closes
+the group, and `wgmma_wait(n)` waits until at most the n newest groups are under way. Until then nobody touches the
+accumulators, nor overwrites the tiles. (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+Instructions"; compute capability 9.0.)
+
+A thread of the warpgroup holds N / 2 accumulators. With w = its warp in the group, g = lane // 4 and t = lane % 4,
+acc[4 j + 0] and [4 j + 1] are row 16 w + g, columns 8 j + 2 t and the next; acc[4 j + 2] and [4 j + 3] the same of
+row 16 w + g + 8.
+"""
+
+from labkit.ptx.instruction import instruction
+
+
+@instruction
+def wgmma(acc, index, N, A, a_index, B, b_index, FORMAT):
+    """Begins acc += A @ B.T: 64 rows of A by N rows of B, over 32 bytes of k, tiles as `tma_load` lays them.
+
+    Parameters
+    ----------
+    acc, index
+        A local float32 array, and where in it the N / 2 accumulators begin, along the last axis.
+    N
+        8 to 256, in steps of 8; fixed when the kernel is compiled.
+    A, a_index
+        A shared array whose last axis is 128 bytes of k, and the first element of the 64 rows' piece of k.
+    B, b_index
+        The same for N rows of B.
+    FORMAT
+        `ptx.BF16`, `FP16`, `TF32` or `E4M3`, in a constant of the module.
+    """
+
+
+@instruction
+def wgmma_registers(acc, index, N, a, B, b_index, FORMAT):
+    """As `wgmma`, with A from registers: `a`, four uint32, is the fragment of `mma`, of 16 rows for each warp."""
+
+
+@instruction
+def wgmma_fence():
+    """Orders what this warp did to accumulators and fragments before the `wgmma` that follow."""
+
+
+@instruction
+def wgmma_commit():
+    """Makes a group of the `wgmma` since the last commit."""
+
+
+@instruction
+def wgmma_wait(pending):
+    """Waits until at most `pending` groups, the newest ones, are under way; fixed when the kernel is compiled."""
+
+
+@instruction
+def setmaxnreg_inc(count):
+    """The warpgroup's threads get `count` registers each, more than before; it waits until they are free.
+
+    The kernel is compiled with a limit, `max_registers` or `launch_bounds`; count is 24 to 256, a multiple of 8, fixed
+    when the kernel is compiled.
+    """
+
+
+@instruction
+def setmaxnreg_dec(count):
+    """The warpgroup's threads keep `count` registers each, and give the others back."""
