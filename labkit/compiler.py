@@ -7,6 +7,7 @@ from numba import cuda
 from numba.cuda import cgutils, types
 from numba.cuda.core import config
 from numba.cuda.core.imputils import RefType, Registry, iternext_impl
+from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -38,7 +39,9 @@ class Dispatcher(CUDADispatcher):
 
     def compile(self, sig):
         self.py_func = bound(self.py_func)
-        return super().compile(sig)
+        kernel = super().compile(sig)
+        _allow_all_shared_memory(kernel)
+        return kernel
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
@@ -47,6 +50,18 @@ class Dispatcher(CUDADispatcher):
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
         return super().specialize(*args)
+
+
+def _allow_all_shared_memory(kernel):
+    """Lets launches ask for as much dynamic shared memory as the GPU has for a block; without this, 48 KB."""
+    function = kernel._codelibrary.get_cufunc()
+    gpu = cuda.get_current_device()
+    driver.cuKernelSetAttribute(
+        binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared,
+        function.handle,
+        binding.CUdevice(gpu.id),
+    )
 
 
 def _dispatcher(function, options):

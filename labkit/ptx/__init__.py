@@ -37,6 +37,7 @@ from labkit.ptx.matrices import (
     mma,
     stmatrix4,
 )
+from labkit.ptx.shared_memory import shared_array
 from labkit.ptx.tensor_copies import (
     TensorMap,
     tma_load,
@@ -86,6 +87,7 @@ __all__ = [
     "pack2",
     "setmaxnreg_dec",
     "setmaxnreg_inc",
+    "shared_array",
     "stmatrix4",
     "store2",
     "store4",

@@ -18,7 +18,7 @@ def cp_async(tile, index, source, source_index, width_bytes, valid_bytes):
     tile, index
         The shared array, and where in it the copy goes.
     source, source_index
-        The global array, of the same dtype, and where in it the copy begins.
+        The global array, of elements of the same size, and where in it the copy begins.
     width_bytes
         4, 8 or 16, fixed when the kernel is compiled; both places lie at multiples of it. 16 bytes bypass L1.
     valid_bytes

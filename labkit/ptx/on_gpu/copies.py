@@ -24,8 +24,8 @@ def _cp_async(typing, tile, index, source, source_index, width_bytes, valid_byte
     width = literal(width_bytes, "the width of a copy")
     if width not in CACHES:
         raise TypingError(f"a copy has 4, 8 or 16 bytes, not {width}")
-    if tile.dtype != source.dtype:
-        raise TypingError(f"a copy needs two arrays of one dtype, not {source.dtype} and {tile.dtype}")
+    if tile.dtype.bitwidth != source.dtype.bitwidth:
+        raise TypingError(f"a copy needs elements of one size, not {source.dtype} and {tile.dtype}")
     index_kinds(tile, index)
     index_kinds(source, source_index)
 
