@@ -1,10 +1,12 @@
 """numba's CUDA compiler as `labkit.cuda` uses it on a GPU; imported only where numba-cuda is installed."""
 
 import sys
+from contextlib import contextmanager
 from inspect import isfunction
+from types import SimpleNamespace
 
 from numba import cuda
-from numba.cuda import cgutils, types
+from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.core import config
 from numba.cuda.core.imputils import RefType, Registry, iternext_impl
 from numba.cuda.cudadrv.driver import binding, driver
@@ -28,10 +30,47 @@ def jit(func_or_sig=None, **options):
 
 
 def bound(function):
-    """The function with each name for `labkit.cuda` bound to `numba.cuda`, which numba can type."""
+    """The function with `numba.cuda` for `labkit.cuda`, and numba's device functions for ours, which numba can type."""
     ours = sys.modules["labkit.cuda"]
-    names = [name for name, value in names_of(function).items() if value is ours]
-    return rebuilt(function, dict.fromkeys(names, cuda)) if names else function
+    changes = {}
+    for name, value in names_of(function).items():
+        if value is ours:
+            changes[name] = cuda
+        elif isinstance(value, ours.Kernel) and value.device:
+            changes[name] = _dispatcher(value.py_func, {**value.options, "device": True})
+    return rebuilt(function, changes) if changes else function
+
+
+def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], lineinfo: bool = False) -> str:
+    """The PTX of a kernel, or of the Python function itself, for which no GPU is needed.
+
+    Of its options the bounds of its launch count (`cuda.jit(launch_bounds=...)`), since they bound the registers.
+    """
+    function = bound(getattr(kernel, "py_func", kernel))
+    options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
+    with _device_functions_for(compute_capability):
+        text, _ = cuda.compile(
+            function,
+            tuple(argument_types),
+            device=False,
+            abi="numba",
+            cc=compute_capability,
+            output="ptx",
+            lineinfo=lineinfo,
+            launch_bounds=options.get("launch_bounds"),
+        )
+    return text
+
+
+@contextmanager
+def _device_functions_for(compute_capability):
+    """numba compiles a device function for the GPU that it finds, whatever its kernel is compiled for: name it one."""
+    found = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=compute_capability)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = found
 
 
 class Dispatcher(CUDADispatcher):

@@ -23,8 +23,6 @@ from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit import device
-from labkit.rebinding import names_of
 from labkit.trace import WARP_LANES, Trace
 
 BROUGHT_BY = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
@@ -175,32 +173,17 @@ def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -
     Raises
     ------
     SassError
-        numba-cuda or a tool is missing, and the message says what brings it; or the kernel calls a device
-        function, which numba-cuda compiles only where there is a GPU.
+        numba-cuda or a tool is missing, and the message says what brings it.
     """
     if find_spec("numba_cuda") is None:
         raise SassError("compiling needs numba-cuda: `pip install numba-cuda` brings it")
-    from numba import cuda
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    from labkit.compiler import bound
+    from labkit.compiler import ptx_text
 
-    function = bound(getattr(kernel, "py_func", kernel))
-    called = [
-        name
-        for name, value in names_of(function).items()
-        if hasattr(value, "py_func") and getattr(value, "device", False)
-    ]
-    if called and device.current().kind != "gpu":
-        raise SassError(
-            f"the kernel calls {called[0]}, and numba-cuda compiles device functions only where there is a GPU: write "
-            "its body into the kernel, or go to a GPU"
-        )
     types = tuple(typeof(argument, Purpose.argument) for argument in arguments)
     try:
-        ptx, _ = cuda.compile(
-            function, types, device=False, abi="numba", cc=compute_capability, output="ptx", lineinfo=True
-        )
+        ptx = ptx_text(kernel, types, compute_capability, lineinfo=True)
     except ImportError as error:
         raise SassError("compiling needs NVVM of the CUDA toolkit: `pip install nvidia-nvvm` brings it") from error
     with TemporaryDirectory() as folder:

@@ -16,6 +16,12 @@ from labkit.simulator import run
 
 STEPS = gemm.ladder("fp32")
 TARGETS = [(7, 5), (8, 0), (9, 0)]
+REGISTERS = {  # that a thread may take: of 65536, a block of 256 threads leaves 255 for each, two blocks 128
+    "naive": 64,
+    "coalesced": 64,
+    "tiled": 64,
+    "register_column": 80,
+}
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
@@ -25,12 +31,6 @@ def ptxas() -> str:
     roots = find_spec("nvidia").submodule_search_locations if find_spec("nvidia") else []
     found = [path for root in roots for path in Path(root).glob("*/bin/ptxas*")]
     return str(found[0]) if found else shutil.which("ptxas")
-
-
-def ptx_of(function, argument_types, target) -> str:
-    from numba import cuda
-
-    return cuda.compile(function, argument_types, device=False, abi="numba", cc=target, output="ptx")[0]
 
 
 def assembled(ptx, target, folder) -> tuple[str, bytes]:
@@ -51,16 +51,18 @@ def matrices(n):
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
 def test_a_step_assembles_without_spills(step, target, tmp_path):
-    from labkit.compiler import bound
+    from labkit.compiler import ptx_text
 
-    report, cubin = assembled(ptx_of(bound(step.kernel.py_func), matrices(3), target), target, tmp_path)
+    report, cubin = assembled(ptx_text(step.kernel, matrices(3), target), target, tmp_path)
     assert cubin.startswith(b"\x7fELF")
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
-    assert int(re.search(r"Used (\d+) registers", report)[1]) <= 64
+    assert int(re.search(r"Used (\d+) registers", report)[1]) <= REGISTERS.get(step.slug, 255)
 
 
 def test_the_report_shows_a_spill(tmp_path):
     from numba import cuda, types
+
+    from labkit.compiler import ptx_text
 
     def spilling(x, out):
         kept = cuda.local.array(64, types.float32)
@@ -69,7 +71,7 @@ def test_the_report_shows_a_spill(tmp_path):
         for i in range(64):
             out[i, 0] = kept[int(x[i, 1]) % 64]
 
-    report, _ = assembled(ptx_of(spilling, matrices(2), (8, 0)), (8, 0), tmp_path)
+    report, _ = assembled(ptx_text(spilling, matrices(2), (8, 0)), (8, 0), tmp_path)
     assert not re.search(r"\b0 bytes stack frame", report)
 
 
@@ -94,7 +96,7 @@ def test_every_kernel_that_a_chapter_runs_has_numbas_types_and_assembles_without
 ):
     from numba import types
 
-    from labkit.compiler import bound
+    from labkit.compiler import bound, ptx_text
 
     monkeypatch.setenv("LABKIT_DEVICE", "simulator")
     run_cells(chapter)
@@ -103,7 +105,7 @@ def test_every_kernel_that_a_chapter_runs_has_numbas_types_and_assembles_without
         argument_types = tuple(types.Array(k.dtype, k.ndim, "C") if hasattr(k, "ndim") else k for k in kinds)
         if not program.compiled:  # a device function's variables would be among them
             assert program.variables == variable_types(bound(function), argument_types), function
-        ptx = ptx_of(bound(function), argument_types, TARGETS[0])  # later GPUs take it too
+        ptx = ptx_text(function, argument_types, TARGETS[0])  # later GPUs take it too
         for target in TARGETS:
             report, _ = assembled(ptx, target, tmp_path)
             assert "0 bytes spill stores, 0 bytes spill loads" in report, function
@@ -118,7 +120,7 @@ def test_a_loop_over_range_compiles_as_a_loop_of_c(loop, tmp_path):
 
     names = {"cuda": compiler.cuda, "np": np}
     exec(SUM.format(loop=loop), names)
-    ptx = ptx_of(names["total"], matrices(2), (8, 0))
+    ptx = compiler.ptx_text(names["total"], matrices(2), (8, 0))
     blocks = re.split(r"\n(?=\$L__)", ptx)
     body = max(blocks, key=lambda block: block.count("ld.global"))
     assert body.count("ld.global") == 4

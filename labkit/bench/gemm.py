@@ -78,10 +78,13 @@ def _launch(kernel, geometry, arguments):
     return lambda stream: kernel[(*geometry, stream)](*arguments)
 
 
-def _time_twin(step, geometry, problem, on_gpu) -> float:
+def _time_twin(step, geometry, problem, on_gpu) -> float | None:
     from labkit import cuda_cpp
 
-    twin = cuda_cpp.kernel(f"gemm/{step.ladder}/{step.name}")
+    name = f"gemm/{step.ladder}/{step.name}"
+    if name not in cuda_cpp.names():
+        return None
+    twin = cuda_cpp.kernel(name)
     sizes = (problem.M, problem.N, problem.K)
     return timing.gpu_time_ms([_launch(twin, geometry, (*arrays, *sizes)) for arrays in on_gpu])
 

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from math import prod
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ import labkit
 from labkit import cuda, cuda_cpp, gemm
 
 STEPS = gemm.ladder("fp32")
-SHAPES = [(16, 16, 16), (32, 48, 64), (1, 1, 1), (17, 33, 5), (40, 24, 70), (3, 100, 16)]
+SHAPES = [
+    (16, 16, 16),
+    (32, 48, 64),
+    (1, 1, 1),
+    (17, 33, 5),
+    (40, 24, 70),
+    (3, 100, 16),
+    (260, 132, 20),
+    (129, 130, 37),
+]
 
 
 @pytest.fixture(params=STEPS, ids=lambda step: step.slug)
@@ -45,12 +55,14 @@ def test_launch_refuses_operands_that_do_not_fit(step):
         step.launch(A, B, C.T)
 
 
-def test_only_the_naive_step_is_uncoalesced():
-    found = {}
+def test_what_is_advised_is_the_idea_of_a_later_step():
+    advised = {}
     for step in STEPS:
-        trace = labkit.simulate(step.kernel, *step.geometry(64, 64), *gemm.Problem(64, 64, 64).operands())
-        found[step.slug] = {finding.kind for finding in trace.advice}
-    assert found == {"naive": {"uncoalesced"}, "coalesced": set(), "tiled": set()}
+        trace = labkit.simulate(step.kernel, *step.geometry(256, 128), *gemm.Problem(256, 128, 32).operands())
+        advised[step.slug] = {finding.kind for finding in trace.advice}
+    assert advised.pop("naive") == {"uncoalesced"}
+    assert advised.pop("vectorised") == {"bank-conflict"}
+    assert not any(advised.values())
 
 
 def costs(step) -> dict[str, str]:
@@ -60,15 +72,18 @@ def costs(step) -> dict[str, str]:
 
 
 def test_a_step_costs_what_its_docstring_says(step):
-    M, N, K = 64, 96, 128
+    M, N, K = 256, 384, 64
     trace = labkit.simulate(step.kernel, *step.geometry(M, N), *gemm.Problem(M, N, K).operands())
-    counters, warps = trace.counters, M * N / 32
-    blocks = trace.grid[0] * trace.grid[1]
+    counters, blocks = trace.counters, prod(trace.grid)
+    warps = blocks * prod(trace.block) / 32
     counted = {
         "global loads per output": counters.global_loads / (M * N),
         "sectors per warp and k": counters.global_load_sectors / (warps * K),
+        "shared loads per output": counters.shared_loads / (M * N),
         "bytes of shared memory per block": trace.shared_bytes,
         "barriers per block": counters.barriers / blocks,
+        "bank conflicts per block": counters.bank_conflicts / blocks,
+        "shared load wavefronts per warp and k": counters.shared_load_wavefronts / (warps * K),
     }
     stated = costs(step)
     assert len(stated) >= 3
@@ -77,7 +92,7 @@ def test_a_step_costs_what_its_docstring_says(step):
 
 
 def test_steps_are_derived_from_the_folder():
-    assert [step.name for step in STEPS] == ["s01_naive", "s02_coalesced", "s03_tiled"]
+    assert [step.name for step in STEPS][:3] == ["s01_naive", "s02_coalesced", "s03_tiled"]
     assert all(step.kernel.__name__ == step.slug for step in STEPS)
     assert gemm.step("fp32", "tiled") == STEPS[2]
     assert all(step.idea.endswith(".") for step in STEPS)
@@ -86,7 +101,7 @@ def test_steps_are_derived_from_the_folder():
 def test_unknown_ladders_and_steps_are_told_which_there_are():
     with pytest.raises(KeyError, match="no ladder 'fp8' of gemm; there is fp32"):
         gemm.ladder("fp8")
-    with pytest.raises(KeyError, match="no step 'tilde'; it has naive, coalesced, tiled"):
+    with pytest.raises(KeyError, match="no step 'tilde'; it has naive, coalesced, tiled, "):
         gemm.step("fp32", "tilde")
 
 
@@ -108,11 +123,11 @@ def test_tile_and_geometry_can_be_specialised():
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
 def test_step_and_twin_multiply_on_the_gpu(step, shape):
     A, B, C = gemm.Problem(*shape).operands(seed=4)
-    twin = cuda_cpp.kernel(f"gemm/fp32/{step.name}")
-    for launch in (
-        lambda A, B, C: step.launch(A, B, C),
-        lambda A, B, C: twin[step.geometry(*shape[:2])](A, B, C, *shape),
-    ):
+    launches = [step.launch]
+    if (name := f"gemm/fp32/{step.name}") in cuda_cpp.names():
+        twin = cuda_cpp.kernel(name)
+        launches.append(lambda A, B, C: twin[step.geometry(*shape[:2])](A, B, C, *shape))
+    for launch in launches:
         C[:] = np.nan
         launch(A, B, C)
         assert right(C, A, B)

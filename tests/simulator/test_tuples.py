@@ -10,6 +10,7 @@ from numba import types
 from numba_oracle import variable_types
 
 import labkit
+from labkit import cuda
 from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
@@ -133,3 +134,22 @@ def test_values_of_a_tuple_have_numbas_types():
     ours, _ = typed_arguments(("x", "z", "both", "grid", "out"), arguments())
     found, theirs = translate(kernel.py_func, ours).variables, variable_types(kernel.py_func, kinds)
     assert {n: found[n] for n in "abcd"} == {n: theirs[n] for n in "abcd"}
+
+
+@cuda.jit(device=True)
+def counted(x, i):
+    cuda.atomic.add(x, i, 1)
+    return i, x[i], 2 * i
+
+
+@cuda.jit
+def takes_three(x, out):
+    i = cuda.grid(1)
+    a, b, c = counted(x, i)
+    out[i] = a + b + c
+
+
+def test_a_device_function_runs_once_however_many_values_it_gives():
+    trace = labkit.simulate(takes_three, 1, N, np.zeros(N), np.zeros(N))
+    assert (trace.outputs[0] == 1).all() and (trace.outputs[1] == 3 * I + 1).all()
+    assert trace.counters.global_loads == trace.counters.global_atomics == N

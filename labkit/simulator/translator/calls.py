@@ -163,7 +163,8 @@ class Calls(Variables):
         self.flush_flops()
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
-        return self.temp(self.retyped(call, kind), kind)
+        result = self.temp(call, kind)  # once, however many values it has
+        return self.temp(self.retyped(result.code, kind), kind)
 
     def declared(self, value, kind):
         """An argument as a device function's signature wants it."""

@@ -1,0 +1,19 @@
+"""Four neighbours in a row of a matrix at once, and one by one where the matrix ends or its rows are not aligned."""
+
+import numpy as np
+
+from labkit import cuda, ptx
+
+
+@cuda.jit(device=True)
+def load_four(X, row, col, whole):
+    """`X[row, col:col + 4]`, with zeros outside of X; `whole` says that one 128-bit load may fetch them."""
+    if whole:
+        return ptx.load4(X, (row, col))
+    return value(X, row, col), value(X, row, col + 1), value(X, row, col + 2), value(X, row, col + 3)
+
+
+@cuda.jit(device=True)
+def value(X, row, col):
+    """`X[row, col]`, or zero outside of X."""
+    return X[row, col] if row < X.shape[0] and col < X.shape[1] else np.float32(0)
