@@ -13,6 +13,7 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
+from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
@@ -70,6 +71,9 @@ class Chunk:
         array = self._array(allocation, data, shape, first_byte, elements)
         array.alignment = allocation.alignment
         array.shadow = shadow
+        if self.launch.program.asynchronous:
+            dynamic = allocation.shape == 0
+            array.in_flight = self.dynamic.in_flight[allocation.dtype] if dynamic else InFlight(data.size)
         return array
 
     def local(self, number, lanes):

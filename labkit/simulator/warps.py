@@ -47,6 +47,7 @@ class WarpSet:
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
+        self.groups = {}  # of asynchronous operations, by their kind
         self._instances = {}
         self._terms = {}  # with the index itself, whose id stays its own
         self._local = {}

@@ -63,6 +63,7 @@ class Program:
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
     keeps_clocks: bool = False
+    asynchronous: bool = False
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     compiled: dict[tuple, tuple] = field(default_factory=dict)
