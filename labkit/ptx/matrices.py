@@ -12,7 +12,12 @@ Matrix Multiply-Accumulate Instructions".) `mma` of BF16, TF32 and INT8 needs co
 8.9; `ldmatrix` 7.5; `stmatrix` 9.0.
 """
 
+from numba import types
+
+from labkit.ptx.formats import INT8, ON_LANES
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instructions.matrices import LoadMatrices, Multiply, StoreMatrices
 
 
 @instruction
@@ -58,3 +63,17 @@ def mma(acc, index, a, b, FORMAT):
     FORMAT
         `ptx.BF16`, `FP16`, `TF32`, `E4M3` or `INT8`, in a constant of the module.
     """
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+SUMS = {number: types.int32 if number == INT8 else types.float32 for number in ON_LANES}
+
+INSTRUCTIONS |= {
+    "ptx.ldmatrix2": LoadMatrices(2),
+    "ptx.ldmatrix4": LoadMatrices(4),
+    "ptx.ldmatrix2_transposed": LoadMatrices(2, transposed=True),
+    "ptx.ldmatrix4_transposed": LoadMatrices(4, transposed=True),
+    "ptx.stmatrix4": StoreMatrices(4),
+    "ptx.mma": Multiply(ON_LANES, SUMS),
+}

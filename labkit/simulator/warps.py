@@ -157,9 +157,14 @@ class WarpSet:
         return np.uint32(1) << self.lane.astype(np.uint32)
 
     @cached_property
+    def row(self):
+        """Which of the set's warps each lane is in."""
+        return np.repeat(np.arange(len(self.warps)), self.warps[:, STOP] - self.warps[:, START])
+
+    @cached_property
     def first_lane(self):
         """Where the warp of each lane begins in this set."""
-        return np.repeat(self.warps[:, START], self.warps[:, STOP] - self.warps[:, START])
+        return self.warps[:, START].take(self.row)
 
 
 def _coordinates(linear, shape):

@@ -6,7 +6,9 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import memory
+from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.lanes import both
 from labkit.simulator.translator.values import MISSING, describe
 
 # --- when a kernel is translated ---
@@ -84,3 +86,28 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None):
         return flat, mask
     right = active(mask) & ~wrong
     return np.where(wrong, 0, flat), right if right.any() else False
+
+
+def local_elements(w, site, array, mask, count, index):
+    """Where `count` neighbouring elements of a thread's own array begin, and the lanes whose elements it has.
+
+    They are read and written: an element that holds nothing yet is noted.
+    """
+    log, active = w.chunk.launch.log, w.active
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    last = w.fill(np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + count - 1)
+    outside = last >= array.shape[-1]
+    if (outside & active(mask)).any():
+        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
+        flat, mask = np.where(outside, 0, flat), both(mask, ~outside)
+        if mask is False:
+            return flat, mask
+    count_plain(active(mask), w.warps, w.chunk.launch.counts[site])
+    places = flat + np.arange(count)[:, None]
+    empty = ~array.written[places, np.arange(w.lanes)] & active(mask)
+    if empty.any():
+        element, lane = np.argwhere(empty)[0]
+        log.uninitialised(w, site, array, flat[lane] + element, lane, int(empty.sum()))
+    return flat, mask
