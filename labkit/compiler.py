@@ -7,6 +7,7 @@ from numba import cuda
 from numba.cuda import cgutils, types
 from numba.cuda.core import config
 from numba.cuda.core.imputils import RefType, Registry, iternext_impl
+from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -23,7 +24,7 @@ def jit(func_or_sig=None, **options):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    return lambda function: cuda.jit(func_or_sig, **options)(bound(function))  # compiles at once
+    return lambda function: _with_all_shared_memory(cuda.jit(func_or_sig, **options)(bound(function)))  # compiled now
 
 
 def bound(function):
@@ -38,7 +39,9 @@ class Dispatcher(CUDADispatcher):
 
     def compile(self, sig):
         self.py_func = bound(self.py_func)
-        return super().compile(sig)
+        kernel = super().compile(sig)
+        allow_all_shared_memory(kernel)
+        return kernel
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
@@ -46,7 +49,26 @@ class Dispatcher(CUDADispatcher):
 
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
-        return super().specialize(*args)
+        return _with_all_shared_memory(super().specialize(*args))
+
+
+def allow_all_shared_memory(kernel):
+    """Lets launches of a kernel ask for as much dynamic shared memory as a block can have, not only for 48 KB.
+
+    (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more.)
+    """
+    function = kernel._codelibrary.get_cufunc()
+    most_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
+    limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    driver.cuKernelSetAttribute(limit, most_bytes, function.handle, function.device.id)
+
+
+def _with_all_shared_memory(dispatcher):
+    """The same dispatcher, whose kernels are compiled."""
+    if not dispatcher.targetoptions.get("device"):
+        for kernel in dispatcher.overloads.values():
+            allow_all_shared_memory(kernel)
+    return dispatcher
 
 
 def _dispatcher(function, options):

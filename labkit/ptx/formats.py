@@ -10,6 +10,7 @@ from labkit.simulator.instructions import INSTRUCTIONS, formats
 from labkit.simulator.instructions.formats import Pack, Round, Unpack
 
 BF16, FP16, TF32, E4M3, INT8 = range(5)
+NAMES = ("BF16", "FP16", "TF32", "E4M3", "INT8")
 BYTES = {BF16: 2, FP16: 2, TF32: 4, E4M3: 1, INT8: 1}
 
 

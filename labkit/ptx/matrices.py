@@ -8,8 +8,8 @@ All lanes of the warp make the call together. Which lane holds which element of 
     acc[0..3]    row g, columns 2 t and 2 t + 1; then row g + 8
 
 An 8-bit format (m16n8k32) has four elements where a 16-bit one has two, TF32 (m16n8k8) has one. (PTX ISA, "Warp Level
-Matrix Multiply-Accumulate Instructions".) `mma` of BF16, TF32 and INT8 needs compute capability 8.0, FP16 7.5 and E4M3
-8.9; `ldmatrix` 7.5; `stmatrix` 9.0.
+Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, of E4M3 8.9; `ldmatrix` 7.5; `stmatrix`
+9.0.
 """
 
 from numba import types
