@@ -8,6 +8,7 @@ count on it from compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS, mbarriers
 
 
 @instruction
@@ -59,3 +60,14 @@ def cluster_sync():
 @instruction
 def fence_async():
     """Shows the copy engine and the tensor cores what this thread wrote to shared memory (`fence.proxy.async`)."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+INSTRUCTIONS |= {
+    "ptx.mbarrier_init": mbarriers.OnBarrier(mbarriers.init, "store", ("a count of arrivals",)),
+    "ptx.mbarrier_init_fence": mbarriers.Plain(mbarriers.fence_init),
+    "ptx.mbarrier_arrive": mbarriers.OnBarrier(mbarriers.arrive, "atomic"),
+    "ptx.mbarrier_expect": mbarriers.OnBarrier(mbarriers.arrive, "atomic", ("a number of bytes",)),
+    "ptx.mbarrier_wait": mbarriers.Wait(),
+}

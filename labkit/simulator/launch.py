@@ -160,7 +160,7 @@ class Launch:
         """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
         if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
             raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
-        if self.program.waits_for_all or self.program.keeps_clocks:
+        if self.program.waits_for_all or self.program.acts_on_atomics:
             raise LaunchError(
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"

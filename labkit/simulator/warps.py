@@ -47,6 +47,7 @@ class WarpSet:
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
+        self.waits_for = None  # what an instruction waits for, which can tell the reason
         self.groups = {}  # of asynchronous operations, by their kind
         self._instances = {}
         self._terms = {}  # with the index itself, whose id stays its own

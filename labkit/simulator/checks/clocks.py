@@ -189,6 +189,22 @@ class Clocks:
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
         self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.warps_per_block)
 
+    def at_barriers(self, owner, count) -> np.ndarray:
+        """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
+        clocks = np.zeros((2, count), np.int32)
+        self.left[id(clocks)] = owner, clocks
+        return clocks
+
+    def pass_on(self, w, clocks, flat, lanes):
+        """What the warps of these lanes know is known at the barriers `flat`."""
+        if self.times.size:
+            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.warps_per_block)
+
+    def learn(self, w, clocks, flat, lanes):
+        """The warps of these lanes learn what is known at the barriers `flat`."""
+        if self.times.size:
+            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.warps_per_block)
+
     def told(self, block, thread, other_block, other_thread) -> bool:
         """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
         if not self.times.size:
@@ -201,6 +217,10 @@ class Clocks:
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""
         self.left.pop(id(array.data), None)
+
+    def forget_barriers(self, owner):
+        """The barriers of this owner are gone."""
+        self.left = {key: (of, clocks) for key, (of, clocks) in self.left.items() if of is not owner}
 
     def share(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""

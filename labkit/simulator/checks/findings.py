@@ -346,8 +346,8 @@ class Log:
             threads=(here, there),
         )
 
-    def deadlock(self, line, stuck, other=None, other_line=None):
-        """`stuck` waits in vain at `line`; `other`, if any, is a second thread that waits, at `other_line`."""
+    def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
+        """`stuck` waits in vain at `line`, for what `reason` says; `other`, if any, waits at `other_line`."""
         key = ("deadlock", line)
         if self.known(key):
             return
@@ -356,14 +356,14 @@ class Log:
         threads = (here,)
         if other is not None:
             there = self.thread(*other)
-            also = f", and {self.name(there)} waits at line {other_line}"
+            also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
             threads = (here, there)
         self.add(
             key,
             kind="deadlock",
             severity="error",
             message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end the "
+                f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can end the "
                 "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
