@@ -9,6 +9,7 @@ count on it from compute capability 9.0.)
 
 from labkit.ptx.instruction import instruction
 from labkit.simulator.instructions import INSTRUCTIONS, mbarriers
+from labkit.simulator.instructions.named_barriers import Sync
 
 
 @instruction
@@ -70,4 +71,5 @@ INSTRUCTIONS |= {
     "ptx.mbarrier_arrive": mbarriers.OnBarrier(mbarriers.arrive, "atomic"),
     "ptx.mbarrier_expect": mbarriers.OnBarrier(mbarriers.arrive, "atomic", ("a number of bytes",)),
     "ptx.mbarrier_wait": mbarriers.Wait(),
+    "ptx.barrier_sync": Sync(),
 }

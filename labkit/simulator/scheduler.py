@@ -48,6 +48,7 @@ class Chunk:
         self.sets: list[_Set] = []
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
+        self.named_barriers = None  # as soon as a warp comes to one
         self.mbarriers = {}  # of each shared array that holds some, by the id of its data
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()

@@ -106,22 +106,25 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, clocks, blocks, warps_per_block, begin):
-    """The warps of each block learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
-    steps = 3 * warps_per_block  # each warp counts on, then brings what it knows, then what it has published
-    for step in range(begin, len(blocks) * steps):
+def _share(nodes, used, levels, spare, times, clocks, groups, begin):
+    """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
+    count = groups.shape[1]
+    steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
+    for step in range(begin, len(groups) * steps):
         if used[0] + spare > nodes.shape[0]:
             return step
-        turn, number = divmod(step % steps, warps_per_block)
-        first = blocks[step // steps] * warps_per_block
+        turn, number = divmod(step % steps, count)
+        group = groups[step // steps]
+        first, warp = group[0], group[number]
         if turn == 0:
-            _advance(nodes, used, levels, times, clocks, first + number)
+            _advance(nodes, used, levels, times, clocks, warp)
             continue
         which = turn - 1
-        so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, first + number])
+        so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, warp])
         clocks[which, first] = _joined(nodes, used, levels, so_far, more)
-        if number == warps_per_block - 1:
-            clocks[which, first : first + warps_per_block] = clocks[which, first]
+        if number == count - 1:
+            for member in group:
+                clocks[which, member] = clocks[which, first]
     return -1
 
 
@@ -224,8 +227,12 @@ class Clocks:
 
     def share(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        self.meet(np.asarray(blocks)[:, None] * self.warps_per_block + np.arange(self.warps_per_block))
+
+    def meet(self, groups):
+        """The warps of each row of `groups`, numbered through the grid, learn all that any of them knows."""
         if self.times.size:
-            self._run(_share, np.asarray(blocks), self.warps_per_block)
+            self._run(_share, groups)
 
     def publish(self, w, mask):
         """`threadfence`: what a warp knows, it may pass on to other blocks."""

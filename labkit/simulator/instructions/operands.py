@@ -56,6 +56,16 @@ def whole_number(translator, argument, what):
     return value
 
 
+def waiting_line(translator, node) -> int:
+    """The line of a call that waits for other warps, about to be written."""
+    if translator.program.pauses:
+        translator.fail(
+            node, f"the orders of a kernel that waits by `{translator.written(node.func)}` are not explored"
+        )
+    translator.flush_flops()
+    return translator.wait_line(node)
+
+
 # --- when it runs ---
 
 
