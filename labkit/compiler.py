@@ -26,7 +26,7 @@ def jit(func_or_sig=None, **options):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    return lambda function: cuda.jit(func_or_sig, **options)(bound(function))  # compiles at once
+    return lambda function: _with_all_shared_memory(cuda.jit(func_or_sig, **options)(bound(function)))  # compiled now
 
 
 def bound(function):
@@ -79,7 +79,7 @@ class Dispatcher(CUDADispatcher):
     def compile(self, sig):
         self.py_func = bound(self.py_func)
         kernel = super().compile(sig)
-        _allow_all_shared_memory(kernel)
+        allow_all_shared_memory(kernel)
         return kernel
 
     def compile_device(self, args, return_type=None):
@@ -88,19 +88,26 @@ class Dispatcher(CUDADispatcher):
 
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
-        return super().specialize(*args)
+        return _with_all_shared_memory(super().specialize(*args))
 
 
-def _allow_all_shared_memory(kernel):
-    """Lets launches ask for as much dynamic shared memory as the GPU has for a block; without this, 48 KB."""
+def allow_all_shared_memory(kernel):
+    """Lets launches of a kernel ask for as much dynamic shared memory as a block can have, not only for 48 KB.
+
+    (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more.)
+    """
     function = kernel._codelibrary.get_cufunc()
-    gpu = cuda.get_current_device()
-    driver.cuKernelSetAttribute(
-        binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-        gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared,
-        function.handle,
-        binding.CUdevice(gpu.id),
-    )
+    most_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
+    limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    driver.cuKernelSetAttribute(limit, most_bytes, function.handle, binding.CUdevice(function.device.id))
+
+
+def _with_all_shared_memory(dispatcher):
+    """The same dispatcher, whose kernels are compiled."""
+    if not dispatcher.targetoptions.get("device"):
+        for kernel in dispatcher.overloads.values():
+            allow_all_shared_memory(kernel)
+    return dispatcher
 
 
 def _dispatcher(function, options):

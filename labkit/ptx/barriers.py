@@ -8,6 +8,8 @@ count on it from compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS, mbarriers
+from labkit.simulator.instructions.named_barriers import Sync
 
 
 @instruction
@@ -59,3 +61,15 @@ def cluster_sync():
 @instruction
 def fence_async():
     """Shows the copy engine and the tensor cores what this thread wrote to shared memory (`fence.proxy.async`)."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+INSTRUCTIONS |= {
+    "ptx.mbarrier_init": mbarriers.OnBarrier(mbarriers.init, "store", ("a count of arrivals",)),
+    "ptx.mbarrier_init_fence": mbarriers.Plain(mbarriers.fence_init),
+    "ptx.mbarrier_arrive": mbarriers.OnBarrier(mbarriers.arrive, "atomic"),
+    "ptx.mbarrier_expect": mbarriers.OnBarrier(mbarriers.arrive, "atomic", ("a number of bytes",)),
+    "ptx.mbarrier_wait": mbarriers.Wait(),
+    "ptx.barrier_sync": Sync(),
+}

@@ -7,6 +7,11 @@ Asynchronous copy"; compute capability 8.0.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instructions.copies import Commit, Copy, Wait
+
+WIDTHS_BYTES = (4, 8, 16)
+PAST_L1 = (16,)  # bytes wide
 
 
 @instruction
@@ -34,3 +39,12 @@ def cp_async_commit():
 @instruction
 def cp_async_wait(pending):
     """Waits until at most `pending` of this thread's groups, the newest ones, are under way; fixed at compile time."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+INSTRUCTIONS |= {
+    "ptx.cp_async": Copy(WIDTHS_BYTES, PAST_L1),
+    "ptx.cp_async_commit": Commit(),
+    "ptx.cp_async_wait": Wait(),
+}

@@ -6,8 +6,11 @@ Micikevicius and others, FP8 Formats for Deep Learning, 2022.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS, formats
+from labkit.simulator.instructions.formats import Pack, Round, Unpack
 
 BF16, FP16, TF32, E4M3, INT8 = range(5)
+NAMES = ("BF16", "FP16", "TF32", "E4M3", "INT8")
 BYTES = {BF16: 2, FP16: 2, TF32: 4, E4M3: 1, INT8: 1}
 
 
@@ -24,3 +27,15 @@ def unpack2(bits, FORMAT):
 @instruction
 def to_tf32(value):
     """The bits, a uint32, of a float32 rounded to TF32: 10 bits of fraction, the rest zeros; ties away from zero."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+ON_LANES = {BF16: formats.BF16, FP16: formats.FP16, TF32: formats.TF32, E4M3: formats.E4M3, INT8: formats.INT8}
+HALVES = {number: ON_LANES[number] for number in (BF16, FP16)}
+
+INSTRUCTIONS |= {
+    "ptx.pack2": Pack(HALVES),
+    "ptx.unpack2": Unpack(HALVES),
+    "ptx.to_tf32": Round(formats.TF32),
+}

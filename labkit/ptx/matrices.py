@@ -8,11 +8,16 @@ All lanes of the warp make the call together. Which lane holds which element of 
     acc[0..3]    row g, columns 2 t and 2 t + 1; then row g + 8
 
 An 8-bit format (m16n8k32) has four elements where a 16-bit one has two, TF32 (m16n8k8) has one. (PTX ISA, "Warp Level
-Matrix Multiply-Accumulate Instructions".) `mma` of BF16, TF32 and INT8 needs compute capability 8.0, FP16 7.5 and E4M3
-8.9; `ldmatrix` 7.5; `stmatrix` 9.0.
+Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, of E4M3 8.9; `ldmatrix` 7.5; `stmatrix`
+9.0.
 """
 
+from numba import types
+
+from labkit.ptx.formats import INT8, ON_LANES
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instructions.matrices import LoadMatrices, Multiply, StoreMatrices
 
 
 @instruction
@@ -58,3 +63,17 @@ def mma(acc, index, a, b, FORMAT):
     FORMAT
         `ptx.BF16`, `FP16`, `TF32`, `E4M3` or `INT8`, in a constant of the module.
     """
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+SUMS = {number: types.int32 if number == INT8 else types.float32 for number in ON_LANES}
+
+INSTRUCTIONS |= {
+    "ptx.ldmatrix2": LoadMatrices(2),
+    "ptx.ldmatrix4": LoadMatrices(4),
+    "ptx.ldmatrix2_transposed": LoadMatrices(2, transposed=True),
+    "ptx.ldmatrix4_transposed": LoadMatrices(4, transposed=True),
+    "ptx.stmatrix4": StoreMatrices(4),
+    "ptx.mma": Multiply(ON_LANES, SUMS),
+}

@@ -8,7 +8,7 @@ global memory begin at such a place; a shared one is asked to, `cuda.shared.arra
 
 from labkit.ptx.instruction import instruction
 from labkit.simulator.instructions import INSTRUCTIONS
-from labkit.simulator.vectors import VectorLoad, VectorStore
+from labkit.simulator.instructions.vectors import VectorLoad, VectorStore
 
 WIDTHS_BYTES = (8, 16)
 

@@ -19,7 +19,7 @@ class Array:
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
     one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen.
+    None where races cannot happen, `in_flight` None where no asynchronous operation writes.
     """
 
     varies = False  # the same form in every lane
@@ -38,6 +38,7 @@ class Array:
         self.line = line
         self.alignment = ADDRESS_ALIGNMENT
         self.shadow = None
+        self.in_flight = None
         self.written = None
         self.fields = {}  # of a structured array, as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.checks import collective_findings
+from labkit.simulator.lanes import both
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 
@@ -61,6 +62,20 @@ def take_part(w, place, mask, call, named) -> np.ndarray:
     elif problem == ABSENT:
         collective_findings.absent(w, place, call, lane, absent)
     return groups
+
+
+def whole_warps(w, mask, call):
+    """The lanes of `mask` in warps that are there with all of their lanes; the others are noted.
+
+    `call` is the line, the column and the name of an instruction that a warp executes as one.
+    """
+    active = w.active(mask)
+    here = np.add.reduceat(active, w.warps[:, START], dtype=np.int64)
+    partial = (here > 0) & (here < WARP_LANES)
+    if not partial.any():
+        return mask
+    collective_findings.partial(w, call, active, partial)
+    return both(mask, ~partial.take(w.row))
 
 
 # --- shuffles --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from labkit.simulator.checks import races
+from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.shadow import SharedShadow
 
 STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
@@ -25,6 +26,8 @@ class DynamicMemory:
         buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
+        in_flight = InFlight(buffer.size // unit if launch.program.asynchronous else 0)
+        self.in_flight = {d: in_flight.seen_by(d.itemsize // unit) for d in dtypes}
         self.data = {d: buffer.view(d) for d in dtypes}
         self.shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
 

@@ -26,7 +26,7 @@ from labkit.simulator.translator.source import read_source
 from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
-LAUNCH_SHARED_BYTES = 48 * 1024  # what a kernel gets without opting in to more
+STATIC_SHARED_BYTES = 48 * 1024  # of arrays whose size is known when a kernel is compiled
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,17 @@ class Launch:
         end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
             layout[number] = ((dynamic_bytes // a.dtype.itemsize,), end)
-        total = end + dynamic_bytes
-        if total > LAUNCH_SHARED_BYTES:
+        total, most = end + dynamic_bytes, self.gpu.shared_bytes_per_block
+        if self.program.static_shared_bytes > STATIC_SHARED_BYTES:
             raise LaunchError(
-                f"a block needs {total} bytes of shared memory, and a launch gets {LAUNCH_SHARED_BYTES} at most; use "
-                "smaller tiles or a narrower dtype"
+                f"a block needs {total} bytes of shared memory, and arrays of a fixed size get {STATIC_SHARED_BYTES} at "
+                "most; use smaller tiles or a narrower dtype, or a dynamic array, `cuda.shared.array(0, dtype)`, whose "
+                f"bytes the launch gives (up to {most} on one {self.gpu.name})"
+            )
+        if total > most:
+            raise LaunchError(
+                f"a block needs {total} bytes of shared memory, and one of a {self.gpu.name} gets {most} at most; use "
+                "smaller tiles, fewer stages or a narrower dtype"
             )
         return total, layout
 
@@ -154,7 +160,7 @@ class Launch:
         """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
         if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
             raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
-        if self.program.waits_for_all or self.program.keeps_clocks:
+        if self.program.waits_for_all or self.program.acts_on_atomics:
             raise LaunchError(
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"

@@ -136,17 +136,25 @@ def read(w, site, array, mask, flat):
     if site in launch.program.guesses:
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
     elif array.shadow is not None:
-        _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, w.active(mask)))
+        lanes = _arrived(w, site, array, flat, w.active(mask))
+        _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
     return array.data.take(flat)
 
 
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
     """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
+        lanes = _arrived(w, site, array, flat, lanes)
         order, race = races.order_of(w), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
         told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
         _tell(w, site, array, flat, *races.most(told))
+
+
+def _arrived(w, site, array, flat, lanes):
+    """The lanes whose element no asynchronous operation is still writing; the others are noted."""
+    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes)
+    return lanes if early is None else lanes & ~early
 
 
 def _tell(w, site, array, flat, found, unwritten, first):
@@ -184,18 +192,24 @@ def write(w, site, array, mask, flat, value):
         array.data[flat[mask]] = value[mask]
     unchanged = _same(before, value)
     if array.shadow is not None:
-        launch.instruction += 2
-        landed, order = _same(array.data.take(flat), value), races.order_of(w)
-        found = 0
-        for cells, places in array.shadow.cells(flat):
-            here = races.watch_stores(
-                places, w.active(mask), unchanged, landed, order, launch.instruction, site, cells, launch.noted_race
-            )
-            found = max(found, here)
-        if found:
-            launch.log.race(w, site, array, found)
+        watch_write(w, site, array, mask, flat, unchanged, _same(array.data.take(flat), value))
     if not unchanged.all():
         launch.version += 1
+
+
+def watch_write(w, site, array, mask, flat, unchanged, landed):
+    """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
+    launch = w.chunk.launch
+    lanes = _arrived(w, site, array, flat, w.active(mask))
+    launch.instruction += 2
+    found = 0
+    for cells, places in array.shadow.cells(flat):
+        here = races.watch_stores(
+            places, lanes, unchanged, landed, races.order_of(w), launch.instruction, site, cells, launch.noted_race
+        )
+        found = max(found, here)
+    if found:
+        launch.log.race(w, site, array, found)
 
 
 def _same(before, value):

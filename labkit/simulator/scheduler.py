@@ -13,6 +13,7 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
+from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
@@ -47,6 +48,8 @@ class Chunk:
         self.sets: list[_Set] = []
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
+        self.named_barriers = None  # as soon as a warp comes to one
+        self.mbarriers = {}  # of each shared array that holds some, by the id of its data
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
         if launch.dynamic_dtypes:
@@ -70,6 +73,9 @@ class Chunk:
         array = self._array(allocation, data, shape, first_byte, elements)
         array.alignment = allocation.alignment
         array.shadow = shadow
+        if self.launch.program.asynchronous:
+            dynamic = allocation.shape == 0
+            array.in_flight = self.dynamic.in_flight[allocation.dtype] if dynamic else InFlight(data.size)
         return array
 
     def local(self, number, lanes):
@@ -113,6 +119,7 @@ class Chunk:
         else:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
+        launch.clocks.forget_barriers(self)
         for array in filter(None, self.shared):
             launch.clocks.forget(array)
             array.shadow.forget()
@@ -152,6 +159,8 @@ class Chunk:
                 first.someone(),
                 other.someone() if other else None,
                 other.line if other else None,
+                first.reason(),
+                other.reason() if other else "",
             )
             raise Deadlock
         for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
@@ -385,3 +394,7 @@ class _Set:
         """(block, thread) of a lane that waits."""
         lane = int(np.argmax(self.w.active(self.mask)))
         return int(self.w.block[lane]), int(self.w.thread[lane])
+
+    def reason(self):
+        """What that lane waits for, where it is known."""
+        return self.w.waits_for.reason(int(np.argmax(self.w.active(self.mask)))) if self.w.waits_for else ""

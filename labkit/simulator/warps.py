@@ -47,6 +47,8 @@ class WarpSet:
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
+        self.waits_for = None  # what an instruction waits for, which can tell the reason
+        self.groups = {}  # of asynchronous operations, by their kind
         self._instances = {}
         self._terms = {}  # with the index itself, whose id stays its own
         self._local = {}
@@ -156,9 +158,14 @@ class WarpSet:
         return np.uint32(1) << self.lane.astype(np.uint32)
 
     @cached_property
+    def row(self):
+        """Which of the set's warps each lane is in."""
+        return np.repeat(np.arange(len(self.warps)), self.warps[:, STOP] - self.warps[:, START])
+
+    @cached_property
     def first_lane(self):
         """Where the warp of each lane begins in this set."""
-        return np.repeat(self.warps[:, START], self.warps[:, STOP] - self.warps[:, START])
+        return self.warps[:, START].take(self.row)
 
 
 def _coordinates(linear, shape):

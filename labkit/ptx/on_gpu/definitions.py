@@ -1,10 +1,18 @@
 """How a function of `labkit.ptx` becomes an intrinsic of numba-cuda, and what all of them share."""
 
+from functools import wraps
+from inspect import signature
+
 from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.extending import infer
 from numba.cuda.typing.templates import infer_global, make_intrinsic_template
+
+from labkit.ptx.capabilities import CAPABILITIES, lacks
+from labkit.ptx.formats import NAMES
+from labkit.simulator.errors import LaunchError
 
 VOID, I16, I32, I64, F32 = ir.VoidType(), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 SHARED = 3  # LLVM's number of the address space
@@ -18,14 +26,44 @@ def intrinsic(function):
     function that writes the code, as those of `numba.cuda.extending.intrinsic` do.
     """
 
+    parameters = list(signature(function).parameters)
+
     def register(definition):
+        @wraps(definition)
+        def checked(typing, *kinds):
+            made, code = definition(typing, *kinds)
+            form = kinds[parameters.index("FORMAT")].literal_value if "FORMAT" in parameters else None
+
+            def on_this_gpu(*arguments):
+                check_capability(function.__name__, form)
+                return code(*arguments)
+
+            return made, on_this_gpu
+
         options = {"prefer_literal": True, "kwargs": {"target": "cuda"}}
-        template = make_intrinsic_template(function, definition, function.__name__, **options)
+        template = make_intrinsic_template(function, checked, function.__name__, **options)
         infer(template)
         infer_global(function, types.Function(template))
         return definition
 
     return register
+
+
+def check_capability(name: str, form: int | None):
+    """Refuses an instruction, of this format if it has one, for a GPU that is too old for it."""
+    capability = ConfigStack.top_or_none().compute_capability  # of the kernel that is being compiled
+    needed = CAPABILITIES.get(name, CAPABILITIES.get((name, form)))
+    if needed and lacks(capability, needed):
+        of_format = f" of {NAMES[form]}" if (name, form) in CAPABILITIES else ""
+        raise LaunchError(
+            f"`ptx.{name}`{of_format} needs a GPU of compute capability {_written(needed)}, and this one has "
+            f"{_written(capability)}; `labkit.simulate` runs the kernel anyway"
+        )
+
+
+def _written(capability):
+    only = " and no other" if len(capability) == 3 and capability[2] == "a" else ""
+    return f"{capability[0]}.{capability[1]}{only}"
 
 
 def literal(kind, what: str) -> int:

@@ -106,22 +106,25 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, clocks, blocks, warps_per_block, begin):
-    """The warps of each block learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
-    steps = 3 * warps_per_block  # each warp counts on, then brings what it knows, then what it has published
-    for step in range(begin, len(blocks) * steps):
+def _share(nodes, used, levels, spare, times, clocks, groups, begin):
+    """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
+    count = groups.shape[1]
+    steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
+    for step in range(begin, len(groups) * steps):
         if used[0] + spare > nodes.shape[0]:
             return step
-        turn, number = divmod(step % steps, warps_per_block)
-        first = blocks[step // steps] * warps_per_block
+        turn, number = divmod(step % steps, count)
+        group = groups[step // steps]
+        first, warp = group[0], group[number]
         if turn == 0:
-            _advance(nodes, used, levels, times, clocks, first + number)
+            _advance(nodes, used, levels, times, clocks, warp)
             continue
         which = turn - 1
-        so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, first + number])
+        so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, warp])
         clocks[which, first] = _joined(nodes, used, levels, so_far, more)
-        if number == warps_per_block - 1:
-            clocks[which, first : first + warps_per_block] = clocks[which, first]
+        if number == count - 1:
+            for member in group:
+                clocks[which, member] = clocks[which, first]
     return -1
 
 
@@ -189,6 +192,22 @@ class Clocks:
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
         self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.warps_per_block)
 
+    def at_barriers(self, owner, count) -> np.ndarray:
+        """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
+        clocks = np.zeros((2, count), np.int32)
+        self.left[id(clocks)] = owner, clocks
+        return clocks
+
+    def pass_on(self, w, clocks, flat, lanes):
+        """What the warps of these lanes know is known at the barriers `flat`."""
+        if self.times.size:
+            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.warps_per_block)
+
+    def learn(self, w, clocks, flat, lanes):
+        """The warps of these lanes learn what is known at the barriers `flat`."""
+        if self.times.size:
+            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.warps_per_block)
+
     def told(self, block, thread, other_block, other_thread) -> bool:
         """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
         if not self.times.size:
@@ -202,10 +221,18 @@ class Clocks:
         """The array is gone, and what atomics left at its elements."""
         self.left.pop(id(array.data), None)
 
+    def forget_barriers(self, owner):
+        """The barriers of this owner are gone."""
+        self.left = {key: (of, clocks) for key, (of, clocks) in self.left.items() if of is not owner}
+
     def share(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        self.meet(np.asarray(blocks)[:, None] * self.warps_per_block + np.arange(self.warps_per_block))
+
+    def meet(self, groups):
+        """The warps of each row of `groups`, numbered through the grid, learn all that any of them knows."""
         if self.times.size:
-            self._run(_share, np.asarray(blocks), self.warps_per_block)
+            self._run(_share, groups)
 
     def publish(self, w, mask):
         """`threadfence`: what a warp knows, it may pass on to other blocks."""

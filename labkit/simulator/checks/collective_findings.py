@@ -88,3 +88,34 @@ def deaf(w, place, mask, call, lane, source, count):
         column=column,
         threads=(who,),
     )
+
+
+def partial(w, call, active, partial_warps):
+    """Some warps do not make a call with all of their lanes; `call` is its line, its column and its name."""
+    log, (line, column, name) = w.chunk.launch.log, call
+    key = ("mask", line, column, "partial")
+    if log.known(key, int(partial_warps.sum())):
+        return
+    row = int(np.argmax(partial_warps))
+    lanes = np.flatnonzero(w.row == row)
+    here, away = lanes[active[lanes]], lanes[~active[lanes]]
+    who = [log.lane(w, int(here[0]))]
+    missing, cure = f"its warp has only {len(lanes)} threads", "Make the number of threads in a block a multiple of 32."
+    if len(away):
+        who.append(log.lane(w, int(away[0])))
+        missing = f"{log.name(who[1])}, of the same warp, does not"
+        cure = "Move the call out of the `if` or the loop that parts the warp."
+    log.add(
+        key,
+        int(partial_warps.sum()),
+        kind="mask",
+        severity="error",
+        message=(
+            f"Line {line}: {log.name(who[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
+            f"together, or what happens is undefined. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+        threads=tuple(who),
+    )

@@ -125,6 +125,34 @@ class Log:
             threads=(who,),
         )
 
+    def in_flight(self, w, site_number, array, flat, mask, operation, thread):
+        """The lanes of `mask` touch what `operation`, of a thread of their block, is still writing."""
+        site, begun = self.launch.sites[site_number], self.launch.sites[operation.site]
+        key = ("in-flight", site.line, site.column, site.kind, begun.line)
+        if self.known(key, w.count(mask)):
+            return
+        lane = int(np.argmax(mask))
+        who, other = self.lane(w, lane), self.thread(int(w.block[lane]), thread)
+        place = array.position(array.c_order(int(flat[lane]) % array.elements))
+        self.add(
+            key,
+            w.count(mask),
+            kind="in-flight",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)} before "
+                f"{operation.name} that {self.name(other)} began in line {begun.line} has arrived there, so "
+                f"{_effect_too_early(site)}. {operation.cure}"
+            ),
+            remedy=operation.cure,
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who, other),
+            other_line=begun.line,
+        )
+
     def negative(self, w, site_number, array, mask, index, axis):
         site = self.launch.sites[site_number]
         key = ("negative-index", site.line, site.column)
@@ -318,8 +346,8 @@ class Log:
             threads=(here, there),
         )
 
-    def deadlock(self, line, stuck, other=None, other_line=None):
-        """`stuck` waits in vain at `line`; `other`, if any, is a second thread that waits, at `other_line`."""
+    def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
+        """`stuck` waits in vain at `line`, for what `reason` says; `other`, if any, waits at `other_line`."""
         key = ("deadlock", line)
         if self.known(key):
             return
@@ -328,14 +356,14 @@ class Log:
         threads = (here,)
         if other is not None:
             there = self.thread(*other)
-            also = f", and {self.name(there)} waits at line {other_line}"
+            also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
             threads = (here, there)
         self.add(
             key,
             kind="deadlock",
             severity="error",
             message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{also}, and no thread that still runs can end the "
+                f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can end the "
                 "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
             ),
             line=line,
@@ -355,6 +383,12 @@ def _effect_of_race(site, other):
     if "load" in kinds:
         return "what is read can be the old value or the new one"
     return "the update can be lost" if "atomic" in kinds else "either value can be the one that stays"
+
+
+def _effect_too_early(site):
+    if site.kind == "load":
+        return "what is read can be old, new or some of each"
+    return "either value can be the one that stays"
 
 
 def _effect_outside(site):

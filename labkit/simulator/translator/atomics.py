@@ -43,7 +43,7 @@ class Atomics(Variables):
             self.count_flops(kind, 1)
         self.flush_flops()
         self.pause(node, number, array, "" if result_used else commutes(name, kind))
-        self.program.keeps_clocks |= result_used
+        self.program.acts_on_atomics |= result_used
         code = (
             f"atomic(w, {number}, {array.code}, {self.mask}, {OPERATIONS[name]}, {value}, "
             f"{compare[0] if compare else None}, {result_used}, {', '.join(i.code for i in index)})"

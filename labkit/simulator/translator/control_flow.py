@@ -5,7 +5,8 @@ import ast
 from labkit.simulator.translator.outside import outside, path_of
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
-WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync"}
+WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync", "mbarrier_wait"}
+WAITING_CALLS |= {"barrier_sync"}
 
 
 def blocks(function, known: dict) -> bool:

@@ -62,7 +62,11 @@ class Program:
     cooperative: bool = False
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
-    keeps_clocks: bool = False
+    acts_on_atomics: bool = False
+    asynchronous: bool = False
+    has_mbarriers: bool = False
+    named_barriers: bool = False
+    barrier_arrays: set[str] = field(default_factory=set)
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     compiled: dict[tuple, tuple] = field(default_factory=dict)
@@ -76,6 +80,11 @@ class Program:
         """Shared memory that a block needs before any that the launch adds."""
         shared = [a for a in self.allocations.values() if a.space == "shared" and a.shape != 0]
         return sum(-(-math.prod(a.shape) * a.dtype.itemsize // 16) * 16 for a in shared)
+
+    @property
+    def keeps_clocks(self) -> bool:
+        """Whether warps learn of one another by other means than barriers of all."""
+        return self.acts_on_atomics or self.has_mbarriers or self.named_barriers
 
     @property
     def waits_for_all(self) -> bool:

@@ -5,14 +5,12 @@ Counted as one access of all their bytes. The banks of shared memory serve 128 b
 Memory Banks"; measured with Nsight Compute). A load of which lanes share the elements takes two: see counters.py.
 """
 
-import ast
 from dataclasses import dataclass
 
-import numpy as np
 from numba import types
 
 from labkit.simulator import memory, numba_types
-from labkit.simulator.errors import LaunchError
+from labkit.simulator.instructions.operands import check_count, element, first_elements
 from labkit.simulator.slices import Either
 from labkit.simulator.translator.values import Tuple, Value, describe
 
@@ -51,29 +49,23 @@ class VectorStore:
 
 def _place(translator, node, access, count):
     """The subscript that the first two arguments stand for, its array, and the code of its indices."""
-    written = translator.written(node.func)
-    if len(node.args) != count or node.keywords:
-        translator.fail(node, f"`{written}` takes {count} arguments by position, not {len(node.args)}")
-    subscript = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
-    ast.fix_missing_locations(subscript)
-    array, index = translator.element(subscript)
-    if array.type.space not in ("global", "shared"):
-        translator.fail(node, f"`{written}` reaches global and shared arrays; use a plain index for a local one")
+    check_count(translator, node, count)
+    subscript, array, index = element(translator, node, *node.args[:2], ("global", "shared"))
     if access.elements * numba_types.dtype_of(array.type.dtype).itemsize not in access.widths_bytes:
         widths = " or ".join(map(str, access.widths_bytes))
         translator.fail(
             node,
-            f"`{written}` moves {widths} bytes at once, and {access.elements} elements of "
+            f"`{translator.written(node.func)}` moves {widths} bytes at once, and {access.elements} elements of "
             f"{describe(array.type.dtype)} are not that many",
         )
-    return subscript, array, ", ".join(i.code for i in index)
+    return subscript, array, index
 
 
 def load(w, site, array, mask, elements, *index):
     """The neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 where the access is wrong."""
     if isinstance(array, Either):
         return memory.of_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, elements, *index))
-    flat, mask = _first(w, site, array, mask, elements, index)
+    flat, mask = first_elements(w, site, array, mask, elements * array.itemsize, index)
     if mask is False:
         return (array.dtype.type(0),) * elements
     memory.count_accesses(w, site, array, flat, mask, True, elements)
@@ -86,34 +78,10 @@ def store(w, site, array, mask, values, *index):
     if isinstance(array, Either):
         memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, values, *index))
         return
-    flat, mask = _first(w, site, array, mask, len(values), index)
+    flat, mask = first_elements(w, site, array, mask, len(values) * array.itemsize, index)
     if mask is False:
         return
     memory.count_accesses(w, site, array, flat, mask, False, len(values))
     w.chunk.sample(w, site, array, mask, flat)
     for i, value in enumerate(values):
         memory.write(w, site, array, mask, flat + i, w.fill(value))
-
-
-def _first(w, site, array, mask, elements, index):
-    """Where each lane's first element lies, and the lanes whose vector is inside the array and aligned."""
-    if np.any(array.strides[-1] != 1):
-        raise LaunchError(f"a vector access needs an array in C order: pass a copy, `{array.name}.copy()`")
-    log, active = w.chunk.launch.log, w.active
-    flat, mask = memory.flatten(w, site, array, mask, index)
-    if mask is False:
-        return flat, mask
-    last = np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + elements - 1
-    outside = last >= array.shape[-1]
-    if (outside & active(mask)).any():
-        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
-    width_bytes = elements * array.itemsize
-    byte = array.address + (flat % array.elements if array.space == "shared" else flat) * array.itemsize
-    misaligned = ~outside & ((byte % width_bytes != 0) | (array.alignment < width_bytes))
-    if (misaligned & active(mask)).any():
-        log.misaligned(w, site, array, misaligned & active(mask), index, byte, width_bytes)
-    wrong = outside | misaligned
-    if not np.any(wrong):
-        return flat, mask
-    right = active(mask) & ~wrong
-    return np.where(wrong, 0, flat), right if right.any() else False

@@ -1,0 +1,86 @@
+"""Shared memory to which an asynchronous operation is still writing: nobody may touch it before it has arrived.
+
+The simulator delivers as late as it may, when somebody waits for the operation. From its beginning until then each
+element that it writes has the operation's number, and an access that comes upon one is a finding. An array has this
+state only in a kernel that uses such instructions (`Program.asynchronous`).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+NONE = 0
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is under way: the site that began it, what it is called, and how to wait for it."""
+
+    site: int
+    name: str
+    cure: str
+
+
+@dataclass
+class _Cells:
+    """A unit of memory a cell: the operation that writes it, NONE for none, and the thread that began that one."""
+
+    operation: np.ndarray
+    thread: np.ndarray
+    busy: int = 0  # elements on the way, each for every thread that began its operation
+    operations: list[Operation | None] = field(default_factory=lambda: [None])
+
+
+class InFlight:
+    """What is under way to a shared array, whose elements are `each` units of memory."""
+
+    def __init__(self, units: int):
+        self._cells = _Cells(np.zeros(units, np.int32), np.zeros(units, np.int32))
+        self._each = 1
+
+    def seen_by(self, each: int) -> "InFlight":
+        """The same memory, as an array sees it whose elements are `each` units."""
+        seen = InFlight(0)
+        seen._cells, seen._each = self._cells, each
+        return seen
+
+    def begin(self, operation: Operation, flat: np.ndarray, threads: np.ndarray) -> int:
+        """Marks the elements `flat`, for each of which one of `threads` (numbers in the block) began the operation.
+
+        Returns the number by which `end` knows it.
+        """
+        cells = self._cells
+        cells.operations.append(operation)
+        number = len(cells.operations) - 1
+        cells.busy += len(flat)
+        for place in self._units(flat):
+            cells.operation[place] = number
+            cells.thread[place] = threads
+        return number
+
+    def end(self, number: int, flat: np.ndarray):
+        """The elements `flat` of an operation have arrived."""
+        cells = self._cells
+        cells.busy -= len(flat)
+        for place in self._units(flat):
+            arrived = place[cells.operation[place] == number]
+            cells.operation[arrived] = NONE
+
+    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray):
+        """The lanes whose element has not arrived yet, which is noted; None where there are none."""
+        cells = self._cells
+        if not cells.busy:
+            return None
+        early = None
+        for place in self._units(flat):
+            found = lanes & (cells.operation.take(place) != NONE)
+            if found.any():
+                early = found if early is None else early | found
+                lane = int(np.argmax(found))
+                operation = cells.operations[cells.operation[place[lane]]]
+                thread = int(cells.thread[place[lane]])
+                w.chunk.launch.log.in_flight(w, site, array, flat, found, operation, thread)
+        return early
+
+    def _units(self, flat):
+        return [flat * self._each + i for i in range(self._each)]

@@ -1,0 +1,245 @@
+"""Barriers in shared memory on lanes: who has arrived at each, how many bytes have come, and who waits.
+
+The copies that count on a barrier come as late as they may: when all threads have arrived and somebody waits for
+the phase. So whoever uses what they bring without waiting is found out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import memory
+from labkit.simulator.checks import mbarrier_findings as findings
+from labkit.simulator.instructions.operands import check_count, element, whole_number
+from labkit.simulator.translator.values import Value, describe
+
+
+class Mbarriers:
+    """The barriers of one shared array, those of all blocks of a chunk, by their place in it."""
+
+    def __init__(self, array, chunk):
+        size = array.data.size
+        self.array = array
+        self.count = np.zeros(size, np.int64)  # arrivals of a phase; 0: not set up
+        self.is_fenced = np.zeros(size, np.bool_)  # since it was set up
+        self.pending = np.zeros(size, np.int64)
+        self.expected = np.zeros(size, np.int64)  # bytes
+        self.came = np.zeros(size, np.int64)  # bytes
+        self.phase = np.zeros(size, np.int64)  # the one that is not complete
+        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what those who have come know
+        self.complete = chunk.launch.clocks.at_barriers(
+            chunk, size
+        )  # and what those knew who came before the last phase ended
+        self.copies: dict[int, list] = {}  # (copy, which of its boxes), not landed yet
+
+    def arrive(self, places, expected):
+        """One arrival at each of these places, which makes the phase expect more bytes; returns where it is one too
+        many.
+        """
+        arrivals = np.bincount(places)
+        here = np.flatnonzero(arrivals)
+        self.land(here[self.pending[here] == 0])
+        too_many = here[arrivals[here] > self.pending[here]]
+        self.pending[here] = np.maximum(self.pending[here] - arrivals[here], 0)
+        np.add.at(self.expected, places, expected)
+        self._complete(here)
+        return too_many
+
+    def queue(self, copy, places):
+        """The boxes of a copy, each of which counts its bytes at one of these places."""
+        for box, at in enumerate(places.tolist()):
+            self.copies.setdefault(at, []).append((copy, box))
+
+    def land(self, places):
+        """Lets all copies land that count on the barriers at these places, and have not landed."""
+        boxes = {}
+        for at in places.tolist():
+            for copy, box in self.copies.pop(at, ()):
+                boxes.setdefault(copy, []).append(box)
+                self.came[at] += copy.box_bytes
+        for copy, landing in boxes.items():
+            copy.land(np.array(landing))
+        if boxes:
+            self._complete(places)
+
+    def _complete(self, places):
+        """Begins the next phase where nothing is missing in this one."""
+        done = places[(self.pending[places] == 0) & (self.expected[places] == self.came[places])]
+        self.phase[done] += 1
+        self.pending[done] = self.count[done]
+        self.expected[done] = self.came[done] = 0
+        self.complete[:, done] = self.arriving[:, done]
+
+    def is_waiting(self, places, parity):
+        """Whether the phase of this parity is not complete, for each pair of a place and a parity."""
+        return self.phase[places] & 1 == parity
+
+
+def of(w, array) -> Mbarriers:
+    """The barriers that lie in a shared array."""
+    chunk = w.chunk
+    kept = chunk.mbarriers.get(id(array.data))
+    if kept is None:
+        kept = chunk.mbarriers[id(array.data)] = Mbarriers(array.root, chunk)
+    return kept
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+
+def init(w, site, array, mask, index, count):
+    """Sets barriers up for phases of `count` arrivals."""
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return
+    barriers, lanes = of(w, array), w.active(mask)
+    again = lanes & (barriers.count[flat] > 0)
+    again[lanes] |= np.bincount(flat[lanes])[flat[lanes]] > 1
+    if again.any():
+        findings.set_up_again(w, site, array, flat, again)
+    memory.count_accesses(w, site, array, flat, mask, False)
+    memory.write(w, site, array, mask, flat, w.fill(count).astype(np.uint64))
+    here, counts = flat[lanes], w.fill(count)[lanes]
+    if (counts < 1).any():
+        findings.no_arrivals(w, site, array, flat, lanes & (w.fill(count) < 1))
+        counts = np.maximum(counts, 1)
+    barriers.count[here] = barriers.pending[here] = counts
+    barriers.is_fenced[here] = False
+    barriers.phase[here] = barriers.expected[here] = barriers.came[here] = 0
+    w.chunk.launch.version += 1
+
+
+def fence_init(w, mask):
+    """`mbarrier_init_fence`: what the blocks of these lanes set up is known to the copy engine."""
+    slots = np.unique(w.slot[w.active(mask)])
+    for barriers in w.chunk.mbarriers.values():
+        barriers.is_fenced.reshape(len(w.chunk.blocks), -1)[slots] = True
+
+
+def arrive(w, site, array, mask, index, expected=0):
+    """Arrivals, each of which makes the phase expect that many bytes of copies."""
+    flat, mask = _ready(w, site, array, mask, index)
+    if mask is False:
+        return
+    barriers, lanes = of(w, array), w.active(mask)
+    w.chunk.launch.clocks.pass_on(w, barriers.arriving, flat, lanes)
+    too_many = barriers.arrive(flat[lanes], w.fill(expected)[lanes])
+    if too_many.size:
+        findings.too_many(w, site, barriers, flat, lanes & np.isin(flat, too_many))
+    w.chunk.launch.version += 1
+
+
+def wait(w, site, array, mask, index, line, parity):
+    """Waits, until the phase of that parity is complete for all of these lanes."""
+    flat, mask = _ready(w, site, array, mask, index)
+    if mask is False:
+        return
+    barriers, lanes, parity = of(w, array), w.active(mask), w.fill(parity)
+    none = lanes & (parity != 0) & (parity != 1)
+    if none.any():
+        findings.no_parity(w, site, array, flat, none, parity)
+        lanes = lanes & ~none
+    while True:
+        left = lanes & barriers.is_waiting(flat, parity)
+        if left.any():
+            places = np.unique(flat[left])
+            barriers.land(places[barriers.pending[places] == 0])
+            left = lanes & barriers.is_waiting(flat, parity)
+        if not left.any():
+            break
+        w.waits_for = Waiting(barriers, flat, parity)
+        yield line, left, ()
+    w.waits_for = None
+    w.chunk.launch.clocks.learn(w, barriers.complete, flat, lanes)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What the lanes of a warp set wait for: the phase of that parity of the barrier at `flat`."""
+
+    barriers: Mbarriers
+    flat: np.ndarray
+    parity: np.ndarray
+
+    def reason(self, lane: int) -> str:
+        """What the wait of a lane lacks."""
+        return findings.what_is_missing(self.barriers, int(self.flat[lane]), int(self.parity[lane]))
+
+
+def _ready(w, site, array, mask, index):
+    """Where the lanes' barriers lie, and the lanes whose barrier has been set up."""
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    lanes = w.active(mask)
+    missing = lanes & (of(w, array).count[flat] == 0)
+    if missing.any():
+        findings.not_set_up(w, site, array, flat, missing)
+        mask = lanes = lanes & ~missing
+        if not mask.any():
+            return flat, False
+    memory.count_accesses(w, site, array, flat, mask, False)
+    memory.watch_atomic(w, site, array, flat, lanes)
+    return flat, mask
+
+
+# --- in a kernel's text --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OnBarrier:
+    """An instruction `(barriers, i, ...)`: what lanes run, the kind of access, and what its further operands are."""
+
+    run: Callable
+    kind: str
+    operands: tuple[str, ...] = ()
+
+    def translate(self, translator, node):
+        check_count(translator, node, 2 + len(self.operands))
+        array, index, *others = node.args
+        operands = ["w", *barrier(translator, node, array, index, self.kind)]
+        operands += [whole_number(translator, other, what).code for other, what in zip(others, self.operands)]
+        translator.emit(f"{translator.constant(self.run)}({', '.join(operands)})")
+        return Value("None", types.none)
+
+
+class Wait:
+    """An instruction `(barriers, i, parity)` that waits."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 3)
+        place = barrier(translator, node, *node.args[:2], "atomic")
+        parity = whole_number(translator, node.args[2], "the parity of a phase").code
+        translator.flush_flops()
+        line = translator.wait_line(node)
+        translator.emit(f"yield from {translator.constant(wait)}(w, {', '.join(place)}, {line}, {parity})")
+        return Value("None", types.none)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An instruction without operands."""
+
+    run: Callable
+
+    def translate(self, translator, node):
+        check_count(translator, node, 0)
+        translator.program.asynchronous = True
+        translator.emit(f"{translator.constant(self.run)}(w, {translator.mask})")
+        return Value("None", types.none)
+
+
+def barrier(translator, node, array, index, kind) -> tuple[str, str, str, str]:
+    """The site of an access to a barrier, the array, the mask and the indices, as code."""
+    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    if found.type.dtype != types.uint64 or found.type.others:
+        translator.fail(
+            node,
+            f"barriers lie in one shared array of uint64, and `{translator.written(array)}` is "
+            f"{describe(found.type)}: make them by `cuda.shared.array(1, uint64)`",
+        )
+    translator.program.asynchronous = translator.program.has_mbarriers = True
+    translator.program.barrier_arrays.add(found.type.name)
+    return translator.site(subscript, found, kind), found.code, translator.mask, f"({indices},)"

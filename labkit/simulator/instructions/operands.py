@@ -1,0 +1,123 @@
+"""What instructions have in common: their arguments when a kernel is translated, and where they reach when it runs."""
+
+import ast
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import memory
+from labkit.simulator.counters import count_plain
+from labkit.simulator.errors import LaunchError
+from labkit.simulator.lanes import both
+from labkit.simulator.translator.values import MISSING, describe
+
+# --- when a kernel is translated ---
+
+
+def check_count(translator, node, count):
+    """Refuses a call with another number of arguments, or with names for them."""
+    written = translator.written(node.func)
+    if len(node.args) != count or node.keywords:
+        arguments = f"{count} argument{'s' * (count != 1)} by position" if count else "no arguments"
+        translator.fail(node, f"`{written}` takes {arguments}, not {len(node.args)}")
+
+
+def element(translator, node, array, index, spaces):
+    """The subscript that two arguments of a call stand for, its array, and the code of its indices.
+
+    `array` and `index` are the arguments' nodes; the array lies in one of `spaces`.
+    """
+    subscript = ast.copy_location(ast.Subscript(array, index, ast.Load()), node)
+    ast.fix_missing_locations(subscript)
+    found, indices = translator.element(subscript)
+    if found.type.space not in spaces:
+        other = "use a plain index for a local one" if "global" in spaces else f"and this is a {found.type.space} one"
+        translator.fail(node, f"`{translator.written(node.func)}` reaches {' and '.join(spaces)} arrays; {other}")
+    return subscript, found, ", ".join(i.code for i in indices)
+
+
+def fixed_number(translator, node, argument, what) -> int:
+    """A whole number that is known when the kernel is compiled."""
+    value = translator.expression(argument)
+    if value.static is MISSING or not isinstance(value.type, types.Integer):
+        translator.fail(
+            node,
+            f"`{translator.written(argument)}` is {what}, which is fixed when a kernel is compiled: make it a whole "
+            "number that is a constant of the module",
+        )
+    return value.static
+
+
+def whole_number(translator, argument, what):
+    """The value of an argument that is a whole number in each lane."""
+    value = translator.scalar(argument, what)
+    if not isinstance(value.type, types.Integer):
+        translator.fail(argument, f"{what} is a whole number, and this is {describe(value.type)}")
+    return value
+
+
+def waiting_line(translator, node) -> int:
+    """The line of a call that waits for other warps, about to be written."""
+    if translator.program.pauses:
+        translator.fail(
+            node, f"the orders of a kernel that waits by `{translator.written(node.func)}` are not explored"
+        )
+    translator.flush_flops()
+    return translator.wait_line(node)
+
+
+# --- when it runs ---
+
+
+def first_elements(w, site, array, mask, width_bytes, index, used=None):
+    """Where each lane's piece of `width_bytes` begins, and the lanes whose piece is inside the array and aligned.
+
+    `used` are the elements of it that each lane reaches, all of them when left out; a lane that reaches none may name
+    any place.
+    """
+    if np.any(array.strides[-1] != 1):
+        raise LaunchError(f"this instruction needs an array in C order: pass a copy, `{array.name}.copy()`")
+    elements = width_bytes // array.itemsize
+    log, active = w.chunk.launch.log, w.active
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    reached = elements if used is None else used
+    last = np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + reached - 1
+    outside = last >= array.shape[-1]
+    if (outside & active(mask)).any():
+        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
+    byte = array.address + (flat % array.elements if array.space == "shared" else flat) * array.itemsize
+    misaligned = ~outside & ((byte % width_bytes != 0) | (array.alignment < width_bytes))
+    if (misaligned & active(mask)).any():
+        log.misaligned(w, site, array, misaligned & active(mask), index, byte, width_bytes)
+    wrong = outside | misaligned
+    if not np.any(wrong):
+        return flat, mask
+    right = active(mask) & ~wrong
+    return np.where(wrong, 0, flat), right if right.any() else False
+
+
+def local_elements(w, site, array, mask, count, index):
+    """Where `count` neighbouring elements of a thread's own array begin, and the lanes whose elements it has.
+
+    They are read and written: an element that holds nothing yet is noted.
+    """
+    log, active = w.chunk.launch.log, w.active
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    last = w.fill(np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + count - 1)
+    outside = last >= array.shape[-1]
+    if (outside & active(mask)).any():
+        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
+        flat, mask = np.where(outside, 0, flat), both(mask, ~outside)
+        if mask is False:
+            return flat, mask
+    count_plain(active(mask), w.warps, w.chunk.launch.counts[site])
+    places = flat + np.arange(count)[:, None]
+    empty = ~array.written[places, np.arange(w.lanes)] & active(mask)
+    if empty.any():
+        element, lane = np.argwhere(empty)[0]
+        log.uninitialised(w, site, array, flat[lane] + element, lane, int(empty.sum()))
+    return flat, mask

@@ -1,0 +1,113 @@
+"""Barriers in shared memory: a ring between a producer and a consumer, and what breaks it."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of
+from numba import uint64
+
+import labkit
+from labkit import ptx
+
+WARP = 32
+STAGES = 4
+ROUNDS = 11  # more than twice round the ring
+
+RING = """
+@cuda.jit
+def ring(x, out):
+    box = cuda.shared.array((STAGES, 32), float32)
+    full = cuda.shared.array(STAGES, uint64)
+    empty = cuda.shared.array(STAGES, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        for stage in range(STAGES):
+            ptx.mbarrier_init(full, stage, 32)
+            ptx.mbarrier_init(empty, stage, 32)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    if t < 32:
+        for i in range(ROUNDS):
+            stage = i % STAGES
+            ptx.mbarrier_wait(empty, stage, (i // STAGES + 1) & 1)
+            box[stage, t] = x[i, t]
+            ptx.mbarrier_arrive(full, stage)
+    else:
+        for i in range(ROUNDS):
+            stage = i % STAGES
+            ptx.mbarrier_wait(full, stage, (i // STAGES) & 1)
+            out[cuda.blockIdx.x, i, t - 32] = box[stage, 63 - t]
+            ptx.mbarrier_arrive(empty, stage)
+"""
+
+
+def kernel(text):
+    return kernel_in(text, ptx=ptx, uint64=uint64, STAGES=STAGES, ROUNDS=ROUNDS)
+
+
+def run(text, blocks=3, block=2 * WARP):
+    x = np.arange(ROUNDS * WARP, dtype=np.float32).reshape(ROUNDS, WARP)
+    made = kernel(text)
+    return made, labkit.simulate(made, blocks, block, x, np.zeros((blocks, ROUNDS, WARP), np.float32))
+
+
+def test_a_ring_hands_on_every_box():
+    _, trace = run(RING)
+    assert not trace.errors
+    x, out = trace.outputs
+    assert np.array_equal(out, np.broadcast_to(x[:, ::-1], out.shape))
+
+
+def changed(before, after):
+    assert RING.count(before) == 1
+    return RING.replace(before, after)
+
+
+def kinds(trace):
+    return {f.kind for f in trace.errors}
+
+
+@pytest.mark.parametrize(
+    "before, after, kind",
+    [
+        ("            ptx.mbarrier_wait(empty, stage, (i // STAGES + 1) & 1)\n", "", "deadlock"),
+        ("            ptx.mbarrier_wait(full, stage, (i // STAGES) & 1)\n", "", "uninitialised"),
+        ("            ptx.mbarrier_arrive(full, stage)\n", "", "deadlock"),
+        ("            ptx.mbarrier_arrive(empty, stage)\n", "", "deadlock"),
+        ("(i // STAGES + 1) & 1", "(i // STAGES) & 1", "deadlock"),
+        (
+            "mbarrier_wait(full, stage, (i // STAGES) & 1)",
+            "mbarrier_wait(full, stage, (i // STAGES + 1) & 1)",
+            "uninitialised",
+        ),
+        ("mbarrier_arrive(full, stage)", "mbarrier_arrive(full, 0)", "deadlock"),
+        ("mbarrier_wait(full, stage, ", "mbarrier_wait(full, (i + 1) % STAGES, ", "deadlock"),
+        ("mbarrier_init(empty, stage, 32)", "mbarrier_init(empty, stage, 33)", "deadlock"),
+        ("mbarrier_init(empty, stage, 32)", "mbarrier_init(empty, stage, 31)", "mbarrier"),
+        ("    cuda.syncthreads()\n", "", "race"),
+        ("    if t == 0:\n", "    if t < 2:\n", "mbarrier"),
+        ("            ptx.mbarrier_init(empty, stage, 32)\n", "", "mbarrier"),
+    ],
+)
+def test_a_broken_ring_is_found_out(before, after, kind):
+    _, trace = run(changed(before, after))
+    assert kind in kinds(trace), trace.errors
+
+
+def test_a_deadlock_says_who_waits_for_what():
+    made, trace = run(changed("            ptx.mbarrier_arrive(full, stage)\n", ""))
+    (finding,) = trace.errors
+    assert (finding.line, finding.other_line) == (line_of(made, "wait(empty"), line_of(made, "wait(full"))
+    assert "for parity 0 of empty[0], which has had 0 of 32 arrivals after 0 complete phases" in finding.message
+    assert "thread 32 of block 0 waits" in finding.message
+    assert "for parity 0 of full[0], which has had 0 of 32 arrivals after 0 complete phases" in finding.message
+
+
+def test_a_wait_for_the_phase_before_the_first_passes_at_once():
+    _, trace = run(
+        changed(
+            "for i in range(ROUNDS):\n            stage = i % STAGES\n            ptx.mbarrier_wait(full",
+            "ptx.mbarrier_wait(empty, 0, 1)\n        for i in range(ROUNDS):\n"
+            "            stage = i % STAGES\n            ptx.mbarrier_wait(full",
+        )
+    )
+    assert not trace.errors
