@@ -106,20 +106,17 @@ def _is_natural(kind):
 def shared_address(context, builder, array_type, index_type, array, index):
     """Where an element of a shared array lies in its block's shared memory: what PTX takes as an address there.
 
-    Reckoned in 32 bits, in which the compiler can take a sum of indices apart and reuse the pieces.
+    Reckoned in 32 bits, in which the compiler can take a sum of indices apart and reuse the pieces; a negative index
+    does not count from the end, since that would cost a comparison for each.
     """
     kinds = index_kinds(array_type, index_type)
     values = cgutils.unpack_tuple(builder, index) if isinstance(index_type, types.BaseTuple) else [index]
     view = context.make_array(array_type)(context, builder, array)
     in_shared = builder.addrspacecast(view.data, ir.PointerType(view.data.type.pointee, SHARED))
     address = builder.ptrtoint(in_shared, I32)
-    lengths = cgutils.unpack_tuple(builder, view.shape, array_type.ndim)
     strides = cgutils.unpack_tuple(builder, view.strides, array_type.ndim)
-    for value, kind, length, stride in zip(values, kinds, lengths, strides, strict=True):
+    for value, kind, stride in zip(values, kinds, strides, strict=True):
         place = context.cast(builder, value, kind, types.int32)
-        if kind.signed and not _is_natural(kind):
-            from_end = builder.add(place, builder.trunc(length, I32))
-            place = builder.select(builder.icmp_signed("<", place, fixed(0)), from_end, place)
         address = builder.add(address, builder.mul(place, builder.trunc(stride, I32)))
     return address
 
