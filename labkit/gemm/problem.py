@@ -60,26 +60,32 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
     ValueError
         One of them is no matrix, or is empty, or their shapes do not fit.
     """
+    check_matrices(A, B, C)
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not all(hasattr(X, field) for field in ("shape", "dtype", "strides")):
-            raise TypeError(
-                f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device"
-            )
         if X.dtype != dtype:
             wanted = np.dtype(dtype)
             raise TypeError(
                 f"{name} holds {X.dtype}, but this step multiplies {wanted}: use {name}.astype(np.{wanted})"
             )
-        if len(X.shape) != 2:
-            raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
-        if 0 in X.shape:
-            raise ValueError(f"{name} is empty, of shape {_shape(X)}: every side needs at least 1")
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K:
         raise ValueError(f"A is {_shape(A)} and B is {_shape(B)}: A needs as many columns as B has rows")
     if tuple(C.shape) != (M, N):
         raise ValueError(f"C is {_shape(C)}, but A @ B is {M} x {N}: make C of that shape")
     return M, N, K
+
+
+def check_matrices(A, B, C):
+    """Raises TypeError or ValueError where one of them is no matrix, or an empty one."""
+    for name, X in (("A", A), ("B", B), ("C", C)):
+        if not all(hasattr(X, field) for field in ("shape", "dtype", "strides")):
+            raise TypeError(
+                f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device"
+            )
+        if len(X.shape) != 2:
+            raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
+        if 0 in X.shape:
+            raise ValueError(f"{name} is empty, of shape {_shape(X)}: every side needs at least 1")
 
 
 def _shape(X):

@@ -1,0 +1,92 @@
+"""One `ldmatrix` loads a whole fragment, and tiles are swizzled so that it meets no bank twice.
+
+`ldmatrix` takes from each lane where a row of 16 bytes begins, and gives each lane the words of its fragment: four
+matrices of 8 x 8 elements of 16 bits at once. Eight rows are 128 bytes, one pass, if they lie in different banks: piece
+p of 16 bytes of row r is stored where piece p ^ (r % 8) would be, by those who write the tile and those who read it.
+
+Costs, for 16-bit formats and sides that are multiples of the tile:
+
+    K * (1 / BM + 1 / BN) / 8       global loads per output, of 16 bytes
+    K * (1 / WM + 1 / WN) / 8       `ldmatrix` per output and lane
+    (BM + BN) * BK * 4              bytes of shared memory per block
+    0                               bank conflicts per block
+
+Limited by waiting: a block loads a tile, waits for it, then multiplies, and memory rests meanwhile.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.gemm.tensor.edges import load_four, store_word
+from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+
+FORMAT = RESULT = ptx.BF16
+BM, BN = 128, 128  # a block's part of C
+BK = 32  # words of k that a block takes at a time, 128 bytes
+STEP = 8  # words of k that an instruction takes
+WM, WN = 64, 32  # a warp's part of C
+MI, NI = WM // 16, WN // 8  # its fragments
+WARPS_X = BN // WN
+WARPS = BM // WM * WARPS_X
+ROWS = 32 * WARPS // 8  # rows of a tile that the block copies at once, 16 bytes a thread
+
+
+@cuda.jit
+def ldmatrix(A, B, C):
+    A_tile = cuda.shared.array((BM, BK), np.uint32, alignment=16)
+    B_tile = cuda.shared.array((BN, BK), np.uint32, alignment=16)
+    sums = cuda.local.array((MI, NI, 4), np.float32)
+    a = cuda.local.array((MI, 4), np.uint32)
+    b = cuda.local.array((NI, 2), np.uint32)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    top, left = np.uint32(cuda.blockIdx.y) * BM, np.uint32(cuda.blockIdx.x) * BN
+    y, x = warp // WARPS_X * WM, warp % WARPS_X * WN
+    g, t = lane // 4, lane % 4
+    thread = warp * 32 + lane
+    copy_row, copy_word = thread // 8, thread % 8 * 4
+    swizzled_word = (thread % 8 ^ copy_row % 8) * 4
+    a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
+    b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
+
+    for i in range(MI):
+        for j in range(NI):
+            for n in range(4):
+                sums[i, j, n] = 0
+    for k in range(0, A.shape[1], BK):
+        for i in range(BM // ROWS):
+            row = copy_row + i * ROWS
+            w0, w1, w2, w3 = load_four(A, top + row, k + copy_word)
+            ptx.store4(A_tile, (row, swizzled_word), w0, w1, w2, w3)
+        for i in range(BN // ROWS):
+            row = copy_row + i * ROWS
+            w0, w1, w2, w3 = load_four(B, left + row, k + copy_word)
+            ptx.store4(B_tile, (row, swizzled_word), w0, w1, w2, w3)
+        cuda.syncthreads()
+        for step in range(0, BK, STEP):
+            for i in range(MI):
+                place = y + i * 16 + a_row, (step // 4 + a_piece ^ a_row % 8) * 4
+                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, place)
+            for j in range(0, NI, 2):
+                place = x + j * 8 + b_row, (step // 4 + b_piece ^ b_row % 8) * 4
+                b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tile, place)
+            for i in range(MI):
+                for j in range(NI):
+                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+        cuda.syncthreads()
+
+    for i in range(MI):
+        for j in range(NI):
+            row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
+            store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
+            store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result: x counts columns."""
+    return (-(-N // BN), -(-M // BM)), (32, WARPS)
+
+
+def launch(A, B, C, stream=0):
+    """C = A @ B.T."""
+    kernel = in_format(ldmatrix, check_operands(A, B, C))
+    kernel[(*geometry(*C.shape), stream)](as_words(A), as_words(B), as_words(C))

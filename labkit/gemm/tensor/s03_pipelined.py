@@ -1,0 +1,100 @@
+"""Copies run ahead of the tensor cores: `cp.async` fills a ring of stages while older ones are multiplied.
+
+`cp.async` moves 16 bytes from global to shared memory without a register in between, and the thread goes on. A block
+keeps STAGES tiles of A and of B in a ring: while it multiplies one, the copies of the next STAGES - 1 are under way.
+Blocks take the tiles of C in bands, so that those at work together share rows and columns in L2.
+
+Costs, for 16-bit formats and sides that are multiples of the tile:
+
+    K * (1 / BM + 1 / BN) / 8       copies per output, of 16 bytes
+    K * (1 / WM + 1 / WN) / 8       `ldmatrix` per output and lane
+    STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
+    0                               bank conflicts per block
+
+Limited by what surrounds the tensor cores' work: each thread reckons addresses for its copies, and all warps meet at a
+barrier in every step.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.gemm.tensor.edges import copy_rows, store_word
+from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.order import place
+
+FORMAT = RESULT = ptx.BF16
+BM, BN = 128, 256  # a block's part of C
+BK = 32  # words of k that a stage holds, 128 bytes
+STEP = 8  # words of k that an instruction takes
+STAGES = 4
+AHEAD = STAGES - 1
+PENDING = STAGES - 2
+WM, WN = 64, 64  # a warp's part of C
+MI, NI = WM // 16, WN // 8  # its fragments
+WARPS_X = BN // WN
+WARPS = BM // WM * WARPS_X
+THREADS = 32 * WARPS
+B_BYTE = STAGES * BM * BK * 4  # where the tiles of B begin
+SHARED_BYTES = STAGES * (BM + BN) * BK * 4
+
+
+@cuda.jit
+def pipelined(A, B, C):
+    A_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
+    B_tiles = ptx.shared_array(B_BYTE, (STAGES, BN, BK), np.uint32)
+    sums = cuda.local.array((MI, NI, 4), np.float32)
+    a = cuda.local.array((MI, 4), np.uint32)
+    b = cuda.local.array((NI, 2), np.uint32)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-A.shape[0] // BM), -(-B.shape[0] // BN))
+    top, left = row_of_tiles * BM, col_of_tiles * BN
+    y, x = warp // WARPS_X * WM, warp % WARPS_X * WN
+    g, t = lane // 4, lane % 4
+    thread = warp * 32 + lane
+    a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
+    b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
+    tiles = -(-A.shape[1] // BK)
+
+    for i in range(MI):
+        for j in range(NI):
+            for n in range(4):
+                sums[i, j, n] = 0
+    for tile in range(AHEAD):
+        copy_rows(A_tiles, tile, A, top, tile * BK, thread, THREADS)
+        copy_rows(B_tiles, tile, B, left, tile * BK, thread, THREADS)
+        ptx.cp_async_commit()
+    for tile in range(tiles):
+        ptx.cp_async_wait(PENDING)
+        cuda.syncthreads()
+        stage, ahead = tile % STAGES, (tile + AHEAD) % STAGES
+        if tile + AHEAD < tiles:
+            copy_rows(A_tiles, ahead, A, top, (tile + AHEAD) * BK, thread, THREADS)
+            copy_rows(B_tiles, ahead, B, left, (tile + AHEAD) * BK, thread, THREADS)
+        ptx.cp_async_commit()
+        for step in range(0, BK, STEP):
+            for i in range(MI):
+                word = (step // 4 + a_piece ^ a_row % 8) * 4
+                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tiles, (stage, y + i * 16 + a_row, word))
+            for j in range(0, NI, 2):
+                word = (step // 4 + b_piece ^ b_row % 8) * 4
+                b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tiles, (stage, x + j * 8 + b_row, word))
+            for i in range(MI):
+                for j in range(NI):
+                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+
+    for i in range(MI):
+        for j in range(NI):
+            row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
+            store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
+            store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result."""
+    return -(-N // BN) * -(-M // BM), (32, WARPS)
+
+
+def launch(A, B, C, stream=0):
+    """C = A @ B.T."""
+    kernel = in_format(pipelined, check_operands(A, B, C))
+    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](as_words(A), as_words(B), as_words(C))

@@ -1,0 +1,105 @@
+"""A warpgroup multiplies 64 x 256 in one instruction, and the tensor cores read shared memory themselves.
+
+`wgmma` takes A and B from shared memory, through descriptors that say where a tile begins and how it is swizzled. No
+fragment passes through registers any more; a thread holds the sums alone, 128 of them. The instruction runs beside the
+warps: `wgmma_fence` before the first of a group, `wgmma_commit` after the last, `wgmma_wait` before anybody touches the
+sums, or the tiles. Two warpgroups multiply, the upper and the lower half of A's tile by the same tile of B. Each lets one
+group of instructions run while it waits for the next tile, so a stage is empty only when the group after its own is
+under way.
+
+Costs, for 16-bit formats and sides that are multiples of the tile:
+
+    K / 64 * 2 / (BM * BN)          copies per output, of a whole tile
+    K / 16 * 2 / (BM * BN)          `wgmma` of a warpgroup per output
+    STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
+
+Limited by beginnings and ends: while a block stores its part of C the tensor cores rest, and so does the ring.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.gemm.tensor.edges import store_word
+from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.order import place
+
+FORMAT = RESULT = ptx.BF16
+BM, BN = 128, 256  # a block's part of C
+BK = 32  # words of k that a stage holds, 128 bytes
+STEP = 8  # words of k that an instruction takes
+STAGES = 4
+WM = 64  # rows of a warpgroup's part of C
+SUMS = WM * BN // 128  # of a thread
+WARPGROUPS = BM // WM  # that multiply
+WARPS = 4 * (1 + WARPGROUPS)
+B_BYTE = STAGES * BM * BK * 4  # where the tiles of B begin
+SHARED_BYTES = STAGES * (BM + BN) * BK * 4
+STAGE_BYTES = (BM + BN) * BK * 4
+
+
+@cuda.jit(launch_bounds=(32 * WARPS, 1))
+def wgmma(A_map, B_map, C, K):
+    A_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
+    B_tiles = ptx.shared_array(B_BYTE, (STAGES, BN, BK), np.uint32)
+    full = cuda.shared.array(STAGES, np.uint64)
+    empty = cuda.shared.array(STAGES, np.uint64)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    if warp == 0 and lane == 0:
+        for stage in range(STAGES):
+            ptx.mbarrier_init(full, stage, 1)
+            ptx.mbarrier_init(empty, stage, WARPGROUPS)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-C.shape[0] // BM), -(-C.shape[1] * 2 // BN))
+    top, left = row_of_tiles * BM, col_of_tiles * BN
+    tiles = -(-K // BK)
+
+    if warp < 4:
+        ptx.setmaxnreg_dec(40)
+        if warp == 0 and lane == 0:
+            for tile in range(tiles):
+                stage, turn = tile % STAGES, tile // STAGES
+                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
+                ptx.mbarrier_expect(full, stage, STAGE_BYTES)
+                ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (top, tile * BK), full, stage)
+                ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (left, tile * BK), full, stage)
+    else:
+        ptx.setmaxnreg_inc(232)
+        sums = cuda.local.array(SUMS, np.float32)
+        y = (warp // 4 - 1) * WM
+        leads = warp % 4 == 0 and lane == 0
+        for n in range(SUMS):
+            sums[n] = 0
+        for tile in range(tiles):
+            stage, turn = tile % STAGES, tile // STAGES
+            ptx.mbarrier_wait(full, stage, turn % 2)
+            ptx.wgmma_fence()
+            for step in range(0, BK, STEP):
+                ptx.wgmma(sums, 0, BN, A_tiles, (stage, y, step), B_tiles, (stage, 0, step), FORMAT)
+            ptx.wgmma_commit()
+            ptx.wgmma_wait(1)
+            if leads and tile > 0:
+                ptx.mbarrier_arrive(empty, (tile - 1) % STAGES)
+        ptx.wgmma_wait(0)
+
+        row, word = top + y + warp % 4 * 16 + lane // 4, left // 2 + lane % 4
+        for n in range(0, SUMS, 4):
+            store_word(C, row, word + n, ptx.pack2(sums[n], sums[n + 1], RESULT))
+            store_word(C, row + 8, word + n, ptx.pack2(sums[n + 2], sums[n + 3], RESULT))
+
+
+def arguments(A, B, C):
+    """What the kernel takes for C = A @ B.T."""
+    A, B, C = as_words(A), as_words(B), as_words(C)
+    return ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), C, A.shape[1]
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result."""
+    return -(-N // BN) * -(-M // BM), (32, WARPS)
+
+
+def launch(A, B, C, stream=0):
+    """C = A @ B.T."""
+    kernel = in_format(wgmma, check_operands(A, B, C))
+    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))

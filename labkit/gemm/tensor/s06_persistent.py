@@ -1,0 +1,135 @@
+"""Blocks stay: each takes tile after tile of C, and stores one while the copies for the next are under way.
+
+The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the ring is
+full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, half of a warpgroup's
+columns at a time, and the copy engine takes them from there to global memory, whole rows of 128 bytes, while the
+tensor cores go on.
+
+Costs, for 16-bit formats and sides that are multiples of the tile:
+
+    K / 64 * 2 / (BM * BN)                            copies per output, of a whole tile
+    K / 16 * 2 / (BM * BN)                            `wgmma` of a warpgroup per output
+    STAGES * (BM + BN) * BK * 4 + 2 * WM * BN / 2 * 2 bytes of shared memory per block
+
+Limited by power as much as by anything else: on an H100 the clock falls under such work. `s07_cluster` moves less.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.order import place
+
+FORMAT = RESULT = ptx.BF16
+BM, BN = 128, 256  # a block's part of C
+BK = 32  # words of k that a stage holds, 128 bytes
+STEP = 8  # words of k that an instruction takes
+STAGES = 4
+WM = 64  # rows of a warpgroup's part of C
+SUMS = WM * BN // 128  # of a thread
+WARPGROUPS = BM // WM  # that multiply
+WARPS = 4 * (1 + WARPGROUPS)
+BOX = 32  # words of a row of C that one copy stores, 128 bytes
+BOXES = BN // 2 // BOX // 2  # of a half
+B_BYTE = STAGES * BM * BK * 4  # where the tiles of B begin
+C_BYTE = STAGES * (BM + BN) * BK * 4  # where the halves of C begin
+SHARED_BYTES = C_BYTE + WARPGROUPS * BOXES * WM * BOX * 4
+STAGE_BYTES = (BM + BN) * BK * 4
+
+
+@cuda.jit(launch_bounds=(32 * WARPS, 1))
+def persistent(A_map, B_map, C_map, M, N, K):
+    A_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
+    B_tiles = ptx.shared_array(B_BYTE, (STAGES, BN, BK), np.uint32)
+    C_boxes = ptx.shared_array(C_BYTE, (WARPGROUPS, BOXES, WM, BOX), np.uint32)
+    full = cuda.shared.array(STAGES, np.uint64)
+    empty = cuda.shared.array(STAGES, np.uint64)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    if warp == 0 and lane == 0:
+        for stage in range(STAGES):
+            ptx.mbarrier_init(full, stage, 1)
+            ptx.mbarrier_init(empty, stage, WARPGROUPS)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    rows, cols, tiles = -(-M // BM), -(-N // BN), -(-K // BK)
+
+    if warp < 4:
+        ptx.setmaxnreg_dec(40)
+        if warp == 0 and lane == 0:
+            used = 0  # stages so far
+            for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
+                row, col = place(part, rows, cols)
+                for tile in range(tiles):
+                    stage, turn = used % STAGES, used // STAGES
+                    ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
+                    ptx.mbarrier_expect(full, stage, STAGE_BYTES)
+                    ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (row * BM, tile * BK), full, stage)
+                    ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (col * BN, tile * BK), full, stage)
+                    used += 1
+    else:
+        ptx.setmaxnreg_inc(232)
+        sums = cuda.local.array(SUMS, np.float32)
+        group = warp // 4 - 1
+        leads = warp % 4 == 0 and lane == 0
+        box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
+        used = 0
+        for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
+            row, col = place(part, rows, cols)
+            for n in range(SUMS):
+                sums[n] = 0
+            for tile in range(tiles):
+                stage, turn = used % STAGES, used // STAGES
+                ptx.mbarrier_wait(full, stage, turn % 2)
+                ptx.wgmma_fence()
+                for step in range(0, BK, STEP):
+                    ptx.wgmma(sums, 0, BN, A_tiles, (stage, group * WM, step), B_tiles, (stage, 0, step), FORMAT)
+                ptx.wgmma_commit()
+                ptx.wgmma_wait(1)
+                if leads and tile > 0:
+                    ptx.mbarrier_arrive(empty, (used - 1) % STAGES)
+                used += 1
+            ptx.wgmma_wait(0)
+            if leads:
+                ptx.mbarrier_arrive(empty, (used - 1) % STAGES)
+
+            for half in range(2):
+                if leads:
+                    ptx.tma_store_wait(0)  # the boxes are free again
+                ptx.barrier_sync(group + 1, 128)
+                for piece in range(0, BOXES * 8, 2):
+                    n = (half * BOXES * 8 + piece) * 4
+                    ptx.stmatrix4(
+                        C_boxes,
+                        (group, piece // 8, box_row, (piece % 8 + box_piece ^ box_row % 8) * 4),
+                        ptx.pack2(sums[n], sums[n + 1], RESULT),
+                        ptx.pack2(sums[n + 2], sums[n + 3], RESULT),
+                        ptx.pack2(sums[n + 4], sums[n + 5], RESULT),
+                        ptx.pack2(sums[n + 6], sums[n + 7], RESULT),
+                    )
+                ptx.fence_async()
+                ptx.barrier_sync(group + 1, 128)
+                if leads:
+                    for box in range(BOXES):
+                        word = col * BN // 2 + (half * BOXES + box) * BOX
+                        ptx.tma_store(C_map, (row * BM + group * WM, word), C_boxes, (group, box, 0, 0))
+                    ptx.tma_store_commit()
+        if leads:
+            ptx.tma_store_wait(0)
+
+
+def arguments(A, B, C):
+    """What the kernel takes for C = A @ B.T."""
+    A, B, C, (M, N) = as_words(A), as_words(B), as_words(C), C.shape
+    return ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), ptx.TensorMap(C, (WM, BOX)), M, N, A.shape[1]
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result: at most a block for each SM."""
+    parts = -(-N // BN) * -(-M // BM)
+    return min(parts, cuda.get_current_device().MULTIPROCESSOR_COUNT), (32, WARPS)
+
+
+def launch(A, B, C, stream=0):
+    """C = A @ B.T."""
+    kernel = in_format(persistent, check_operands(A, B, C))
+    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))
