@@ -70,4 +70,3 @@ def test_global_memory_is_read_in_whole_sectors_past_l1():
     assert {c.site.array for c in loads} == {"A", "B"} and {c.l1_hits for c in loads} == {0}
     assert sum(c.sectors for c in loads) * 32 == sum(c.bytes for c in loads) == 4 * 2 * 2 * 32 * 64 * 2 // 2
     assert trace.counters.shared_stores == sum(c.accesses for c in loads)
-
