@@ -22,7 +22,7 @@ from labkit.gpus import Gpu, Latencies
 from labkit.occupancy import USUAL_REGISTERS, Occupancy, occupancy
 from labkit.roofline import Term, TimeBound, longest, terms_of_units
 from labkit.sass import Sass
-from labkit.trace import WARP_LANES, SiteCounters, Trace
+from labkit.trace import TENSOR, WARP_LANES, SiteCounters, Trace
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +75,9 @@ def modelled_time(
 def _issue(trace, gpu, sms, code):
     executed = code.executed(trace) if code else None
     if executed is None:
-        counted = sum(site.requests for site in trace.sites) + trace.counters.flops / 2 / WARP_LANES
+        by_dtype = trace.counters.flops_by_dtype
+        flops = sum(n for dtype, n in by_dtype.items() if not dtype.endswith(TENSOR))  # an `mma` is an access
+        counted = sum(site.requests for site in trace.sites) + flops / 2 / WARP_LANES
         what = f"{counted:,.0f} loads, stores and multiply-adds of warps"
     else:
         counted, what = executed, f"{executed:,.0f} instructions of warps"

@@ -20,6 +20,7 @@ Severity = Literal["error", "advice"]
 SECTOR_BYTES = 32
 WARP_LANES = 32
 BANKS = 32
+TENSOR = " tensor"  # the end of the names of what tensor cores do
 
 _NUMPY_NAMES = {"boolean": "bool", "bfloat16": "uint16"}  # of types that numba names otherwise
 
@@ -95,7 +96,8 @@ class Counters:
     `flops` counts every floating-point add, subtract, multiply and divide of an active lane, and two for `fma`; a power
     with a plain whole exponent counts the products that it is compiled to, a complex number the operations on its parts
     (6 in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count nothing.
-    `flops_by_dtype` splits it ("float32", "float64", ...). DRAM bytes come from the cache model; of those written,
+    `flops_by_dtype` splits it ("float32", "float64", ...); what tensor cores do, products of whole numbers too, stands
+    under names such as "bfloat16 tensor" and "int8 tensor", those of `gpus.Gpu.peak_tflops`. DRAM bytes come from the cache model; of those written,
     `l2_dirty_bytes` are still in L2 when the kernel ends.
     `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,
     `sample` says so: the totals are estimates, and `l2_hits` and the DRAM bytes are None.

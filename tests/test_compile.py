@@ -36,7 +36,7 @@ def ptxas() -> str:
 def assembled(ptx, target, folder) -> tuple[str, bytes]:
     """What the assembler reports of a kernel, and its cubin."""
     (folder / "kernel.ptx").write_text(ptx)
-    command = [ptxas(), "-v", f"-arch=sm_{target[0]}{target[1]}", "kernel.ptx", "-o", "kernel.cubin"]
+    command = [ptxas(), "-v", f"-arch=sm_{''.join(map(str, target))}", "kernel.ptx", "-o", "kernel.cubin"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr, (folder / "kernel.cubin").read_bytes()

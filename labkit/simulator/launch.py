@@ -94,9 +94,9 @@ class Launch:
         total, most = end + dynamic_bytes, self.gpu.shared_bytes_per_block
         if self.program.static_shared_bytes > STATIC_SHARED_BYTES:
             raise LaunchError(
-                f"a block needs {total} bytes of shared memory, and arrays of a fixed size get {STATIC_SHARED_BYTES} at "
-                "most; use smaller tiles or a narrower dtype, or a dynamic array, `cuda.shared.array(0, dtype)`, whose "
-                f"bytes the launch gives (up to {most} on one {self.gpu.name})"
+                f"a block needs {total} bytes of shared memory, and arrays of a fixed size get {STATIC_SHARED_BYTES}; "
+                "use smaller tiles or a narrower dtype, or a dynamic array, `cuda.shared.array(0, dtype)`, whose bytes "
+                f"the launch gives (up to {most} on one {self.gpu.name})"
             )
         if total > most:
             raise LaunchError(

@@ -12,9 +12,18 @@ from numba import types
 
 from labkit.simulator import memory, numba_types
 from labkit.simulator.checks.in_flight import Operation
+from labkit.simulator.errors import KernelError
 from labkit.simulator.groups import Groups
-from labkit.simulator.instructions.operands import check_count, element, first_elements, fixed_number, whole_number
+from labkit.simulator.instructions.operands import (
+    check_count,
+    element,
+    first_elements,
+    fixed_number,
+    site_numbers,
+    whole_number,
+)
 from labkit.simulator.lanes import both
+from labkit.simulator.slices import parts_of
 from labkit.simulator.translator.values import Value, describe
 
 CURE = (
@@ -49,12 +58,12 @@ class Copy:
         read = translator.site(of, source, "load", elements)
         written = translator.site(to, tile, "store", elements)
         if width_bytes in self.past_l1:
-            translator.program.past_l1.add(int(read))
+            translator.program.past_l1 |= {*site_numbers(translator, read)}
         translator.program.asynchronous = True
         run = translator.constant(begin)
         translator.emit(
-            f"{run}(w, {translator.mask}, {width_bytes}, {written}, {tile.code}, ({index},), {read}, {source.code}, "
-            f"({source_index},), {valid.code})"
+            f"{run}(w, {translator.mask}, {width_bytes}, {valid.code}, ({written}, {tile.code}, ({index},)), "
+            f"({read}, {source.code}, ({source_index},)))"
         )
         return Value("None", types.none)
 
@@ -91,10 +100,31 @@ class _Begun:
     values: list[np.ndarray]
 
 
-def begin(w, mask, width_bytes, site, tile, index, source_site, source, source_index, valid):
-    """The lanes of `mask` begin a copy each."""
-    elements = width_bytes // tile.itemsize
+def begin(w, mask, width_bytes, valid, to, source):
+    """The lanes of `mask` begin a copy each; `to` and `source` are places: a site, an array and the indices."""
     valid = w.fill(valid).astype(np.int64)
+    wrong = w.active(mask) & ((valid < 0) | (valid > width_bytes))
+    if wrong.any():
+        raise KernelError(
+            f"a copy of {width_bytes} bytes reads 0 to {width_bytes} of them, not {valid[wrong][0]}",
+            w.launch.sites[next(_places(w, mask, to))[0][0]].line,
+        )
+    for one, own in _places(w, mask, to):
+        for other, lanes in _places(w, own, source):
+            _begin(w, lanes, width_bytes, valid, *one, *other)
+
+
+def _places(w, mask, place):
+    """The place in each array that it may be in, and the lanes whose place that is."""
+    site, array, index = place
+    for one, lanes in parts_of(array):
+        own = mask if lanes is None else both(mask, lanes)
+        if own is not False:
+            yield (site[one.name] if isinstance(site, dict) else site, one, index), own
+
+
+def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, source_index):
+    elements = width_bytes // tile.itemsize
     flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
@@ -102,9 +132,8 @@ def begin(w, mask, width_bytes, site, tile, index, source_site, source, source_i
     memory.count_accesses(w, site, tile, flat, mask, False, elements)
     w.chunk.sample(w, site, tile, mask, flat)
     lanes = w.active(mask)
-    nothing = ~w.everyone
     for i in range(elements):
-        memory.watch_write(w, site, tile, mask, flat + i, nothing, w.everyone)
+        memory.watch_write(w, site, tile, mask, flat + i, ~w.everyone, w.everyone)
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, np.repeat(w.thread[lanes], elements))
     _groups(w).begin(_Begun(site, number, tile, flat, values), lanes)
@@ -114,21 +143,20 @@ def _bytes_of(w, site, source, mask, width_bytes, index, valid):
     """What the lanes read: an array of values for each element, with zeros beyond the `valid` bytes."""
     elements = width_bytes // source.itemsize
     values = np.zeros((w.lanes, elements), source.dtype)
-    mask = both(mask, valid > 0)
-    if mask is not False:
-        used = -(-valid // source.itemsize)
-        flat, mask = first_elements(w, site, source, mask, width_bytes, index, used)
-    if mask is not False:
-        memory.count_accesses(w, site, source, flat, mask, True, elements)
-        w.chunk.sample(w, site, source, mask, flat)
-        for i in range(elements):
-            some = both(mask, used > i)
-            if some is not False:
-                read = memory.read(w, site, source, some, np.where(w.active(some), flat + i, 0))
-                values[:, i] = np.where(w.active(some), read, 0)
-        kept = np.arange(width_bytes) < valid[:, None]
-        values = np.where(kept, values.view(np.uint8), 0).view(source.dtype)
-    return list(values.T)
+    reading, used = both(mask, valid > 0), -(-valid // source.itemsize)
+    if reading is not False:
+        flat, reading = first_elements(w, site, source, reading, width_bytes, index, used)
+    if reading is False:
+        return list(values.T)
+    memory.count_accesses(w, site, source, flat, reading, True, elements)
+    w.chunk.sample(w, site, source, reading, flat)
+    for i in range(elements):
+        some = both(reading, used > i)
+        if some is not False:
+            lanes = w.active(some)
+            values[lanes, i] = memory.read(w, site, source, some, np.where(lanes, flat + i, 0))[lanes]
+    kept = np.arange(width_bytes) < valid[:, None]
+    return list(np.where(kept, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T)
 
 
 def commit(w, mask):

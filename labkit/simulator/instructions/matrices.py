@@ -16,6 +16,7 @@ from labkit.simulator.counters import count_shared
 from labkit.simulator.instructions.formats import Format, format_of
 from labkit.simulator.instructions.operands import check_count, element, first_elements, local_elements
 from labkit.simulator.lanes import both
+from labkit.simulator.slices import Either
 from labkit.simulator.translator.values import Tuple, Value, describe, items_of
 from labkit.simulator.warps import START
 from labkit.trace import WARP_LANES
@@ -70,6 +71,8 @@ class Multiply:
         check_count(translator, node, 5)
         subscript, acc, index = element(translator, node, *node.args[:2], ("local",))
         a, b = (self._fragment(translator, part, count) for part, count in zip(node.args[2:4], (4, 2)))
+        if acc.type.others:
+            translator.fail(node, f"`{translator.written(node.args[0])}` may be one of several arrays here; name one")
         chosen = format_of(translator, node, node.args[4], self.formats)
         wanted = next(self.sums[number] for number, each in self.formats.items() if each is chosen)
         if acc.type.dtype != wanted:
@@ -139,6 +142,9 @@ def _places(w, array, flat, matrix, transposed):
 
 def load(w, site, array, mask, call, count, transposed, *index):
     """A register of each of `count` matrices, whose rows the lanes name eight by eight."""
+    if isinstance(array, Either):
+        asked = call, count, transposed, *index
+        return memory.of_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, *asked))
     flat, mask = _named_rows(w, site, array, mask, call, count, index)
     if mask is False:
         return (np.uint32(0),) * count
@@ -155,6 +161,9 @@ def load(w, site, array, mask, call, count, transposed, *index):
 
 def store(w, site, array, mask, call, values, *index):
     """Writes a register of each matrix to the rows that the lanes name."""
+    if isinstance(array, Either):
+        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, call, values, *index))
+        return
     flat, mask = _named_rows(w, site, array, mask, call, len(values), index)
     if mask is False:
         return

@@ -92,7 +92,7 @@ def sync(w, mask, call, number, threads):
     first = w.warps[:, START]
     rows = np.flatnonzero(w.active(mask)[first])
     numbers, expected = (w.fill(value)[first[rows]] for value in (number, threads))
-    _check(w, mask, rows, number, threads, call)
+    _check(w, mask, number, threads, call)
     slots, warps = w.warps[rows, SLOT], w.warps[rows, THREAD] // WARP_LANES
     if w.chunk.named_barriers is None:
         w.chunk.named_barriers = NamedBarriers(w.chunk)
@@ -106,7 +106,7 @@ def sync(w, mask, call, number, threads):
     w.waits_for = None
 
 
-def _check(w, mask, rows, number, threads, call):
+def _check(w, mask, number, threads, call):
     """Stops a kernel that names a barrier which does not exist."""
     line, _, name = call
     lanes = w.active(mask)

@@ -56,12 +56,16 @@ def whole_number(translator, argument, what):
     return value
 
 
+def site_numbers(translator, site: str) -> list[int]:
+    """The numbers that the code of a site stands for: one for each array that the access may be about."""
+    kept = translator.program.namespace.get(site)
+    return [*kept.values()] if kept else [int(site)]
+
+
 def waiting_line(translator, node) -> int:
     """The line of a call that waits for other warps, about to be written."""
     if translator.program.pauses:
-        translator.fail(
-            node, f"the orders of a kernel that waits by `{translator.written(node.func)}` are not explored"
-        )
+        translator.fail(node, f"no orders are explored of a kernel that waits by `{translator.written(node.func)}`")
     translator.flush_flops()
     return translator.wait_line(node)
 

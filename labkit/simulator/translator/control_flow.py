@@ -5,8 +5,10 @@ import ast
 from labkit.simulator.translator.outside import outside, path_of
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
-WAITING_CALLS = {"syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "sync", "mbarrier_wait"}
-WAITING_CALLS |= {"barrier_sync"}
+WAITING_CALLS = {
+    *"syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split(),
+    *"mbarrier_wait barrier_sync".split(),  # of `labkit.ptx`
+}
 
 
 def blocks(function, known: dict) -> bool:
