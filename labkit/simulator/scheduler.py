@@ -14,6 +14,7 @@ from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
 from labkit.simulator.checks.in_flight import InFlight
+from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
@@ -49,6 +50,7 @@ class Chunk:
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.named_barriers = None  # as soon as a warp comes to one
+        self.at_end = []  # what is to be checked when all warps have ended
         self.mbarriers = {}  # of each shared array that holds some, by the id of its data
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
@@ -76,6 +78,9 @@ class Chunk:
         if self.launch.program.asynchronous:
             dynamic = allocation.shape == 0
             array.in_flight = self.dynamic.in_flight[allocation.dtype] if dynamic else InFlight(data.size)
+        if self.launch.program.has_async_readers:
+            dynamic = allocation.shape == 0
+            array.unfenced = self.dynamic.unfenced[allocation.dtype] if dynamic else Unfenced(data.size)
         return array
 
     def local(self, number, lanes):
@@ -119,6 +124,8 @@ class Chunk:
         else:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
+        for check in self.at_end:
+            check()
         launch.clocks.forget_barriers(self)
         for array in filter(None, self.shared):
             launch.clocks.forget(array)

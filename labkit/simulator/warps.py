@@ -49,6 +49,7 @@ class WarpSet:
         self.exited = False
         self.waits_for = None  # what an instruction waits for, which can tell the reason
         self.groups = {}  # of asynchronous operations, by their kind
+        self.spreads = {}  # for accesses of many elements by some lanes
         self._instances = {}
         self._terms = {}  # with the index itself, whose id stays its own
         self._local = {}

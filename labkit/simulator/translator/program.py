@@ -64,6 +64,7 @@ class Program:
     rebound: dict[str, int] = field(default_factory=dict)
     acts_on_atomics: bool = False
     asynchronous: bool = False
+    has_async_readers: bool = False
     has_mbarriers: bool = False
     named_barriers: bool = False
     barrier_arrays: set[str] = field(default_factory=set)
