@@ -253,6 +253,8 @@ def _load_local(w, site, array, mask, index):
     if mask is False:
         return array.dtype.type(0)
     place = int(flat[0]) if _uniform(array, index) else (flat, np.arange(w.lanes))
+    if array.held is not None:
+        array.held.touch(w, site, array, place, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
@@ -268,6 +270,8 @@ def _store_local(w, site, array, mask, value, index):
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     uniform = _uniform(array, index)
     lanes = slice(None) if mask is None else np.flatnonzero(mask)
+    if array.held is not None:
+        array.held.touch(w, site, array, int(flat[0]) if uniform else (flat, np.arange(w.lanes)), mask)
     rows = int(flat[0]) if uniform else flat[lanes]
     columns = lanes if uniform or mask is not None else np.arange(w.lanes)
     array.data[rows, columns] = value[lanes] if isinstance(value, np.ndarray) else value

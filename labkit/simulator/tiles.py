@@ -69,6 +69,12 @@ def elements(first, each) -> np.ndarray:
     return (first[:, None] + np.arange(each)).reshape(-1)
 
 
+def note_early(w, site, array, lanes, flat):
+    """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
+    wide = spread(w, lanes, flat.size // len(lanes))
+    array.in_flight.too_early(wide, site, array, flat, wide.everyone)
+
+
 def note_reads(w, site, array, lanes, flat, inside=None):
     """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`."""
     if array.shadow is not None:

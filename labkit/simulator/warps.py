@@ -69,6 +69,10 @@ class WarpSet:
             self._local[number] = self.chunk.local(number, self.lanes)
         return self._local[number]
 
+    def local_arrays(self):
+        """The threads' own arrays, as far as they have been made."""
+        return self._local.values()
+
     def active(self, mask) -> np.ndarray:
         """The mask as a boolean array."""
         return self.everyone if mask is None else mask

@@ -68,9 +68,7 @@ def check(w, site_number, array, flat, reader):
     block = w.chunk.blocks[int(flat[at]) // array.elements]
     writer = log.thread(block, int(writers[at]) - 1)
     place = array.position(array.c_order(int(flat[at]) % array.elements))
-    cure = (
-        "Let each thread that writes call `ptx.fence_async()` after it, before the barrier that ends the writing."
-    )
+    cure = "Let each thread that writes call `ptx.fence_async()` after it, before the barrier that ends the writing."
     log.add(
         key,
         count,

@@ -5,7 +5,7 @@ import numpy as np
 
 def too_short(w, site_number, array, lanes, index, elements):
     what = f"{elements:,} elements from there on, and the array ends before"
-    _note(w, site_number, array, lanes, index, "bounds", what, "Make it as large as all of its tiles.")
+    note_tile(w, site_number, array, lanes, index, "bounds", what, "Make it as large as all of its tiles.")
 
 
 def misaligned(w, site_number, array, lanes, index, byte):
@@ -15,7 +15,7 @@ def misaligned(w, site_number, array, lanes, index, byte):
     if array.alignment < 1024:
         what = f"but {array.name} may begin at any multiple of {array.alignment} bytes, and a tile at one of 1024 alone"
         cure = f"Ask for `alignment=1024` where {array.name} is made."
-    _note(w, site_number, array, lanes, index, "misaligned", what, cure)
+    note_tile(w, site_number, array, lanes, index, "misaligned", what, cure)
 
 
 def left_behind(w, running):
@@ -44,7 +44,7 @@ def left_behind(w, running):
         )
 
 
-def _note(w, site_number, array, lanes, index, kind, what, cure):
+def note_tile(w, site_number, array, lanes, index, kind, what, cure):
     log = w.chunk.launch.log
     site = log.launch.sites[site_number]
     key = (kind, site.line, site.column, site.kind)

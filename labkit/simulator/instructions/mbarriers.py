@@ -12,7 +12,7 @@ from numba import types
 
 from labkit.simulator import memory
 from labkit.simulator.checks import mbarrier_findings as findings
-from labkit.simulator.instructions.operands import check_count, element, whole_number
+from labkit.simulator.instructions.operands import check_count, element, waiting_line, whole_number
 from labkit.simulator.translator.values import Value, describe
 
 
@@ -233,8 +233,7 @@ class Wait:
         check_count(translator, node, 3)
         place = barrier(translator, node, *node.args[:2], "atomic")
         parity = whole_number(translator, node.args[2], "the parity of a phase").code
-        translator.flush_flops()
-        line = translator.wait_line(node)
+        line = waiting_line(translator, node)
         translator.emit(f"yield from {translator.constant(wait)}(w, {', '.join(place)}, {line}, {parity})")
         return Value("None", types.none)
 
