@@ -86,7 +86,7 @@ class Chunk:
         return array
 
     def warpgroup_waits(self, in_block):
-        """How often each of the four warps of each warpgroup has waited for its products; `in_block` of them a block."""
+        """How often each of the four warps of each warpgroup, `in_block` of them a block, has waited for products."""
         if self._warpgroup_waits is None:
             self._warpgroup_waits = np.zeros((len(self.blocks) * in_block, 4), np.int64)
         return self._warpgroup_waits

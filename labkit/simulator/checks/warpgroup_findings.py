@@ -45,8 +45,8 @@ def not_fenced(w, site, array, lanes):
 
 def misaligned(w, site, array, lanes, index, byte):
     cure = (
-        "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, and "
-        "step along k by 32 bytes."
+        "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, "
+        "and step along k by 32 bytes."
     )
     lane = int(np.argmax(lanes))
     what = f"which is byte {int(byte[lane]):,} of shared memory and no place for 32 bytes of rows of 128"

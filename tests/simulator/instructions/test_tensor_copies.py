@@ -134,7 +134,7 @@ def test_who_reads_a_tile_without_waiting_is_told_to_wait():
         ("        ptx.mbarrier_init_fence()\n", "", "mbarrier", "the copy engine may not know"),
         (", alignment=1024", "", "misaligned", "alignment=1024"),
         ("tile, (0, 0), source", "tile, (1, 0), source", "bounds", "the array ends before"),
-        (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for the copy"),
+        (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for"),
         ("(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n",
          "(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n    tile[0, t] = 1\n", "in-flight", "has arrived there"),
     ],
