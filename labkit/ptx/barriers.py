@@ -8,6 +8,7 @@ count on it from compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.checks import proxies
 from labkit.simulator.instructions import INSTRUCTIONS, mbarriers
 from labkit.simulator.instructions.named_barriers import Sync
 
@@ -72,4 +73,5 @@ INSTRUCTIONS |= {
     "ptx.mbarrier_expect": mbarriers.OnBarrier(mbarriers.arrive, "atomic", ("a number of bytes",)),
     "ptx.mbarrier_wait": mbarriers.Wait(),
     "ptx.barrier_sync": Sync(),
+    "ptx.fence_async": mbarriers.Plain(proxies.fence),
 }

@@ -8,12 +8,15 @@ cuTensorMapEncodeTiled; compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS, tensor_copies
+from labkit.simulator.instructions.mbarriers import Plain
+from labkit.simulator.tensor_maps import BoxedArray
 
-ROW_BYTES = 128
 
-
-class TensorMap:
+class TensorMap(BoxedArray):
     """An array in global memory and the box of it that one copy moves; an argument of a kernel.
+
+    In the outputs of `labkit.simulate` the array stands in its place.
 
     Parameters
     ----------
@@ -29,16 +32,7 @@ class TensorMap:
     """
 
     def __init__(self, array, box: tuple[int, ...]):
-        itemsize = array.dtype.itemsize
-        if len(box) != len(array.shape) or box[-1] * itemsize != ROW_BYTES or max(box) > 256:
-            raise ValueError(
-                f"a box has at most 256 elements along each axis and {ROW_BYTES} bytes along the last, so that "
-                f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
-            )
-        strides = tuple(array.strides)
-        if strides[-1] != itemsize or any(stride % 16 for stride in strides[:-1]):
-            raise ValueError("the rows of an array under a tensor map begin at multiples of 16 bytes: pad them")
-        self.array, self.box = array, tuple(box)
+        super().__init__(array, box)
         self.on_gpu = None  # its description there, as soon as a launch needs it
 
     @property
@@ -84,3 +78,13 @@ def tma_store_commit():
 @instruction
 def tma_store_wait(pending):
     """Waits until at most `pending` of this thread's groups still read shared memory; fixed at compile time."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+INSTRUCTIONS |= {
+    "ptx.tma_load": tensor_copies.LoadCall(),
+    "ptx.tma_store": tensor_copies.StoreCall(),
+    "ptx.tma_store_commit": Plain(tensor_copies.commit),
+    "ptx.tma_store_wait": tensor_copies.StoreWait(),
+}

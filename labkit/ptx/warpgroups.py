@@ -10,7 +10,10 @@ acc[4 j + 0] and [4 j + 1] are row 16 w + g, columns 8 j + 2 t and the next; acc
 row 16 w + g + 8.
 """
 
+from labkit.ptx.formats import BF16, E4M3, FP16, TF32
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS, formats, warpgroups
+from labkit.simulator.instructions.mbarriers import Plain
 
 
 @instruction
@@ -64,3 +67,18 @@ def setmaxnreg_inc(count):
 @instruction
 def setmaxnreg_dec(count):
     """The warpgroup's threads keep `count` registers each, and give the others back."""
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+ON_LANES = {BF16: formats.BF16, FP16: formats.FP16, TF32: formats.TF32, E4M3: formats.E4M3}
+
+INSTRUCTIONS |= {
+    "ptx.wgmma": warpgroups.Multiply(ON_LANES),
+    "ptx.wgmma_registers": warpgroups.Multiply(ON_LANES, has_fragment=True),
+    "ptx.wgmma_fence": Plain(warpgroups.fence),
+    "ptx.wgmma_commit": Plain(warpgroups.commit),
+    "ptx.wgmma_wait": warpgroups.Wait(),
+    "ptx.setmaxnreg_inc": warpgroups.SetRegisters(),
+    "ptx.setmaxnreg_dec": warpgroups.SetRegisters(),
+}

@@ -10,8 +10,9 @@ from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import check_copied, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
+from labkit.simulator.tensor_maps import BoxedArray
 from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import Array, NamedTuple, Record, Tuple
+from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 
 def dimensions(given, what):
@@ -70,9 +71,12 @@ def typed_arguments(names, args, signatures=()):
 
 
 def leaves(names, args) -> dict:
-    """The arguments by name, and in place of each tuple what it holds: `t[0]`, or `p.x` of a named one."""
+    """The arguments by name, in place of each tuple what it holds: `t[0]`, or `p.x` of a named one; of a tensor map its
+    array.
+    """
     found = {}
     for name, value in zip(names, args):
+        value = value.array if isinstance(value, BoxedArray) else value
         found |= leaves(*zip(*entries(name, value))) if isinstance(value, tuple) and value else {name: value}
     return found
 
@@ -85,6 +89,9 @@ def entries(name, value) -> list[tuple]:
 
 def _typed(name, value):
     """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
+    if isinstance(value, BoxedArray):
+        kind, array = _typed(name, value.array)
+        return TensorMap(kind, value.box), value.of(array)
     value = unwrap(value)  # slices of one device array keep overlapping
     if hasattr(value, "copy_to_host"):
         value = value.copy_to_host()

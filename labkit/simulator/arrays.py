@@ -19,7 +19,8 @@ class Array:
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
     one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen, `in_flight` None where no asynchronous operation writes.
+    None where races cannot happen, `in_flight` None where no asynchronous operation writes, and
+    `unfenced` where none reads; `held` None where no tensor cores of a warpgroup add to a thread's own array.
     """
 
     varies = False  # the same form in every lane
@@ -39,6 +40,8 @@ class Array:
         self.alignment = ADDRESS_ALIGNMENT
         self.shadow = None
         self.in_flight = None
+        self.unfenced = None
+        self.held = None
         self.written = None
         self.fields = {}  # of a structured array, as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)

@@ -9,6 +9,7 @@ import numpy as np
 
 from labkit.simulator.checks import races
 from labkit.simulator.checks.in_flight import InFlight
+from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
 
 STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
@@ -28,6 +29,8 @@ class DynamicMemory:
         units = SharedShadow(buffer.size // unit, launch, epochs)
         in_flight = InFlight(buffer.size // unit if launch.program.asynchronous else 0)
         self.in_flight = {d: in_flight.seen_by(d.itemsize // unit) for d in dtypes}
+        unfenced = Unfenced(buffer.size // unit if launch.program.has_async_readers else 0)
+        self.unfenced = {d: unfenced.seen_by(d.itemsize // unit) for d in dtypes}
         self.data = {d: buffer.view(d) for d in dtypes}
         self.shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
 

@@ -8,11 +8,11 @@ class Groups:
 
     def __init__(self, lanes: int):
         self._closed = np.zeros(lanes, np.int64)  # groups that each lane has committed
-        self._running: list[tuple] = []  # operation, the lanes that it is under way for, the number of their group
+        self.running: list[tuple] = []  # operation, the lanes that it is under way for, the number of their group
 
     def begin(self, operation, lanes: np.ndarray):
         """Lanes begin an operation, in the group that each has open."""
-        self._running.append((operation, lanes.copy(), self._closed.copy()))
+        self.running.append((operation, lanes.copy(), self._closed.copy()))
 
     def commit(self, lanes: np.ndarray):
         """Lanes close the group that they have open."""
@@ -21,12 +21,12 @@ class Groups:
     def finish(self, lanes: np.ndarray, pending: int) -> list[tuple]:
         """(operation, lanes) of what is done when these lanes wait for all but their `pending` newest groups."""
         done, running = [], []
-        for operation, mine, group in self._running:
+        for operation, mine, group in self.running:
             due = mine & lanes & (group < self._closed - pending)
             if due.any():
                 done.append((operation, due))
             left = mine & ~due
             if left.any():
                 running.append((operation, left, group))
-        self._running = running
+        self.running = running
         return done

@@ -22,6 +22,7 @@ from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
+from labkit.simulator.tensor_maps import BoxedArray
 from labkit.simulator.translator.source import read_source
 from labkit.trace import WARP_LANES, ThreadStep
 
@@ -129,6 +130,8 @@ class Launch:
         """An argument as the kernel sees it."""
         if isinstance(value, tuple):
             return tuple(self._in_memory(*entry) for entry in entries(name, value))
+        if isinstance(value, BoxedArray):
+            return value.of(self._in_memory(name, value.array))
         return self.regions[name].array(name, value) if isinstance(value, np.ndarray) else value
 
     def blank(self) -> dict[str, np.ndarray]:
@@ -142,6 +145,8 @@ class Launch:
             if isinstance(value, tuple):
                 parts = [after(a, v) for a, v in zip(argument, value)]
                 return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+            if isinstance(value, BoxedArray):
+                return after(argument.array, value.array)
             return self.regions[argument.name].view(value).copy() if isinstance(argument, Array) else value
 
         return tuple(after(a, v) for a, v in zip(self.arguments, given, strict=True))

@@ -132,13 +132,17 @@ def load(w, site, array, mask, *index):
 
 def read(w, site, array, mask, flat):
     """The elements at `flat`; reads that race, or find nothing written, are noted."""
-    launch = w.chunk.launch
-    if site in launch.program.guesses:
+    if site in w.chunk.launch.program.guesses:
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
     elif array.shadow is not None:
-        lanes = _arrived(w, site, array, flat, w.active(mask))
-        _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
+        watch_read(w, site, array, mask, flat)
     return array.data.take(flat)
+
+
+def watch_read(w, site, array, mask, flat):
+    """Notes what is wrong with a read."""
+    lanes = _arrived(w, site, array, flat, w.active(mask))
+    _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
 
 
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
@@ -151,9 +155,9 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
         _tell(w, site, array, flat, *races.most(told))
 
 
-def _arrived(w, site, array, flat, lanes):
-    """The lanes whose element no asynchronous operation is still writing; the others are noted."""
-    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes)
+def _arrived(w, site, array, flat, lanes, writes=False):
+    """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
+    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes, writes)
     return lanes if early is None else lanes & ~early
 
 
@@ -193,6 +197,8 @@ def write(w, site, array, mask, flat, value):
     unchanged = _same(before, value)
     if array.shadow is not None:
         watch_write(w, site, array, mask, flat, unchanged, _same(array.data.take(flat), value))
+        if array.unfenced is not None:
+            array.unfenced.note(flat, w.thread, mask)
     if not unchanged.all():
         launch.version += 1
 
@@ -200,7 +206,7 @@ def write(w, site, array, mask, flat, value):
 def watch_write(w, site, array, mask, flat, unchanged, landed):
     """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
-    lanes = _arrived(w, site, array, flat, w.active(mask))
+    lanes = _arrived(w, site, array, flat, w.active(mask), writes=True)
     launch.instruction += 2
     found = 0
     for cells, places in array.shadow.cells(flat):
@@ -247,6 +253,8 @@ def _load_local(w, site, array, mask, index):
     if mask is False:
         return array.dtype.type(0)
     place = int(flat[0]) if _uniform(array, index) else (flat, np.arange(w.lanes))
+    if array.held is not None:
+        array.held.touch(w, site, array, place, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
@@ -262,6 +270,8 @@ def _store_local(w, site, array, mask, value, index):
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     uniform = _uniform(array, index)
     lanes = slice(None) if mask is None else np.flatnonzero(mask)
+    if array.held is not None:
+        array.held.touch(w, site, array, int(flat[0]) if uniform else (flat, np.arange(w.lanes)), mask)
     rows = int(flat[0]) if uniform else flat[lanes]
     columns = lanes if uniform or mask is not None else np.arange(w.lanes)
     array.data[rows, columns] = value[lanes] if isinstance(value, np.ndarray) else value

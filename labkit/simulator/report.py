@@ -9,6 +9,7 @@ from labkit.simulator.arrays import Array
 from labkit.simulator.checks import advice
 from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.limits import MAX_SAMPLED_LANES
+from labkit.simulator.tensor_maps import BoxedArray
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
@@ -53,6 +54,7 @@ def _outputs(launch, given, passed):
     """The arguments after the run, of the dtypes that they were passed with."""
     outputs = []
     for out, was in zip(launch.outputs(given), passed, strict=True):
+        was = was.array if isinstance(was, BoxedArray) else was
         out = out.view(was.dtype) if isinstance(out, np.ndarray) else out
         outputs.append(out[()] if isinstance(was, np.void) else out)
     return tuple(outputs)

@@ -13,7 +13,9 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
+from labkit.simulator.checks.accumulators import Accumulators
 from labkit.simulator.checks.in_flight import InFlight
+from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
@@ -49,6 +51,8 @@ class Chunk:
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.named_barriers = None  # as soon as a warp comes to one
+        self.at_end = []  # what is to be checked when all warps have ended
+        self._warpgroup_waits = None
         self.mbarriers = {}  # of each shared array that holds some, by the id of its data
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
@@ -76,7 +80,16 @@ class Chunk:
         if self.launch.program.asynchronous:
             dynamic = allocation.shape == 0
             array.in_flight = self.dynamic.in_flight[allocation.dtype] if dynamic else InFlight(data.size)
+        if self.launch.program.has_async_readers:
+            dynamic = allocation.shape == 0
+            array.unfenced = self.dynamic.unfenced[allocation.dtype] if dynamic else Unfenced(data.size)
         return array
+
+    def warpgroup_waits(self, in_block):
+        """How often each of the four warps of each warpgroup, `in_block` of them a block, has waited for products."""
+        if self._warpgroup_waits is None:
+            self._warpgroup_waits = np.zeros((len(self.blocks) * in_block, 4), np.int64)
+        return self._warpgroup_waits
 
     def local(self, number, lanes):
         """A thread-local array for each lane of a warp set: an element's lanes lie side by side."""
@@ -84,6 +97,8 @@ class Chunk:
         data = np.zeros((int(np.prod(allocation.shape)), lanes), allocation.dtype)
         array = self._array(allocation, data, allocation.shape, 0, len(data))
         array.written = np.zeros(data.shape, np.bool_)
+        if self.launch.program.has_warpgroups:
+            array.held = Accumulators(data.shape)
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
@@ -119,6 +134,8 @@ class Chunk:
         else:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
+        for check in self.at_end:
+            check()
         launch.clocks.forget_barriers(self)
         for array in filter(None, self.shared):
             launch.clocks.forget(array)

@@ -49,6 +49,7 @@ class WarpSet:
         self.exited = False
         self.waits_for = None  # what an instruction waits for, which can tell the reason
         self.groups = {}  # of asynchronous operations, by their kind
+        self.spreads = {}  # for accesses of many elements by some lanes
         self._instances = {}
         self._terms = {}  # with the index itself, whose id stays its own
         self._local = {}
@@ -67,6 +68,10 @@ class WarpSet:
         if number not in self._local:
             self._local[number] = self.chunk.local(number, self.lanes)
         return self._local[number]
+
+    def local_arrays(self):
+        """The threads' own arrays, as far as they have been made."""
+        return self._local.values()
 
     def active(self, mask) -> np.ndarray:
         """The mask as a boolean array."""

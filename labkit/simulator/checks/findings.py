@@ -126,7 +126,7 @@ class Log:
         )
 
     def in_flight(self, w, site_number, array, flat, mask, operation, thread):
-        """The lanes of `mask` touch what `operation`, of a thread of their block, is still writing."""
+        """The lanes of `mask` touch what `operation`, of a thread of their block, is still at work on."""
         site, begun = self.launch.sites[site_number], self.launch.sites[operation.site]
         key = ("in-flight", site.line, site.column, site.kind, begun.line)
         if self.known(key, w.count(mask)):
@@ -141,8 +141,9 @@ class Log:
             severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)} before "
-                f"{operation.name} that {self.name(other)} began in line {begun.line} has arrived there, so "
-                f"{_effect_too_early(site)}. {operation.cure}"
+                f"{operation.name} that {self.name(other)} began in line {begun.line} "
+                f"{'has read it' if operation.reads else 'has arrived there'}, so "
+                f"{_effect_too_early(site, operation)}. {operation.cure}"
             ),
             remedy=operation.cure,
             line=site.line,
@@ -363,8 +364,9 @@ class Log:
             kind="deadlock",
             severity="error",
             message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can end the "
-                "wait. On a GPU this launch would hang; let the thread that is waited for act before it waits itself."
+                f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can "
+                "end the wait. On a GPU this launch would hang; let the thread that is waited for act before it waits "
+                "itself."
             ),
             line=line,
             column=self.launch.program.wait_columns[line],
@@ -385,7 +387,9 @@ def _effect_of_race(site, other):
     return "the update can be lost" if "atomic" in kinds else "either value can be the one that stays"
 
 
-def _effect_too_early(site):
+def _effect_too_early(site, operation):
+    if operation.reads:
+        return "it can take some of the new values along"
     if site.kind == "load":
         return "what is read can be old, new or some of each"
     return "either value can be the one that stays"

@@ -14,11 +14,15 @@ NONE = 0
 
 @dataclass(frozen=True)
 class Operation:
-    """What is under way: the site that began it, what it is called, and how to wait for it."""
+    """What is under way: the site that began it, what it is called, and how to wait for it.
+
+    reads: it only reads the memory, so that others may do that as well.
+    """
 
     site: int
     name: str
     cure: str
+    reads: bool = False
 
 
 @dataclass
@@ -66,14 +70,17 @@ class InFlight:
             arrived = place[cells.operation[place] == number]
             cells.operation[arrived] = NONE
 
-    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray):
-        """The lanes whose element has not arrived yet, which is noted; None where there are none."""
+    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, writes: bool = False):
+        """The lanes whose element is still being written, or read where they write it, which is noted; or None."""
         cells = self._cells
         if not cells.busy:
             return None
         early = None
         for place in self._units(flat):
             found = lanes & (cells.operation.take(place) != NONE)
+            if not writes and found.any():
+                only_reads = np.array([operation is not None and operation.reads for operation in cells.operations])
+                found &= ~only_reads[cells.operation.take(place)]
             if found.any():
                 early = found if early is None else early | found
                 lane = int(np.argmax(found))

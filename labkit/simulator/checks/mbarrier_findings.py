@@ -42,7 +42,7 @@ def no_parity(w, site, array, flat, lanes, parity):
     _note(w, site, array, flat, lanes, "waits at", what, cure)
 
 
-def never_waited_for(launch, barriers, place, block, copy_site):
+def never_waited_for(launch, barriers, place, copy_site):
     """A copy that counts on the barrier at this place had not landed when its block ended."""
     log, site = launch.log, launch.sites[copy_site]
     key = ("in-flight", site.line, site.column, "end")

@@ -70,7 +70,7 @@ class Multiply:
     def translate(self, translator, node):
         check_count(translator, node, 5)
         subscript, acc, index = element(translator, node, *node.args[:2], ("local",))
-        a, b = (self._fragment(translator, part, count) for part, count in zip(node.args[2:4], (4, 2)))
+        a, b = (fragment(translator, part, count) for part, count in zip(node.args[2:4], (4, 2)))
         if acc.type.others:
             translator.fail(node, f"`{translator.written(node.args[0])}` may be one of several arrays here; name one")
         chosen = format_of(translator, node, node.args[4], self.formats)
@@ -88,16 +88,18 @@ class Multiply:
         )
         return Value("None", types.none)
 
-    def _fragment(self, translator, node, count):
-        value = translator.kept(translator.expression(node))
-        items = items_of(value) if isinstance(value.type, Tuple) else []
-        if len(items) != count or not all(isinstance(item.type, types.Integer) for item in items):
-            translator.fail(
-                node,
-                f"`{translator.written(node)}` is {describe(value.type)}, and a fragment here is a tuple of {count} "
-                "uint32, as `ptx.ldmatrix4`, `ptx.pack2` and `ptx.to_tf32` give them",
-            )
-        return f"({', '.join(translator.converted(item, types.uint32) for item in items)})"
+
+def fragment(translator, node, count) -> str:
+    """The code of a fragment, a tuple of so many registers."""
+    value = translator.kept(translator.expression(node))
+    items = items_of(value) if isinstance(value.type, Tuple) else []
+    if len(items) != count or not all(isinstance(item.type, types.Integer) for item in items):
+        translator.fail(
+            node,
+            f"`{translator.written(node)}` is {describe(value.type)}, and a fragment here is a tuple of {count} "
+            "uint32, as `ptx.ldmatrix4`, `ptx.pack2` and `ptx.to_tf32` give them",
+        )
+    return f"({', '.join(translator.converted(item, types.uint32) for item in items)})"
 
 
 def _rows(translator, node, kind, count):

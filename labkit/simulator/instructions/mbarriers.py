@@ -12,7 +12,7 @@ from numba import types
 
 from labkit.simulator import memory
 from labkit.simulator.checks import mbarrier_findings as findings
-from labkit.simulator.instructions.operands import check_count, element, whole_number
+from labkit.simulator.instructions.operands import check_count, element, waiting_line, whole_number
 from labkit.simulator.translator.values import Value, describe
 
 
@@ -83,7 +83,14 @@ def of(w, array) -> Mbarriers:
     kept = chunk.mbarriers.get(id(array.data))
     if kept is None:
         kept = chunk.mbarriers[id(array.data)] = Mbarriers(array.root, chunk)
+        chunk.at_end.append(lambda: _check_end(chunk.launch, kept))
     return kept
+
+
+def _check_end(launch, barriers):
+    for place, copies in barriers.copies.items():
+        for copy, _ in copies:
+            findings.never_waited_for(launch, barriers, place, copy.site)
 
 
 # --- on lanes ------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ def fence_init(w, mask):
 
 def arrive(w, site, array, mask, index, expected=0):
     """Arrivals, each of which makes the phase expect that many bytes of copies."""
-    flat, mask = _ready(w, site, array, mask, index)
+    flat, mask = ready(w, site, array, mask, index)
     if mask is False:
         return
     barriers, lanes = of(w, array), w.active(mask)
@@ -133,7 +140,7 @@ def arrive(w, site, array, mask, index, expected=0):
 
 def wait(w, site, array, mask, index, line, parity):
     """Waits, until the phase of that parity is complete for all of these lanes."""
-    flat, mask = _ready(w, site, array, mask, index)
+    flat, mask = ready(w, site, array, mask, index)
     if mask is False:
         return
     barriers, lanes, parity = of(w, array), w.active(mask), w.fill(parity)
@@ -168,7 +175,7 @@ class Waiting:
         return findings.what_is_missing(self.barriers, int(self.flat[lane]), int(self.parity[lane]))
 
 
-def _ready(w, site, array, mask, index):
+def ready(w, site, array, mask, index):
     """Where the lanes' barriers lie, and the lanes whose barrier has been set up."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
@@ -183,6 +190,20 @@ def _ready(w, site, array, mask, index):
     memory.count_accesses(w, site, array, flat, mask, False)
     memory.watch_atomic(w, site, array, flat, lanes)
     return flat, mask
+
+
+def check_fence(w, site, array, flat, lanes):
+    """The copy engine is to count at the barriers of these lanes: it must know that they are set up."""
+    unknown = lanes & ~of(w, array).is_fenced[flat]
+    if unknown.any():
+        findings.not_fenced(w, site, array, flat, unknown)
+
+
+def begin_copy(w, array, flat, mask, copy):
+    """The lanes' boxes of a copy will count their bytes at the barriers `flat`."""
+    barriers, lanes = of(w, array), w.active(mask)
+    w.chunk.launch.clocks.pass_on(w, barriers.arriving, flat, lanes)
+    barriers.queue(copy, flat[lanes])
 
 
 # --- in a kernel's text --------------------------------------------------------------------------
@@ -212,8 +233,7 @@ class Wait:
         check_count(translator, node, 3)
         place = barrier(translator, node, *node.args[:2], "atomic")
         parity = whole_number(translator, node.args[2], "the parity of a phase").code
-        translator.flush_flops()
-        line = translator.wait_line(node)
+        line = waiting_line(translator, node)
         translator.emit(f"yield from {translator.constant(wait)}(w, {', '.join(place)}, {line}, {parity})")
         return Value("None", types.none)
 

@@ -64,6 +64,8 @@ class Program:
     rebound: dict[str, int] = field(default_factory=dict)
     acts_on_atomics: bool = False
     asynchronous: bool = False
+    has_async_readers: bool = False
+    has_warpgroups: bool = False
     has_mbarriers: bool = False
     named_barriers: bool = False
     barrier_arrays: set[str] = field(default_factory=set)
@@ -84,7 +86,7 @@ class Program:
     @property
     def keeps_clocks(self) -> bool:
         """Whether warps learn of one another by other means than barriers of all."""
-        return self.acts_on_atomics or self.has_mbarriers or self.named_barriers
+        return self.acts_on_atomics or self.has_mbarriers or self.named_barriers or self.has_warpgroups
 
     @property
     def waits_for_all(self) -> bool:

@@ -41,6 +41,14 @@ class Array:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """The type of a tensor map: the array that it describes, and its box."""
+
+    array: Array
+    box: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Tuple:
     """The type of a tuple of values."""
 
@@ -166,6 +174,8 @@ def describe(kind) -> str:
     """A type in a learner's words."""
     if isinstance(kind, Array):
         return f"an array of {kind.dtype}"
+    if isinstance(kind, TensorMap):
+        return "a tensor map"
     if isinstance(kind, Vector):
         return f"a vector of {len(kind.items)} numbers"
     if isinstance(kind, Record):

@@ -1,0 +1,87 @@
+"""Ordinary writes to shared memory that the copy engine and the tensor cores may not see yet.
+
+They reach memory by another way than threads do, the *async proxy*. What a thread wrote is seen there once it has
+called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
+"""
+
+import numpy as np
+
+
+class Unfenced:
+    """The thread of its block that wrote each unit of a shared array last, and has not fenced that: its number + 1."""
+
+    def __init__(self, units: int):
+        self._writer = np.zeros(units, np.int16)
+        self._each = 1
+
+    def seen_by(self, each: int) -> "Unfenced":
+        """The same memory, as an array sees it whose elements are `each` units."""
+        seen = Unfenced(0)
+        seen._writer, seen._each = self._writer, each
+        return seen
+
+    def note(self, flat, threads, mask):
+        """These threads wrote the elements `flat`."""
+        if mask is not None:
+            flat, threads = flat[mask], threads[mask]
+        for i in range(self._each):
+            self._writer[flat * self._each + i] = threads + 1
+
+    def drop(self, flat):
+        """Others have written the elements `flat`."""
+        for i in range(self._each):
+            self._writer[flat * self._each + i] = 0
+
+    def fence(self, fenced):
+        """`fenced` says of each block's threads, numbered from 1 on, whether they fenced now."""
+        writer = self._writer.reshape(len(fenced), -1)
+        writer[np.take_along_axis(fenced, writer, axis=1)] = 0
+
+    def writers(self, flat) -> np.ndarray:
+        """The number + 1 of the thread that did not fence its write, for each of the elements; 0 for none."""
+        return np.max([self._writer.take(flat * self._each + i) for i in range(self._each)], axis=0)
+
+
+def fence(w, mask):
+    """`fence_async`: the copy engine and the tensor cores see what these lanes wrote."""
+    chunk = w.chunk
+    fenced = np.zeros((len(chunk.blocks), chunk.launch.threads + 1), np.bool_)
+    lanes = w.active(mask)
+    fenced[w.slot[lanes], w.thread[lanes] + 1] = True
+    for array in chunk.shared:
+        if array is not None and array.unfenced is not None:
+            array.unfenced.fence(fenced)
+
+
+def check(w, site_number, array, flat, reader):
+    """`reader`, the copy engine or the tensor cores, reads the elements `flat`: all writes there must be fenced."""
+    writers = array.unfenced.writers(flat)
+    if not writers.any():
+        return
+    launch = w.chunk.launch
+    log, site = launch.log, launch.sites[site_number]
+    key = ("proxy", site.line, site.column)
+    count = int(np.count_nonzero(writers))
+    if log.known(key, count):
+        return
+    at = int(np.argmax(writers > 0))
+    block = w.chunk.blocks[int(flat[at]) // array.elements]
+    writer = log.thread(block, int(writers[at]) - 1)
+    place = array.position(array.c_order(int(flat[at]) % array.elements))
+    cure = "Let each thread that writes call `ptx.fence_async()` after it, before the barrier that ends the writing."
+    log.add(
+        key,
+        count,
+        kind="proxy",
+        severity="error",
+        message=(
+            f"Line {site.line}: {reader} may read an old {array.name}[{', '.join(map(str, place))}]: "
+            f"{log.name(writer)} wrote it by an ordinary store, which they see only behind a fence. {cure}"
+        ),
+        remedy=cure,
+        line=site.line,
+        column=site.column,
+        array=array.name,
+        index=place,
+        threads=(writer,),
+    )

@@ -1,0 +1,74 @@
+"""What goes wrong at the tensor cores of a warpgroup, in a learner's words."""
+
+import numpy as np
+
+from labkit.simulator.checks.tile_findings import note_tile
+
+
+def apart(w, call, warps):
+    """`warps` says which warps make a call without the other warps of their warpgroup."""
+    line, column, name = call
+    log = w.chunk.launch.log
+    key = ("warpgroup", line, column)
+    if log.known(key, int(warps.sum())):
+        return
+    who = log.lane(w, int(np.argmax(warps[w.row])))
+    cure = "Make the call in all 128 threads of a warpgroup, whose first is a multiple of 128."
+    log.add(
+        key,
+        int(warps.sum()),
+        kind="warpgroup",
+        severity="error",
+        message=(
+            f"Line {line}: {log.name(who)} calls `{name}` without all four warps of its warpgroup, and what the call "
+            f"does then is undefined. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+        threads=(who,),
+    )
+
+
+def differ(w, site, array, lanes):
+    cure = "Let the place depend on the warpgroup alone: `cuda.threadIdx.x // 128`."
+    _note(
+        w, site, array, lanes, f"names another tile of {array.name} than the first thread of its warpgroup does", cure
+    )
+
+
+def not_fenced(w, site, array, lanes):
+    cure = "Call `ptx.wgmma_fence()` between the last access and the first `wgmma`."
+    what = f"has accessed {array.name} since its last fence, and the tensor cores may find what was there before"
+    _note(w, site, array, lanes, what, cure)
+
+
+def misaligned(w, site, array, lanes, index, byte):
+    cure = (
+        "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, "
+        "and step along k by 32 bytes."
+    )
+    lane = int(np.argmax(lanes))
+    what = f"which is byte {int(byte[lane]):,} of shared memory and no place for 32 bytes of rows of 128"
+    note_tile(w, site, array, lanes, index, "misaligned", what, cure)
+
+
+def _note(w, site_number, array, lanes, what, cure):
+    log = w.chunk.launch.log
+    site = log.launch.sites[site_number]
+    key = ("warpgroup", site.line, site.column, what)
+    if log.known(key, w.count(lanes)):
+        return
+    who = log.lane(w, int(np.argmax(lanes)))
+    log.add(
+        key,
+        w.count(lanes),
+        kind="warpgroup",
+        severity="error",
+        message=f"Line {site.line}: {log.name(who)} {what}. {cure}",
+        remedy=cure,
+        line=site.line,
+        column=site.column,
+        array=array.name,
+        threads=(who,),
+    )

@@ -1,0 +1,377 @@
+"""The tensor cores of a warpgroup: products that run beside the four warps which asked for them.
+
+A product is added to the accumulators when it begins. Until its group has been waited for, an access to them is a
+finding, and only then do its tiles count as read: the four warps meet there, and what comes after in any of them
+comes after all that was read for them.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numba import types
+
+from labkit.simulator import collectives, memory, tiles
+from labkit.simulator.checks import proxies, tile_findings
+from labkit.simulator.checks import warpgroup_findings as findings
+from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
+from labkit.simulator.errors import KernelError
+from labkit.simulator.groups import Groups
+from labkit.simulator.instructions.formats import Format, format_of
+from labkit.simulator.instructions.matrices import fragment
+from labkit.simulator.instructions.operands import (
+    check_count,
+    element,
+    fixed_number,
+    local_elements,
+    waiting_line,
+)  # fmt: skip
+from labkit.simulator.lanes import both
+from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.warps import SLOT, START, THREAD
+from labkit.trace import WARP_LANES
+
+WARPS = 4
+THREADS = WARPS * WARP_LANES
+M = 64
+STEP_BYTES = 32  # of each row, in one product
+
+
+class Warpgroups:
+    """The warpgroups of a warp set, as far as their warps are in it, and their products."""
+
+    def __init__(self, w):
+        self.in_block = -(-w.launch.warps_per_block // WARPS)
+        self.number = w.warps[:, SLOT] * self.in_block + w.warps[:, THREAD] // THREADS  # of each warp's, in the chunk
+        self.is_whole = np.bincount(self.number)[self.number] == WARPS  # of each warp's: is all of it in this set?
+        self.is_short = w.warps[:, THREAD] // THREADS >= w.launch.warps_per_block // WARPS  # has it less in its block?
+        self.products = Groups(w.lanes)
+
+
+def of(w) -> Warpgroups:
+    """The warpgroups of a warp set."""
+    if "warpgroups" not in w.groups:
+        w.groups["warpgroups"] = Warpgroups(w)
+    return w.groups["warpgroups"]
+
+
+def together(w, mask, call):
+    """The lanes of `mask` in warps whose warpgroup makes the call as one; the others are noted."""
+    mask = collectives.whole_warps(w, mask, call)
+    if mask is False:
+        return mask
+    mine, here = of(w), w.active(mask)[w.warps[:, START]]
+    count = np.bincount(mine.number, here)[mine.number]
+    wrong = here & (mine.is_whole & (count != WARPS) | mine.is_short)
+    if not wrong.any():
+        return mask
+    findings.apart(w, call, wrong)
+    return both(mask, ~wrong.take(w.row))
+
+
+@dataclass(frozen=True)
+class Callers:
+    """The warps of a set that make a call: their rows in `WarpSet.warps`, and of which of some warpgroups each is."""
+
+    rows: np.ndarray
+    group: np.ndarray
+    first: np.ndarray  # of each warpgroup, the first of its warps here, as a row
+
+    @property
+    def count(self) -> int:
+        return len(self.first)
+
+
+def callers(w, mask) -> Callers:
+    rows = np.flatnonzero(w.active(mask)[w.warps[:, START]])
+    _, first, group = np.unique(of(w).number[rows], return_index=True, return_inverse=True)
+    return Callers(rows, group, rows[first])
+
+
+# --- tiles ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Rows of 128 swizzled bytes in a shared array, of which 32 bytes are read: an operand of some warpgroups.
+
+    `places` says where the elements lie that some lanes, the `readers`, read for their warpgroups, as many each.
+    """
+
+    site: int
+    array: object
+    readers: np.ndarray
+    places: np.ndarray
+
+    def note(self, w, lanes):
+        """The reading is done for these lanes."""
+        mine = lanes[self.readers]
+        if mine.any():
+            places = self.places.reshape(len(self.readers), -1)[mine].reshape(-1)
+            tiles.note_reads(w, self.site, self.array, self.readers[mine], places)
+
+
+@cache
+def _pattern(address: int, rows: int, itemsize: int) -> np.ndarray:
+    """Where the elements of 32 bytes of each row lie, from the element at this address on."""
+    straight = address + 128 * np.arange(rows)[:, None] + np.arange(0, STEP_BYTES, itemsize)
+    return ((tiles.swizzled(straight) - address) // itemsize).reshape(-1)
+
+
+def _operand(w, site, array, mask, index, rows, call):
+    """Where the operand begins that the lanes name, and the lanes whose operand lies as it must."""
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    lanes, caller = w.active(mask), callers(w, mask)
+    leader = np.zeros(len(w.warps), np.int64)
+    leader[caller.rows] = w.warps[caller.first[caller.group], START]
+    first = flat.take(leader.take(w.row))
+    if (lanes & (flat != first)).any():
+        findings.differ(w, site, array, lanes & (flat != first))
+    byte = array.address + first % array.elements * array.itemsize
+    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + array.elements * array.itemsize)
+    wrong = lanes & ((byte % 16 != 0) | (byte % 128 > 128 - STEP_BYTES) | (byte // 128 % 8 != 0))
+    if outside.any():
+        tile_findings.too_short(w, site, array, outside, index, rows * 128 // array.itemsize)
+    if wrong.any() or array.alignment < tiles.ALIGNMENT_BYTES:
+        findings.misaligned(w, site, array, wrong if wrong.any() else lanes, index, byte)
+    return first, both(mask, ~outside & ~wrong)
+
+
+def _read(w, caller, site, array, flat, rows) -> tuple[Operand, np.ndarray]:
+    """The operand of each warpgroup, and the 8 registers that each of its rows would fill."""
+    first = flat[w.warps[caller.first, START]]
+    byte = array.address + first % array.elements * array.itemsize
+    places = np.empty((caller.count, rows * STEP_BYTES // array.itemsize), np.int64)
+    for address in np.unique(byte):
+        mine = byte == address
+        places[mine] = first[mine, None] + _pattern(int(address), rows, array.itemsize)
+    lanes = _readers(w, caller)
+    tiles.note_early(w, site, array, lanes, places.reshape(-1))
+    proxies.check(w, site, array, places.reshape(-1), "the tensor cores")
+    totals = w.chunk.launch.counts[site]
+    slots = w.warps[caller.first, SLOT] if len(totals) > 1 else np.zeros(caller.count, np.int64)
+    for what, amount in ((ACCESSES, places.shape[1]), (REQUESTS, 1), (WAVEFRONTS, rows * STEP_BYTES // 128)):
+        np.add.at(totals, (slots, what), amount)
+    registers = array.data.take(places).view(np.uint32).reshape(caller.count, rows, STEP_BYTES // 4)
+    return Operand(site, array, lanes, places.reshape(-1)), registers
+
+
+def _readers(w, caller) -> np.ndarray:
+    """The lanes that count as those who read for their warpgroups: a warp of each."""
+    return (w.warps[caller.first, START][:, None] + np.arange(WARP_LANES)).reshape(-1)
+
+
+def _decoded(form, registers) -> np.ndarray:
+    """The numbers in registers, along the last axis."""
+    return form.decode(registers).reshape(*registers.shape[:-1], -1).astype(np.float32, copy=False)
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product under way: the rows of the accumulators' array that it adds to, and its operands."""
+
+    held: object
+    rows: slice
+    operands: tuple[Operand, ...]
+
+
+def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, a_site, a, a_index):
+    """acc += A @ B.T, with both operands in shared memory."""
+    mask = together(w, mask, call)
+    if mask is not False:
+        a_flat, mask = _operand(w, a_site, a, mask, a_index, M, call)
+    if mask is not False:
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
+    if mask is False:
+        return
+    caller = callers(w, mask)
+    left, registers = _read(w, caller, a_site, a, a_flat, M)
+    right, others = _read(w, caller, b_site, b, b_flat, n)
+    _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))
+
+
+def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment):
+    """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`."""
+    mask = together(w, mask, call)
+    if mask is not False:
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
+    if mask is False:
+        return
+    caller = callers(w, mask)
+    right, others = _read(w, caller, b_site, b, b_flat, n)
+    given = np.stack([w.fill(register) for register in fragment], axis=-1)
+    lanes = w.warps[caller.rows, START][:, None] + np.arange(WARP_LANES)
+    # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
+    rows = given[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
+    registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
+    registers[caller.group, _quarter(w, caller)] = rows
+    _begin(w, mask, caller, call, acc_site, acc, index, form, registers.reshape(-1, M, 8), others, (right,))
+
+
+def _quarter(w, caller):
+    """Which warp of its warpgroup each of the callers is."""
+    return w.warps[caller.rows, THREAD] // WARP_LANES % WARPS
+
+
+def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, operands):
+    """Adds the product of the rows in these registers, and keeps it under way."""
+    n = right.shape[1]
+    flat, mask = local_elements(w, acc_site, acc, mask, n // 2, index)
+    if mask is False:
+        return
+    lanes = w.active(mask)
+    first = int(flat[np.argmax(lanes)])
+    if (flat[lanes] != first).any():
+        raise KernelError("the accumulators of `wgmma` are the same elements in every thread", call[0])
+    rows = slice(first, first + n // 2)
+    if acc.held.is_touched:
+        findings.not_fenced(w, acc_site, acc, lanes)
+        acc.held.is_touched = False
+    k = STEP_BYTES * 8 // form.bits
+    w.chunk.launch.flops[form.flops] += n * k * w.tally(mask)
+    sums = np.matmul(_decoded(form, left), _decoded(form, right).transpose(0, 2, 1))
+    # row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w
+    parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
+    parts = parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, caller.group, _quarter(w, caller)].reshape(n // 2, -1)
+    if mask is None:
+        acc.data[rows] += parts
+    else:
+        acc.data[rows, lanes] += parts
+    acc.held.begin(rows, lanes, acc_site)
+    of(w).products.begin(Product(acc.held, rows, operands), lanes)
+
+
+def fence(w, mask):
+    """`wgmma_fence`: the products see what these warps did to their registers."""
+    for array in w.local_arrays():
+        array.held.is_touched = False
+
+
+def commit(w, mask):
+    """`wgmma_commit`: the products since the last one are a group."""
+    of(w).products.commit(w.active(mask))
+
+
+def wait(w, mask, call, pending):
+    """`wgmma_wait`: the products of all but the newest groups are done, in all four warps of a warpgroup."""
+    mask = together(w, mask, call)
+    if mask is False:
+        return
+    for product, lanes in of(w).products.finish(w.active(mask), pending):
+        product.held.end(product.rows, lanes)
+        for operand in product.operands:
+            operand.note(w, lanes)
+    caller = callers(w, mask)
+    number, quarter = of(w).number[caller.rows], _quarter(w, caller)
+    waits = w.chunk.warpgroup_waits(of(w).in_block)
+    waits[number, quarter] += 1
+    due = waits[number, quarter]
+    _meet(w, number[(waits[number] == due[:, None]).all(axis=1)])
+    w.waits_for = OthersOfWarpgroup()
+    while (left := waits[number].min(axis=1) < due).any():
+        here = np.zeros(len(w.warps), np.bool_)
+        here[caller.rows] = left
+        yield call[0], here.take(w.row), ()
+    w.waits_for = None
+
+
+def _meet(w, numbers):
+    """The warps of these warpgroups know what any of the four knows."""
+    slots, inside = np.divmod(np.unique(numbers), of(w).in_block)
+    first = np.array(w.chunk.blocks)[slots] * w.launch.warps_per_block + WARPS * inside
+    w.chunk.launch.clocks.meet(first[:, None] + np.arange(WARPS))
+    w.chunk.launch.version += 1
+
+
+class OthersOfWarpgroup:
+    """What a warp waits for whose warpgroup is not there with all four warps."""
+
+    def reason(self, lane: int) -> str:
+        return " for the other warps of its warpgroup"
+
+
+# --- registers of a warpgroup --------------------------------------------------------------------
+
+
+def set_registers(w, mask, call, count):
+    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one."""
+    together(w, mask, call)
+
+
+# --- in a kernel's text --------------------------------------------------------------------------
+
+
+def _call(translator, node) -> str:
+    """The code of where a call stands and what it is called, for a finding."""
+    return f"({node.lineno}, {node.col_offset}, {translator.written(node.func)!r})"
+
+
+def _in_shared(translator, node, array, index):
+    """The site of a read of a tile, its array and the indices of its first element, as code."""
+    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    if found.type.others:
+        translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
+    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},)"
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """A function `(acc, index, N, A, a_index, B, b_index, FORMAT)`, or with a fragment in place of A and its index."""
+
+    formats: dict[int, Format]
+    has_fragment: bool = False
+
+    def translate(self, translator, node):
+        check_count(translator, node, 7 if self.has_fragment else 8)
+        acc, index, n, *left, b, b_index, form = node.args
+        n = fixed_number(translator, node, n, "N")
+        if n % 8 or not 8 <= n <= 256:
+            translator.fail(node, f"N is 8 to 256 in steps of 8, not {n}")
+        subscript, sums, indices = element(translator, node, acc, index, ("local",))
+        if sums.type.dtype != types.float32:
+            translator.fail(node, f"wgmma adds up in float32, and `{translator.written(acc)}` is {describe(sums.type)}")
+        chosen = translator.constant(format_of(translator, node, form, self.formats))
+        right = _in_shared(translator, node, b, b_index)
+        if self.has_fragment:
+            run, given = from_registers, fragment(translator, left[0], 4)
+        else:
+            run, given = from_shared, _in_shared(translator, node, *left)
+        site = translator.site(subscript, sums, "store", n // 2)
+        program = translator.program
+        program.asynchronous = program.has_async_readers = program.has_warpgroups = True
+        translator.emit(
+            f"{translator.constant(run)}(w, {translator.mask}, {_call(translator, node)}, {site}, {sums.code}, "
+            f"({indices},), {n}, {chosen}, {right}, {given})"
+        )
+        return Value("None", types.none)
+
+
+class Wait:
+    """A function `(pending)`."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        pending = fixed_number(translator, node, node.args[0], "how many groups may be under way")
+        waiting_line(translator, node)
+        translator.program.has_warpgroups = True
+        run = translator.constant(wait)
+        translator.emit(f"yield from {run}(w, {translator.mask}, {_call(translator, node)}, {pending})")
+        return Value("None", types.none)
+
+
+class SetRegisters:
+    """A function `(count)` that changes how many registers the threads of a warpgroup have."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        count = fixed_number(translator, node, node.args[0], "a number of registers")
+        if count % 8 or not 24 <= count <= 256:
+            translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
+        run = translator.constant(set_registers)
+        translator.emit(f"{run}(w, {translator.mask}, {_call(translator, node)}, {count})")
+        return Value("None", types.none)

@@ -1,0 +1,88 @@
+"""Tiles in shared memory whose rows are 128 bytes, swizzled as the copy engine and the tensor cores have them.
+
+The 16-byte piece of a tile that lies at an address has its place swapped with others of its row: bits 4 to 6 of the
+address are combined with bits 7 to 9 by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from labkit.simulator import memory
+from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
+
+ALIGNMENT_BYTES = 1024
+ROW_BYTES = 128
+
+
+def swizzled(address):
+    """Where a byte lies, which has this address in a tile that is not swizzled."""
+    return address ^ (address >> 3 & 0x70)
+
+
+class Spread:
+    """A warp set as an access sees it by which some of its lanes each touch many elements: a lane for each of them."""
+
+    def __init__(self, w, lanes: np.ndarray, each: int):
+        """`lanes`: numbers of lanes in the set; each of them touches `each` elements."""
+        self.whole = w
+        self.chunk = w.chunk
+        self.lanes = len(lanes) * each
+        self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, each)
+        self.block, self.thread, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.thread, w.slot))
+        self.everyone = np.ones(self.lanes, np.bool_)
+        self.warps = np.empty((self.lanes, 6), np.int64)
+        self.warps[:, START] = np.arange(self.lanes)
+        self.warps[:, STOP] = self.warps[:, START] + 1
+        self.warps[:, BLOCK], self.warps[:, THREAD], self.warps[:, SLOT] = self.block, self.thread, self.slot
+        self.warps[:, SM] = w.warps[self.rows, SM]
+
+    @property
+    def warp_epochs(self):
+        return self.whole.warp_epochs[self.rows]
+
+    @property
+    def lane_epochs(self):
+        return self.whole.lane_epochs[self.rows] if self.whole.lane_epochs.size else self.whole.lane_epochs
+
+    @cached_property
+    def nobody(self):
+        return ~self.everyone
+
+    def active(self, mask):
+        return self.everyone if mask is None else mask
+
+    def count(self, mask):
+        return self.lanes if mask is None else int(np.count_nonzero(mask))
+
+
+def spread(w, lanes, each) -> Spread:
+    """The warp set with a lane for each of the elements that some of its lanes touch."""
+    key = lanes.tobytes(), each
+    if key not in w.spreads:
+        w.spreads[key] = Spread(w, lanes, each)
+    return w.spreads[key]
+
+
+def elements(first, each) -> np.ndarray:
+    """The places of the `each` elements from each of `first` on."""
+    return (first[:, None] + np.arange(each)).reshape(-1)
+
+
+def note_early(w, site, array, lanes, flat):
+    """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
+    wide = spread(w, lanes, flat.size // len(lanes))
+    array.in_flight.too_early(wide, site, array, flat, wide.everyone)
+
+
+def note_reads(w, site, array, lanes, flat, inside=None):
+    """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`."""
+    if array.shadow is not None:
+        memory.watch_read(spread(w, lanes, flat.size // len(lanes)), site, array, inside, flat)
+
+
+def note_writes(w, site, array, lanes, flat, inside=None):
+    """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`."""
+    if array.shadow is not None:
+        wide = spread(w, lanes, flat.size // len(lanes))
+        memory.watch_write(wide, site, array, inside, flat, wide.nobody, wide.everyone)

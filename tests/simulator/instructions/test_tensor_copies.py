@@ -1,0 +1,213 @@
+"""Copies of boxes by the copy engine: where the bytes lie, what lies outside, and what must be waited for."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of
+from numba import uint8, uint16, uint64
+
+import labkit
+from labkit import cuda, ptx
+
+LOAD = """
+@cuda.jit
+def load(source, row, column, out):
+    tile = cuda.shared.array((ROWS, 64), uint16, alignment=1024)
+    bar = cuda.shared.array(1, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        ptx.mbarrier_init(bar, 0, 1)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    if t == 0:
+        ptx.mbarrier_expect(bar, 0, ROWS * 128)
+        ptx.tma_load(tile, (0, 0), source, (row + ROWS * cuda.blockIdx.x, column), bar, 0)
+    ptx.mbarrier_wait(bar, 0, 0)
+    for r in range(ROWS):
+        out[cuda.blockIdx.x, r, t] = tile[r, t]
+"""
+
+STORE = """
+@cuda.jit
+def store(target, x, row, column):
+    tile = cuda.shared.array((ROWS, 64), uint16, alignment=1024)
+    t = cuda.threadIdx.x
+    for r in range(ROWS):
+        tile[r, t] = x[r, t]
+    ptx.fence_async()
+    cuda.syncthreads()
+    if t == 0:
+        ptx.tma_store(target, (row, column), tile, (0, 0))
+        ptx.tma_store_commit()
+        ptx.tma_store_wait(0)
+    cuda.syncthreads()
+    for r in range(ROWS):
+        tile[r, t] = 0
+"""
+ROWS = 24
+
+
+def kernel(text):
+    return kernel_in(text, ptx=ptx, uint8=uint8, uint16=uint16, uint64=uint64, ROWS=ROWS)
+
+
+def numbers(*shape):
+    return np.random.default_rng(3).integers(0, 1 << 16, shape, np.uint16)
+
+
+def box_of(array, row, column):
+    """The elements of a box, zeros outside of the array."""
+    wide = np.pad(array, 512)
+    return wide[512 + row : 512 + row + ROWS, 512 + column : 512 + column + 64]
+
+
+def swizzled(box):
+    """A tile as it lies in shared memory: pieces of 8 elements change places within their row."""
+    pieces = box.reshape(len(box), 8, 8)
+    lies = np.empty_like(pieces)
+    for r in range(len(box)):
+        for p in range(8):
+            lies[r, p ^ (r % 8)] = pieces[r, p]
+    return lies.reshape(box.shape)
+
+
+def mutant(text, before, after=""):
+    assert text.count(before) == 1, before
+    return kernel(text.replace(before, after))
+
+
+def load(made, row=0, column=0, source=None, blocks=1):
+    source = numbers(72, 200) if source is None else source
+    tensor_map = ptx.TensorMap(source, (ROWS, 64))
+    return labkit.simulate(made, blocks, 64, tensor_map, row, column, np.zeros((blocks, ROWS, 64), np.uint16))
+
+
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10), (72, 0), (0, 200), (-24, 3), (0, -64)])
+def test_a_box_lies_swizzled_in_its_tile_with_zeros_outside_of_the_array(row, column):
+    source = numbers(72, 200)
+    trace = load(kernel(LOAD), row, column, source, blocks=3)
+    assert not trace.errors
+    for block, out in enumerate(trace.outputs[3]):
+        assert np.array_equal(out, swizzled(box_of(source, row + ROWS * block, column)))
+
+
+def test_a_box_of_three_axes():
+    made = kernel(LOAD.replace("row + ROWS * cuda.blockIdx.x, column", "row, column, 0"))
+    source = numbers(5, 9, 72)
+    trace = labkit.simulate(made, 1, 64, ptx.TensorMap(source, (4, 6, 64)), 3, 5, np.zeros((1, ROWS, 64), np.uint16))
+    assert not trace.errors
+    box = np.zeros((4, 6, 64), np.uint16)
+    box[:2, :4] = source[3:, 5:, :64]
+    assert np.array_equal(trace.outputs[3][0], swizzled(box.reshape(ROWS, 64)))
+
+
+def test_a_load_counts_the_sectors_of_its_rows_past_l1():
+    trace = load(kernel(LOAD), row=60, column=150)  # 12 rows of 50 elements: 100 bytes each, 4 or 5 sectors
+    site = next(c for c in trace.sites if c.site.space == "global" and c.site.kind == "load")
+    assert (site.accesses, site.requests, site.bytes, site.l1_hits) == (12 * 50, 1, 12 * 100, 0)
+    first = 2 * (200 * np.arange(60, 72) + 150)
+    assert site.sectors == sum((first + 99) // 32 - first // 32 + 1)
+    assert site.site.line == line_of(kernel(LOAD), "tma_load") or site.site.array == "source"
+    written = next(c for c in trace.sites if c.site.array == "tile" and c.site.kind == "store")
+    assert (written.accesses, written.wavefronts) == (ROWS * 64, ROWS)
+
+
+def only(trace, kind):
+    (finding,) = [f for f in trace.errors if f.kind == kind]
+    return finding
+
+
+def test_who_reads_a_tile_without_waiting_is_told_to_wait():
+    made = mutant(LOAD, "    ptx.mbarrier_wait(bar, 0, 0)\n")
+    (finding,) = [f for f in load(made).errors if f.line == line_of(made, "= tile[")]
+    assert finding.kind == "in-flight"
+    assert "before the copy that thread 0 of block 0 began" in finding.message
+    assert "ptx.mbarrier_wait" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "before, after, kind, part",
+    [
+        ("ptx.mbarrier_wait(bar, 0, 0)", "ptx.mbarrier_wait(bar, 0, 1)", "in-flight", "ptx.mbarrier_wait"),
+        ("        ptx.mbarrier_expect(bar, 0, ROWS * 128)\n", "", "deadlock", "0 of 1 arrival and 3,072 of 0 expected"),
+        ("ROWS * 128)", "ROWS * 64)", "deadlock", "1 of 1 arrival and 3,072 of 1,536 expected bytes"),
+        ("ROWS * 128)", "ROWS * 256)", "deadlock", "3,072 of 6,144 expected bytes"),
+        ("        ptx.mbarrier_init_fence()\n", "", "mbarrier", "the copy engine may not know"),
+        (", alignment=1024", "", "misaligned", "alignment=1024"),
+        ("tile, (0, 0), source", "tile, (1, 0), source", "bounds", "the array ends before"),
+        (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for"),
+        ("(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n",
+         "(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n    tile[0, t] = 1\n", "in-flight", "has arrived there"),
+    ],
+)  # fmt: skip
+def test_a_broken_load_is_found_out(before, after, kind, part):
+    trace = load(mutant(LOAD, before, after))
+    assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
+
+
+def store(made, row=0, column=0):
+    return labkit.simulate(made, 1, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), row, column)
+
+
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10), (72, 0)])
+def test_a_store_writes_what_lies_in_the_array(row, column):
+    trace = store(kernel(STORE), row, column)
+    assert not [f for f in trace.errors if f.kind != "unwritten"]
+    expected = numbers(72, 200)
+    rows, columns = np.arange(ROWS) + row, np.arange(64) + column
+    box = swizzled(numbers(ROWS, 64))  # the same exchange, back
+    for r, y in enumerate(rows):
+        for c, x in enumerate(columns):
+            if 0 <= y < 72 and 0 <= x < 200:
+                expected[y, x] = box[r, c]
+    assert np.array_equal(trace.outputs[0], expected)
+
+
+@pytest.mark.parametrize(
+    "before, kind, part",
+    [
+        ("    ptx.fence_async()\n", "proxy", "ptx.fence_async()"),
+        ("        ptx.tma_store_wait(0)\n", "in-flight", "has read it"),
+        ("        ptx.tma_store_commit()\n", "in-flight", "has read it"),
+        ("    ptx.fence_async()\n    cuda.syncthreads()\n", "race", "syncthreads"),
+        ("        ptx.tma_store_wait(0)\n    cuda.syncthreads()\n    for r in range(ROWS):\n        tile[r, t] = 0\n",
+         "in-flight", "ends before the store"),
+    ],
+)  # fmt: skip
+def test_a_broken_store_is_found_out(before, kind, part):
+    trace = store(mutant(STORE, before))
+    assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
+
+
+def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
+    array, x = np.zeros((ROWS, 64), np.uint16), numbers(ROWS, 64)
+    kernel(STORE)[1, 64](ptx.TensorMap(array, (ROWS, 64)), x, 0, 0)
+    assert np.array_equal(array, swizzled(x))
+    device = cuda.to_device(np.zeros((ROWS, 64), np.uint16))
+    kernel(STORE)[1, 64](ptx.TensorMap(device, (ROWS, 64)), x, 0, 0)
+    assert np.array_equal(device.copy_to_host(), swizzled(x))
+
+
+def test_an_array_is_the_same_beside_its_map():
+    made = kernel(
+        STORE.replace("def store(target,", "def store(again, target,") + "    if t == 0:\n        again[0, 0] = 7\n"
+    )
+    array = numbers(72, 200)
+    trace = labkit.simulate(made, 1, 64, array, ptx.TensorMap(array, (ROWS, 64)), numbers(ROWS, 64), 8, 0)
+    assert not trace.errors
+    assert np.array_equal(trace.outputs[0], trace.outputs[1])
+    assert trace.outputs[0][0, 0] == 7 and (trace.outputs[0][8] != array[8]).any()
+
+
+@pytest.mark.parametrize(
+    "array, box",
+    [
+        (np.zeros((8, 64), np.uint16), (8, 32)),
+        (np.zeros((8, 64), np.uint16), (64,)),
+        (np.zeros((8, 60), np.uint16), (8, 64)),
+        (np.zeros((8, 64), np.uint16)[::-1], (8, 64)),
+        (np.zeros((512, 64), np.uint16), (512, 64)),
+    ],
+)
+def test_boxes_that_the_copy_engine_does_not_take(array, box):
+    with pytest.raises(ValueError, match="box|rows"):
+        ptx.TensorMap(array, box)

@@ -1,0 +1,203 @@
+"""Products by the tensor cores of a warpgroup, against float64, and what spoils them."""
+
+import numpy as np
+import pytest
+from cells import kernel_in, line_of
+from numba import types, uint8, uint16, uint32, uint64
+
+import labkit
+from labkit import ptx
+
+ROWS, GROUPS = 128, 2
+
+PRODUCT = """
+@cuda.jit
+def product(A, B, out):
+    a = cuda.shared.array((ROWS, WIDE), KIND, alignment=1024)
+    b = cuda.shared.array((N, WIDE), KIND, alignment=1024)
+    acc = cuda.local.array(SUMS, float32)
+    t = cuda.threadIdx.x
+    for i in range(t, ROWS * WIDE, 256):
+        r, c = i // WIDE, i % WIDE
+        a[r, (c // PIECE ^ r % 8) * PIECE + c % PIECE] = A[cuda.blockIdx.x, r, c]
+    for i in range(t, N * WIDE, 256):
+        r, c = i // WIDE, i % WIDE
+        b[r, (c // PIECE ^ r % 8) * PIECE + c % PIECE] = B[r, c]
+    ptx.fence_async()
+    cuda.syncthreads()
+    for i in range(N // 2):
+        acc[i] = i
+    ptx.wgmma_fence()
+    for k in range(4):
+        ptx.wgmma(acc, 0, N, a, (t // 128 * 64, 2 * PIECE * k), b, (0, 2 * PIECE * k), FORMAT)
+    ptx.wgmma_commit()
+    ptx.wgmma_wait(0)
+    row = t // 32 * 16 + t % 32 // 4
+    for j in range(N // 8):
+        for h in range(2):
+            for c in range(2):
+                out[cuda.blockIdx.x, row + 8 * h, 8 * j + t % 4 * 2 + c] = acc[4 * j + 2 * h + c]
+"""
+
+
+def bits_of(values, form):
+    """float32 that a format holds exactly, as its bits."""
+    if form == ptx.BF16:
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    if form == ptx.FP16:
+        return values.astype(np.float16).view(np.uint16)
+    if form == ptx.TF32:
+        return values
+    sign, size = np.signbit(values).astype(np.uint8) << 7, np.abs(values)
+    exponent = np.floor(np.log2(np.where(size > 0, size, 1))).astype(int)
+    fraction = np.round((size / 2.0**exponent - 1) * 8).astype(int)
+    return np.where(size > 0, sign | (exponent + 7) << 3 | fraction, 0).astype(np.uint8)
+
+
+def exact(shape, seed):
+    """Numbers that every format holds: a few bits each."""
+    return np.random.default_rng(seed).integers(-15, 16, shape).astype(np.float32) / 4
+
+
+KINDS = {ptx.BF16: (uint16, 64), ptx.FP16: (uint16, 64), ptx.TF32: (types.float32, 32), ptx.E4M3: (uint8, 128)}
+
+
+def kernel(text, form=ptx.BF16, n=64):
+    kind, wide = KINDS[form]
+    names = dict(KIND=kind, WIDE=wide, PIECE=wide // 8, N=n, SUMS=n // 2, ROWS=ROWS, FORMAT=form)
+    return kernel_in(text, ptx=ptx, uint16=uint16, uint32=uint32, uint64=uint64, **names)
+
+
+def run(text, form=ptx.BF16, n=64, blocks=2):
+    made, wide = kernel(text, form, n), KINDS[form][1]
+    A, B = exact((blocks, ROWS, wide), 1), exact((n, wide), 2)
+    trace = labkit.simulate(
+        made, blocks, 256, bits_of(A, form), bits_of(B, form), np.zeros((blocks, ROWS, n), np.float32)
+    )
+    return made, trace, A.astype(np.float64) @ B.T.astype(np.float64)
+
+
+def start(n, blocks=2):
+    """What the accumulators begin with: their number in their thread."""
+    column, row = np.arange(n), np.arange(ROWS)[:, None]
+    return np.broadcast_to(column // 8 * 4 + row % 16 // 8 * 2 + column % 2, (blocks, ROWS, n))
+
+
+@pytest.mark.parametrize("n", [8, 64, 136, 184])
+@pytest.mark.parametrize("form", KINDS)
+def test_a_product_of_tiles(form, n):
+    if n * 128 + ROWS * 128 > 48 << 10:
+        pytest.skip("more shared memory than a plain array gets")
+    _, trace, expected = run(PRODUCT, form, n)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(n))
+
+
+def test_a_product_is_counted():
+    _, trace, _ = run(PRODUCT, ptx.BF16, 64)
+    assert trace.counters.flops_by_dtype["bfloat16 tensor"] == 2 * (2 * ROWS * 64 * 64)
+    read = {c.site.array: c for c in trace.sites if c.site.space == "shared" and c.site.kind == "load"}
+    assert read["a"].bytes == 2 * ROWS * 128
+    assert read["b"].bytes == 2 * GROUPS * 64 * 128
+
+
+def test_tf32_reads_the_upper_19_bits_alone():
+    made = kernel(PRODUCT, ptx.TF32, 8)
+    A, B = np.ones((1, ROWS, 32), np.float32), np.ones((8, 32), np.float32)
+    A[0, 0, 0] = 1 + 2.0**-10 + 2.0**-11
+    trace = labkit.simulate(made, 1, 256, A, B, np.zeros((1, ROWS, 8), np.float32))
+    assert trace.outputs[2][0, 0, 0] == 32 + np.float32(2.0**-10)
+
+
+REGISTERS = PRODUCT.replace(
+    "        ptx.wgmma(acc, 0, N, a, (t // 128 * 64, 2 * PIECE * k), b, (0, 2 * PIECE * k), FORMAT)\n",
+    """
+        r = t // 32 * 16 + t % 32 // 4
+        c = 2 * PIECE * k + t % 4 * 2
+        block = cuda.blockIdx.x
+        f0 = uint32(A[block, r, c]) | uint32(A[block, r, c + 1]) << uint32(16)
+        f1 = uint32(A[block, r + 8, c]) | uint32(A[block, r + 8, c + 1]) << uint32(16)
+        f2 = uint32(A[block, r, c + 8]) | uint32(A[block, r, c + 9]) << uint32(16)
+        f3 = uint32(A[block, r + 8, c + 8]) | uint32(A[block, r + 8, c + 9]) << uint32(16)
+        ptx.wgmma_fence()
+        ptx.wgmma_registers(acc, 0, N, (f0, f1, f2, f3), b, (0, 2 * PIECE * k), FORMAT)
+""",
+)
+
+
+def test_a_product_of_registers_and_a_tile():
+    _, trace, expected = run(REGISTERS)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(64))
+
+
+def test_a_group_may_be_under_way_while_others_are_waited_for():
+    text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
+    text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
+    first, rest = text.split("    for k in range(4):\n")
+    _, rest = rest.split("    row = ")
+    both = "".join(
+        f"    for k in range({2 * h}, {2 * h + 2}):\n        ptx.wgmma(acc, ({h}, 0), N, a, "
+        "(t // 128 * 64, 2 * PIECE * k), b, (0, 2 * PIECE * k), FORMAT)\n    ptx.wgmma_commit()\n"
+        for h in range(2)
+    )
+    loop = "    ptx.wgmma_wait(1)\n    row = " + rest.replace("acc[half", "acc[0")
+    made, trace, _ = run(first + both + loop + "    ptx.wgmma_wait(0)\n")
+    assert not trace.errors, trace.errors
+    made, trace, _ = run(first + both + loop.replace("acc[0", "acc[1") + "    ptx.wgmma_wait(0)\n")
+    (finding,) = trace.errors
+    assert (finding.kind, finding.line) == ("in-flight", line_of(made, "acc[1, 4"))
+
+
+def mutant(before, after=""):
+    assert PRODUCT.count(before) == 1, before
+    return PRODUCT.replace(before, after)
+
+
+@pytest.mark.parametrize(
+    "before, after, kind, part",
+    [
+        ("    ptx.wgmma_wait(0)\n", "", "in-flight", "reads acc[0] while the product"),
+        ("    ptx.wgmma_wait(0)\n", "    ptx.wgmma_wait(1)\n", "in-flight", "ptx.wgmma_wait(0)"),
+        ("    ptx.wgmma_commit()\n", "", "in-flight", "ptx.wgmma_commit()"),
+        ("    ptx.wgmma_fence()\n", "", "warpgroup", "ptx.wgmma_fence()"),
+        ("    ptx.fence_async()\n", "", "proxy", "ptx.fence_async()"),
+        ("    cuda.syncthreads()\n", "", "race", "syncthreads"),
+        ("    ptx.wgmma_commit()\n", "    ptx.wgmma_commit()\n    acc[1] = 0\n", "in-flight", "writes acc[1]"),
+        ("    ptx.wgmma_commit()\n", "    ptx.wgmma_commit()\n    a[t % 128, 0] = 0\n", "race", "reads it"),
+        ("        ptx.wgmma(acc", "        if t < 192:\n            ptx.wgmma(acc", "warpgroup", "all four warps"),
+        ("(t // 128 * 64, ", "(t // 64 * 32, ", "warpgroup", "another tile"),
+        ("(t // 128 * 64, ", "(t // 128 * 60, ", "misaligned", "1024"),
+        ("(t // 128 * 64, ", "(t // 16 * 8, ", "warpgroup", "another tile"),
+        ("a, (t // 128 * 64, ", "a, (t // 128 * 64 + 8, ", "bounds", "the array ends before"),
+        (", KIND, alignment=1024)\n    b", ", KIND)\n    b", "misaligned", "alignment=1024"),
+        ("2 * PIECE * k), b", "2 * PIECE * k + 1), b", "misaligned", "multiple of 1024"),
+        ("        acc[i] = i\n", "        acc[i // 2] = i\n", "uninitialised", "acc"),
+    ],
+)
+def test_a_broken_product_is_found_out(before, after, kind, part):
+    _, trace, _ = run(mutant(before, after))
+    assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
+
+
+def test_registers_move_between_warpgroups():
+    before = "    ptx.wgmma_fence()\n"
+    moved = "    if t < 128:\n        ptx.setmaxnreg_dec(40)\n    else:\n        ptx.setmaxnreg_inc(232)\n"
+    _, trace, expected = run(mutant(before, moved + before))
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(64))
+    _, trace, _ = run(mutant(before, moved.replace("t < 128", "t < 32") + before))
+    assert {f.kind for f in trace.errors} == {"warpgroup"}
+    for count in (20, 44, 264):
+        with pytest.raises(labkit.simulator.errors.KernelError, match="24 to 256 registers"):
+            run(mutant(before, f"    ptx.setmaxnreg_inc({count})\n{before}"))
+
+
+def test_n_and_the_format_are_checked():
+    for before, after, part in [
+        ("acc, 0, N, a", "acc, 0, 12, a", "8 to 256"),
+        ("acc, 0, N, a", "acc, 0, t, a", "constant"),
+        ("FORMAT)", "4)", "the format"),
+    ]:
+        with pytest.raises(labkit.simulator.errors.KernelError, match=part):
+            run(mutant(before, after))
