@@ -5,6 +5,10 @@ kernel says which array begins where.
 """
 
 from labkit.ptx.instruction import instruction
+from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instructions.shared_memory import SharedArray
+
+ALIGNMENT_BYTES = 1024
 
 
 @instruction
@@ -13,3 +17,8 @@ def shared_array(first_byte, shape, dtype):
 
     The memory itself begins at a multiple of 1024 bytes, and an array at a multiple of its elements' size.
     """
+
+
+# --- on lanes ------------------------------------------------------------------------------------
+
+INSTRUCTIONS["ptx.shared_array"] = SharedArray(ALIGNMENT_BYTES)

@@ -83,15 +83,21 @@ class Launch:
         layout, end = {}, 0
         allocations = list(enumerate(self.program.allocations.values()))
         for number, a in allocations:
-            if a.space == "shared" and a.shape != 0:
+            if a.space == "shared" and not a.dynamic:
                 end = _multiple(end, max(16, a.alignment))
                 layout[number] = (a.shape, end)
                 end += math.prod(a.shape) * a.dtype.itemsize
-        dynamic = [(n, a) for n, a in allocations if a.space == "shared" and a.shape == 0]
+        dynamic = [(n, a) for n, a in allocations if a.dynamic]
         self.dynamic_dtypes, self.dynamic_bytes = {a.dtype for _, a in dynamic}, dynamic_bytes
         end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
-            layout[number] = ((dynamic_bytes // a.dtype.itemsize,), end)
+            layout[number] = (a.shape or (dynamic_bytes // a.dtype.itemsize,), end)
+            used = (a.first_byte or 0) + math.prod(a.shape or (0,)) * a.dtype.itemsize
+            if used > dynamic_bytes:
+                raise LaunchError(
+                    f"`{a.name}` takes dynamic shared memory up to byte {used}, and the launch gives {dynamic_bytes} "
+                    "bytes: give more, `kernel[grid, block, stream, shared_bytes]`"
+                )
         total, most = end + dynamic_bytes, self.gpu.shared_bytes_per_block
         if self.program.static_shared_bytes > STATIC_SHARED_BYTES:
             raise LaunchError(
@@ -262,7 +268,7 @@ class Launch:
             bytes_a_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
         for a in self.program.allocations.values():
             if a.space == "shared":
-                bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES) if a.shape else 0
+                bytes_a_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
             else:
                 bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
         return bytes_a_block

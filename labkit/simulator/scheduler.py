@@ -68,7 +68,7 @@ class Chunk:
             return None
         shape, first_byte = self.launch.shared_layout[number]
         elements = math.prod(shape)
-        if allocation.shape == 0:
+        if allocation.dynamic:
             data, shadow = self.dynamic.data[allocation.dtype], self.dynamic.shadows[allocation.dtype]
             elements = self.dynamic.bytes_a_block // allocation.dtype.itemsize
         else:
@@ -78,11 +78,9 @@ class Chunk:
         array.alignment = allocation.alignment
         array.shadow = shadow
         if self.launch.program.asynchronous:
-            dynamic = allocation.shape == 0
-            array.in_flight = self.dynamic.in_flight[allocation.dtype] if dynamic else InFlight(data.size)
+            array.in_flight = self.dynamic.in_flight[allocation.dtype] if allocation.dynamic else InFlight(data.size)
         if self.launch.program.has_async_readers:
-            dynamic = allocation.shape == 0
-            array.unfenced = self.dynamic.unfenced[allocation.dtype] if dynamic else Unfenced(data.size)
+            array.unfenced = self.dynamic.unfenced[allocation.dtype] if allocation.dynamic else Unfenced(data.size)
         return array
 
     def warpgroup_waits(self, in_block):
@@ -102,8 +100,10 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        strides = c_strides(shape)
-        return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
+        strides, begin = c_strides(shape), (allocation.first_byte or 0) // data.dtype.itemsize
+        return Array(
+            allocation.name, allocation.space, data, shape, strides, begin, first_byte, elements, allocation.line
+        )
 
     # --- running ---
 

@@ -9,7 +9,6 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import shared_memory
 from labkit.ptx.on_gpu.definitions import SHARED, fixed, intrinsic, literal
 
-ALIGNMENT_BYTES = 1024
 POOL = "labkit_dynamic_shared_memory"
 
 
@@ -28,7 +27,7 @@ def _shared_array(typing, first_byte, shape, dtype):
         pool = builder.module.globals.get(POOL)
         if pool is None:
             pool = cgutils.add_global_variable(builder.module, ir.ArrayType(ir.IntType(8), 0), POOL, SHARED)
-            pool.align, pool.linkage = ALIGNMENT_BYTES, "external"
+            pool.align, pool.linkage = shared_memory.ALIGNMENT_BYTES, "external"
         place = builder.gep(pool, [fixed(0), fixed(begin)])
         made = context.make_array(kind)(context, builder)
         strides = list(accumulate(reversed(lengths[1:]), lambda a, b: a * b, initial=itemsize))[::-1]

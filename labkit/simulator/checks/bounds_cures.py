@@ -71,4 +71,4 @@ def _fits_swapped(shape, index, lanes):
 
 
 def _is_dynamic(launch, name):
-    return any(a.name == name and a.shape == 0 for a in launch.program.allocations.values())
+    return any(a.name == name and a.dynamic for a in launch.program.allocations.values())

@@ -33,14 +33,7 @@ class Allocations(Variables):
         if not {"shape", "dtype"} <= given.keys() <= {"shape", "dtype", "alignment"}:
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
         sizes = given["shape"]
-        if isinstance(sizes, ast.Tuple):
-            shape = tuple(self.size(part) for part in sizes.elts)
-        else:
-            shape = self.size(sizes)
-            shape = shape if isinstance(shape, tuple) else (shape,)
-        if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape):
-            self.fail(sizes, f"the shape `{self.written(sizes)}` must be whole numbers")
-        shape = tuple(int(n) for n in shape)
+        shape = self.shape(sizes)
         dynamic = space == "shared" and shape == (0,)
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
@@ -49,13 +42,28 @@ class Allocations(Variables):
         if space == "local" and math.prod(shape) * dtype.itemsize > LOCAL_BYTES:
             self.fail(node, f"a thread has {LOCAL_BYTES:,} bytes of local memory; make the array smaller")
         alignment = self.alignment(given["alignment"]) if "alignment" in given else dtype.itemsize
+        return self.allocated(node, kind, len(shape), space, 0 if dynamic else shape, dtype, alignment)
+
+    def allocated(self, node, kind, axes, space, shape, dtype, alignment, first_byte=None) -> Value:
+        """The array that this call makes."""
         key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
         name = self.target_name(node, space)
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
             name = f"{name} (line {node.lineno})"
-        self.program.allocations[key] = Allocation(name, space, 0 if dynamic else shape, dtype, node.lineno, alignment)
+        self.program.allocations[key] = Allocation(name, space, shape, dtype, node.lineno, alignment, first_byte)
         number = list(self.program.allocations).index(key)
-        return Value(f"w.allocated({number})", Array(kind, len(shape), space, name))
+        return Value(f"w.allocated({number})", Array(kind, axes, space, name))
+
+    def shape(self, sizes) -> tuple[int, ...]:
+        """The shape that an array is asked to have: a number, or a tuple of them, known at compile time."""
+        if isinstance(sizes, ast.Tuple):
+            shape = tuple(self.size(part) for part in sizes.elts)
+        else:
+            shape = self.size(sizes)
+            shape = shape if isinstance(shape, tuple) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in shape):
+            self.fail(sizes, f"the shape `{self.written(sizes)}` must be whole numbers")
+        return tuple(int(n) for n in shape)
 
     def size(self, node):
         """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""

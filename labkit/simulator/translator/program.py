@@ -14,9 +14,10 @@ from labkit.trace import Finding, Site
 
 @dataclass
 class Allocation:
-    """A `cuda.shared.array` or `cuda.local.array` call: `shape` is 0 for dynamic shared memory.
+    """A call that makes an array: `shape` is 0 where it takes all dynamic shared memory.
 
-    `alignment` is what its address is sure to be a multiple of, in bytes.
+    `alignment` is what its address is sure to be a multiple of, in bytes; `first_byte` is where in dynamic shared memory
+    it begins, None for an array that has memory of its own.
     """
 
     name: str
@@ -25,6 +26,12 @@ class Allocation:
     dtype: np.dtype
     line: int
     alignment: int
+    first_byte: int | None = None
+
+    @property
+    def dynamic(self) -> bool:
+        """Does it lie in dynamic shared memory?"""
+        return self.shape == 0 or self.first_byte is not None
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Program:
     @property
     def static_shared_bytes(self) -> int:
         """Shared memory that a block needs before any that the launch adds."""
-        shared = [a for a in self.allocations.values() if a.space == "shared" and a.shape != 0]
+        shared = [a for a in self.allocations.values() if a.space == "shared" and not a.dynamic]
         return sum(-(-math.prod(a.shape) * a.dtype.itemsize // 16) * 16 for a in shared)
 
     @property
