@@ -36,12 +36,14 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
         Functions of a numba stream that launch the same work on it, each on operands of its own: together
         these should be larger than the L2 cache, which otherwise keeps what a first launch read.
     """
+    return gpu_times_ms({"": launches})[""]
+
+
+def gpu_times_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) -> dict[str, float]:
+    """As `gpu_time_ms` for several kinds of work, by name, that take turns: so a clock that changes is fair to all."""
     from numba import cuda
 
     stream, start, end = cuda.stream(), cuda.event(), cuda.event()
-    for launch in launches:
-        launch(stream)
-    stream.synchronize()
 
     def elapsed_ms(work):
         start.record(stream)
@@ -50,12 +52,21 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
         end.synchronize()
         return start.elapsed_time(end)
 
-    once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))
-    launches_in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
-    replay = _graph(stream, islice(cycle(launches), launches_in_graph))
-    replay()
-    replays = REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG
-    return median(elapsed_ms(replay) for _ in range(replays)) / launches_in_graph
+    graphs, replays = {}, 0
+    for name, launches in contenders.items():
+        for launch in launches:
+            launch(stream)
+        stream.synchronize()
+        once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))  # noqa: B023
+        in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
+        graphs[name] = _graph(stream, islice(cycle(launches), in_graph)), in_graph
+        replays = max(replays, REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG)
+        graphs[name][0]()
+    times_ms = {name: [] for name in contenders}
+    for _ in range(replays):
+        for name, (replay, in_graph) in graphs.items():
+            times_ms[name].append(elapsed_ms(replay) / in_graph)
+    return {name: median(times) for name, times in times_ms.items()}
 
 
 def _graph(stream, launches) -> Callable[[], None]:

@@ -12,7 +12,8 @@ from typing import Any
 class Step:
     """One step: its module, and the kernel that is named like the step.
 
-    `kernel[step.geometry(M, N)](A, B, C)` launches it; `launch(A, B, C)` checks the arguments first.
+    `kernel[*step.geometry(M, N), stream, step.shared_bytes](*step.arguments(A, B, C))` launches it;
+    `launch(A, B, C, stream)` checks the arguments first.
     """
 
     name: str
@@ -20,7 +21,9 @@ class Step:
     ladder: str
     module: ModuleType
     kernel: Any
-    geometry: Callable[[int, int], tuple[tuple[int, int], tuple[int, int]]]
+    geometry: Callable[[int, int], tuple]
+    arguments: Callable[..., tuple]
+    shared_bytes: int
     launch: Callable[..., None]
 
     @property
@@ -56,4 +59,12 @@ def step(precision: str, slug: str) -> Step:
 def _step(precision: str, name: str) -> Step:
     module = import_module(f"{__package__}.{precision}.{name}")
     slug = name.partition("_")[2]
-    return Step(name, slug, precision, module, getattr(module, slug), module.geometry, module.launch)
+    shared_bytes = getattr(module, "SHARED_BYTES", 0)
+    arguments = getattr(module, "arguments", _as_they_are)
+    return Step(
+        name, slug, precision, module, getattr(module, slug), module.geometry, arguments, shared_bytes, module.launch
+    )
+
+
+def _as_they_are(*arrays):
+    return arrays

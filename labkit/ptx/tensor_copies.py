@@ -33,7 +33,6 @@ class TensorMap(BoxedArray):
 
     def __init__(self, array, box: tuple[int, ...]):
         super().__init__(array, box)
-        self.on_gpu = None  # its description there, as soon as a launch needs it
 
     @property
     def _numba_type_(self):

@@ -28,8 +28,8 @@ def check_operands(A, B, C) -> int:
     check_matrices(A, B, C)
     if A.dtype not in FORMATS or B.dtype != A.dtype:
         raise TypeError(
-            f"A holds {A.dtype} and B {B.dtype}, but this step multiplies two arrays of uint16 (the bits of bfloat16), of "
-            "float16, or of uint8 (the bits of e4m3)"
+            f"A holds {A.dtype} and B {B.dtype}, but this step multiplies two arrays of uint16 (the bits of bfloat16), "
+            "of float16, or of uint8 (the bits of e4m3)"
         )
     number = FORMATS[A.dtype]
     if C.dtype != RESULTS[number]:
@@ -43,8 +43,8 @@ def check_operands(A, B, C) -> int:
         each = ROW_ALIGNMENT_BYTES // X.dtype.itemsize
         if X.strides[1] != X.dtype.itemsize or X.strides[0] % ROW_ALIGNMENT_BYTES or X.shape[1] % each:
             raise ValueError(
-                f"{name} has rows of {X.shape[1]} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: make "
-                f"rows a multiple of {each} elements long, with zeros at the end"
+                f"{name} has rows of {X.shape[1]} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
+                f"make rows a multiple of {each} elements long, with zeros at the end"
             )
     return number
 

@@ -81,6 +81,11 @@ def ldmatrix(A, B, C):
             store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
 
 
+def arguments(A, B, C):
+    """What the kernel takes for C = A @ B.T."""
+    return as_words(A), as_words(B), as_words(C)
+
+
 def geometry(M: int, N: int):
     """Grid and block for an M x N result: x counts columns."""
     return (-(-N // BN), -(-M // BM)), (32, WARPS)
@@ -89,4 +94,4 @@ def geometry(M: int, N: int):
 def launch(A, B, C, stream=0):
     """C = A @ B.T."""
     kernel = in_format(ldmatrix, check_operands(A, B, C))
-    kernel[(*geometry(*C.shape), stream)](as_words(A), as_words(B), as_words(C))
+    kernel[(*geometry(*C.shape), stream)](*arguments(A, B, C))

@@ -3,9 +3,9 @@
 `wgmma` takes A and B from shared memory, through descriptors that say where a tile begins and how it is swizzled. No
 fragment passes through registers any more; a thread holds the sums alone, 128 of them. The instruction runs beside the
 warps: `wgmma_fence` before the first of a group, `wgmma_commit` after the last, `wgmma_wait` before anybody touches the
-sums, or the tiles. Two warpgroups multiply, the upper and the lower half of A's tile by the same tile of B. Each lets one
-group of instructions run while it waits for the next tile, so a stage is empty only when the group after its own is
-under way.
+sums, or the tiles. Two warpgroups multiply, the upper and the lower half of A's tile by the same tile of B. Each lets
+one group of instructions run while it waits for the next tile, so a stage is empty only when the group after its own
+is under way.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 

@@ -1,7 +1,7 @@
 """Blocks stay: each takes tile after tile of C, and stores one while the copies for the next are under way.
 
-The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the ring is
-full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, half of a warpgroup's
+The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the ring
+is full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, half of a warpgroup's
 columns at a time, and the copy engine takes them from there to global memory, whole rows of 128 bytes, while the
 tensor cores go on.
 

@@ -1,6 +1,7 @@
 """The machine code of TMA copies, and tensor maps as arguments of a kernel."""
 
 import ctypes
+from functools import cache
 
 import numpy as np
 from numba import cuda
@@ -47,34 +48,37 @@ ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "FLOAT32"}
 
 
 def address(tensor_map) -> int:
-    """Where a tensor map lies in the GPU's memory; it is made there when it is first asked for."""
-    if tensor_map.on_gpu is None:
-        tensor_map.on_gpu = cuda.to_device(_encoded(tensor_map))
-    return tensor_map.on_gpu.device_ctypes_pointer.value
+    """Where a tensor map lies in the GPU's memory."""
+    array = cuda.as_cuda_array(tensor_map.array)
+    begin = array.__cuda_array_interface__["data"][0]
+    return _on_gpu(begin, array.shape, array.strides, array.dtype.itemsize, tensor_map.box).device_ctypes_pointer.value
 
 
-def _encoded(tensor_map) -> np.ndarray:
+@cache
+def _on_gpu(begin, shape, strides, itemsize, box):
+    """A map in the GPU's memory; kept, since it takes long to make, and none can be made in a graph."""
+    return cuda.to_device(_encoded(begin, shape, strides, itemsize, box))
+
+
+def _encoded(begin, shape, strides, itemsize, box) -> np.ndarray:
     """The 128 bytes that describe it (CUDA driver API, cuTensorMapEncodeTiled)."""
     from cuda.bindings import driver
 
-    array = cuda.as_cuda_array(tensor_map.array)
-    itemsize = array.dtype.itemsize
-    dtype = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[itemsize]}")
     status, encoded = driver.cuTensorMapEncodeTiled(
-        dtype,
-        array.ndim,
-        array.__cuda_array_interface__["data"][0],
-        [driver.cuuint64_t(n) for n in reversed(array.shape)],
-        [driver.cuuint64_t(n) for n in reversed(array.strides[:-1])],
-        [driver.cuuint32_t(n) for n in reversed(tensor_map.box)],
-        [driver.cuuint32_t(1)] * array.ndim,
+        getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[itemsize]}"),
+        len(shape),
+        begin,
+        [driver.cuuint64_t(n) for n in reversed(shape)],
+        [driver.cuuint64_t(n) for n in reversed(strides[:-1])],
+        [driver.cuuint32_t(n) for n in reversed(box)],
+        [driver.cuuint32_t(1)] * len(shape),
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
         driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"the driver refuses a tensor map of {array.shape}, {array.dtype}: {status.name}")
+        raise RuntimeError(f"the driver refuses a tensor map of {shape} elements of {itemsize} bytes: {status.name}")
     return np.frombuffer(ctypes.string_at(encoded.getPtr(), 128), np.uint8).copy()
 
 

@@ -1,0 +1,96 @@
+"""The tensor-core ladder: right in every format on sides that are no multiple of a tile, and what each step counts."""
+
+import numpy as np
+import pytest
+
+from labkit import cuda, gemm, ptx, simulate
+from labkit.gemm import formats
+from labkit.gemm.tensor import operands
+
+STEPS = gemm.ladder("tensor")
+FORMATS = {"bf16": ptx.BF16, "fp16": ptx.FP16, "e4m3": ptx.E4M3}
+SHAPES = [(136, 264, 80), (1, 16, 16), (200, 8, 272)]  # M, N, K; a row has a multiple of 16 bytes
+
+
+def problem(M, N, K, number, seed=0):
+    """A, B and a C of NaN in a format, and A @ B.T in float64."""
+    rng = np.random.default_rng([seed, M, N, K])
+    A = formats.encode(rng.standard_normal((M, K)), number)
+    B = formats.encode(rng.standard_normal((N, K)), number)
+    result = operands.ROUNDED_TO[number]
+    C = formats.encode(np.full((M, N), np.nan), result)
+    return A, B, C, formats.decode(A, number) @ formats.decode(B, number).T
+
+
+def simulated(step, A, B, C, number=ptx.BF16, grid=None):
+    """The step's trace, and C afterwards."""
+    kernel = operands.in_format(step.kernel, number)
+    own_grid, block = step.geometry(*C.shape)
+    trace = simulate(kernel, grid or own_grid, block, *step.arguments(A, B, C), shared_bytes=step.shared_bytes)
+    result = trace.outputs[2]
+    return trace, np.asarray(getattr(result, "array", result)).view(C.dtype)
+
+
+def relative_error(C, expected, number):
+    got = formats.decode(C, operands.ROUNDED_TO[number])
+    return np.linalg.norm(got - expected) / np.linalg.norm(expected)
+
+
+# What rounding the result alone costs: half a unit in the last place, spread evenly, is 0.29 of a unit.
+ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
+def test_a_step_is_right(step, shape, name):
+    number = FORMATS[name]
+    A, B, C, expected = problem(*shape, number)
+    trace, C = simulated(step, A, B, C, number)
+    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
+    assert relative_error(C, expected, number) < ROUNDING[operands.ROUNDED_TO[number]]
+
+
+@pytest.mark.parametrize("step", [s for s in STEPS if hasattr(s.module, "STAGES")], ids=lambda step: step.slug)
+def test_the_ring_wraps_and_blocks_take_several_tiles(step):
+    K = (2 * step.module.STAGES + 1) * 64 + 16
+    A, B, C, expected = problem(264, 520, K, ptx.BF16)
+    own_grid, _ = step.geometry(*C.shape)
+    persistent = step.slug in ("persistent", "cluster")
+    trace, C = simulated(step, A, B, C, grid=2 if persistent else own_grid)
+    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
+    assert relative_error(C, expected, ptx.BF16) < ROUNDING[ptx.BF16]
+
+
+def test_ldmatrix_meets_no_bank_twice():
+    A, B, C, _ = problem(128, 128, 64, ptx.BF16)
+
+    def conflicts(slug):
+        trace, _ = simulated(gemm.step("tensor", slug), A, B, C)
+        return sum(site.bank_conflicts for site in trace.sites if site.site.space == "shared")
+
+    assert conflicts("mma") > 0
+    assert conflicts("ldmatrix") == 0
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
+def test_a_launch_writes_the_product(step):
+    A, B, C, expected = problem(24, 40, 48, ptx.FP16)
+    A, B, out = map(cuda.to_device, (A, B, C))
+    step.launch(A, B, out)
+    assert relative_error(out.copy_to_host(), expected, ptx.FP16) < ROUNDING[ptx.FP16]
+
+
+def test_operands_that_do_not_fit_are_refused_in_a_sentence():
+    A, B, C, _ = problem(8, 16, 32, ptx.BF16)
+    launch = STEPS[0].launch
+    with pytest.raises(TypeError, match="uint16"):
+        launch(A.astype(np.float32), B.astype(np.float32), C)
+    with pytest.raises(TypeError, match="stored as uint16"):
+        launch(A, B, C.astype(np.float32))
+    with pytest.raises(ValueError, match="both run along k"):
+        launch(A, B[:, :16], C)
+    with pytest.raises(ValueError, match="make C of that shape"):
+        launch(A, B, C[:, :8])
+    with pytest.raises(ValueError, match="a multiple of 8 elements"):
+        launch(A[:, :30], B[:, :30], C)
