@@ -16,8 +16,8 @@ from labkit.trace import Finding, Site
 class Allocation:
     """A call that makes an array: `shape` is 0 where it takes all dynamic shared memory.
 
-    `alignment` is what its address is sure to be a multiple of, in bytes; `first_byte` is where in dynamic shared memory
-    it begins, None for an array that has memory of its own.
+    `alignment` is what its address is sure to be a multiple of, in bytes; `first_byte` is where in dynamic shared
+    memory it begins, None for an array that has memory of its own.
     """
 
     name: str
