@@ -130,7 +130,7 @@ def _operand(w, site, array, mask, index, rows, call):
     if (lanes & (flat != first)).any():
         findings.differ(w, site, array, lanes & (flat != first))
     byte = array.address + first % array.elements * array.itemsize
-    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + array.elements * array.itemsize)
+    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + tiles.end(array) * array.itemsize)
     wrong = lanes & ((byte % 16 != 0) | (byte % 128 > 128 - STEP_BYTES) | (byte // 128 % 8 != 0))
     if outside.any():
         tile_findings.too_short(w, site, array, outside, index, rows * 128 // array.itemsize)
