@@ -137,7 +137,7 @@ def line(call):
         (line("mbarrier_init_fence"), "", "mbarrier"),
         (line("    cuda.syncthreads()"), "", "race"),
         ("k // STAGES + 1 & 1", "k // STAGES & 1", "deadlock"),
-        ("mbarrier_wait(full, stage, k // STAGES & 1", "mbarrier_wait(full, stage, k // STAGES + 1 & 1", "uninitialised"),
+        ("wait(full, stage, k // STAGES & 1", "wait(full, stage, k // STAGES + 1 & 1", "uninitialised"),
         ("mbarrier_wait(full, stage, k // STAGES & 1", "mbarrier_wait(full, 0, k // STAGES & 1", "in-flight deadlock"),
         ("mbarrier_wait(empty, stage,", "mbarrier_wait(empty, 0,", "race"),
         ("a, (stage, 64 * group,", "a, ((stage + 1) % STAGES, 64 * group,", "in-flight uninitialised"),
