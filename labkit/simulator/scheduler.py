@@ -53,6 +53,7 @@ class Chunk:
         self.named_barriers = None  # as soon as a warp comes to one
         self.at_end = []  # what is to be checked when all warps have ended
         self._warpgroup_waits = None
+        self.registers = None  # of its warpgroups, as soon as they move some
         self.mbarriers = {}  # of each shared array that holds some
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()

@@ -267,5 +267,6 @@ def barrier(translator, node, array, index, kind) -> tuple[str, str, str, str]:
             f"{describe(found.type)}: make them by `cuda.shared.array(1, uint64)`",
         )
     translator.program.asynchronous = translator.program.has_mbarriers = True
-    translator.program.barrier_arrays.add(found.type.name)
-    return translator.site(subscript, found, kind), found.code, translator.mask, f"({indices},)"
+    site = translator.site(subscript, found, kind)
+    translator.program.barrier_sites.add(int(site))
+    return site, found.code, translator.mask, f"({indices},)"

@@ -298,9 +298,28 @@ class OthersOfWarpgroup:
 # --- registers of a warpgroup --------------------------------------------------------------------
 
 
+REGISTERS = 65_536  # of an SM
+PIECE = 8  # registers of a thread, that are handed out together
+
+
+class Registers:
+    """How many registers a thread of each warpgroup has, in all blocks of a chunk."""
+
+    def __init__(self, w, in_block):
+        self.given = REGISTERS // w.launch.threads // PIECE * PIECE
+        self.count = np.full((len(w.chunk.blocks), in_block), self.given, np.int64)
+
+
 def set_registers(w, mask, call, count):
-    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one."""
-    together(w, mask, call)
+    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one, and the registers must be there."""
+    mask = together(w, mask, call)
+    if mask is False:
+        return
+    chunk, mine = w.chunk, of(w)
+    if chunk.registers is None:
+        chunk.registers = Registers(w, mine.in_block)
+        chunk.at_end.append(lambda: findings.check_registers(chunk, chunk.registers, call))
+    chunk.registers.count.reshape(-1)[mine.number[callers(w, mask).rows]] = count
 
 
 # --- in a kernel's text --------------------------------------------------------------------------

@@ -162,3 +162,25 @@ def test_an_arrival_before_the_wait_lets_the_tile_be_overwritten():
     )
     trace, _ = run(early, 200, 70, 640)
     assert {(f.kind, f.array) for f in trace.errors} == {("race", "a"), ("race", "b")}
+
+
+def test_registers_that_are_not_there():
+    trace, _ = run(mutant("setmaxnreg_inc(232)", "setmaxnreg_inc(240)"), 128, 64, 64)
+    (finding,) = trace.errors
+    assert finding.kind == "deadlock"
+    assert "want 40, 240, 240 registers a thread, 66,560 in all" in finding.message
+
+
+@pytest.mark.needs("numba-cuda")
+@pytest.mark.needs("toolkit")
+def test_it_assembles_without_spills(tmp_path):
+    from numba import types
+    from test_compile import assembled
+
+    from labkit.compiler import ptx_text
+    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+
+    made = kernel_in(GEMM, ptx=ptx, uint16=uint16, uint64=uint64, **NAMES)
+    arguments = TensorMapType(2), TensorMapType(2), types.Array(types.float32, 2, "C"), types.int64
+    report, _ = assembled(ptx_text(made, arguments, (9, 0, "a")), (9, 0, "a"), tmp_path)
+    assert "0 bytes spill stores, 0 bytes spill loads" in report
