@@ -1,12 +1,15 @@
 """Dynamic shared memory: every `cuda.shared.array(0, dtype)` of a block begins at the same byte.
 
-(CUDA C++ Programming Guide, "__shared__": arrays declared `extern` all start at the same address.)
+An instruction may place further arrays there, each from a byte of its own on. (CUDA C++ Programming Guide,
+"__shared__": arrays declared `extern` all start at the same address.)
 """
 
 import math
 
 import numpy as np
 
+from labkit.layout import c_strides
+from labkit.simulator.arrays import Array
 from labkit.simulator.checks import races
 from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.proxies import Unfenced
@@ -27,12 +30,22 @@ class DynamicMemory:
         buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
-        in_flight = InFlight(buffer.size // unit if launch.program.asynchronous else 0)
-        self.in_flight = {d: in_flight.seen_by(d.itemsize // unit) for d in dtypes}
-        unfenced = Unfenced(buffer.size // unit if launch.program.has_async_readers else 0)
-        self.unfenced = {d: unfenced.seen_by(d.itemsize // unit) for d in dtypes}
-        self.data = {d: buffer.view(d) for d in dtypes}
-        self.shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
+        in_flight = InFlight(buffer.size // unit) if launch.program.asynchronous else None
+        unfenced = Unfenced(buffer.size // unit) if launch.program.has_async_readers else None
+        self._in_flight = {d: in_flight and in_flight.seen_by(d.itemsize // unit) for d in dtypes}
+        self._unfenced = {d: unfenced and unfenced.seen_by(d.itemsize // unit) for d in dtypes}
+        self._data = {d: buffer.view(d) for d in dtypes}
+        self._shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
+
+    def array(self, allocation, shape, address) -> Array:
+        """The array that lies there, in memory that begins at this address of the block's."""
+        dtype, first = allocation.dtype, (allocation.first_byte or 0) // allocation.dtype.itemsize
+        elements = self.bytes_a_block // dtype.itemsize
+        form = shape, c_strides(shape), first, address, elements, allocation.line
+        array = Array(allocation.name, "shared", self._data[dtype], *form)
+        array.shadow = self._shadows[dtype]
+        array.in_flight, array.unfenced = self._in_flight[dtype], self._unfenced[dtype]
+        return array
 
 
 def unit_bytes(dtypes) -> int:

@@ -53,7 +53,8 @@ class Chunk:
         self.named_barriers = None  # as soon as a warp comes to one
         self.at_end = []  # what is to be checked when all warps have ended
         self._warpgroup_waits = None
-        self.mbarriers = {}  # of each shared array that holds some, by the id of its data
+        self.registers = None  # of its warpgroups, as soon as they move some
+        self.mbarriers = {}  # of each shared array that holds some
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
         if launch.dynamic_dtypes:
@@ -66,21 +67,17 @@ class Chunk:
     def _shared(self, allocation, number):
         if allocation.space != "shared":
             return None
-        shape, first_byte = self.launch.shared_layout[number]
-        elements = math.prod(shape)
+        program, (shape, address) = self.launch.program, self.launch.shared_layout[number]
         if allocation.dynamic:
-            data, shadow = self.dynamic.data[allocation.dtype], self.dynamic.shadows[allocation.dtype]
-            elements = self.dynamic.bytes_a_block // allocation.dtype.itemsize
+            array = self.dynamic.array(allocation, shape, address)
         else:
+            elements = math.prod(shape)
             data = np.zeros(elements * len(self.blocks), allocation.dtype)
-            shadow = SharedShadow(data.size, self.launch, self.epochs)
-        array = self._array(allocation, data, shape, first_byte, elements)
+            array = self._array(allocation, data, shape, address, elements)
+            array.shadow = SharedShadow(data.size, self.launch, self.epochs)
+            array.in_flight = InFlight(data.size) if program.asynchronous else None
+            array.unfenced = Unfenced(data.size) if program.has_async_readers else None
         array.alignment = allocation.alignment
-        array.shadow = shadow
-        if self.launch.program.asynchronous:
-            array.in_flight = self.dynamic.in_flight[allocation.dtype] if allocation.dynamic else InFlight(data.size)
-        if self.launch.program.has_async_readers:
-            array.unfenced = self.dynamic.unfenced[allocation.dtype] if allocation.dynamic else Unfenced(data.size)
         return array
 
     def warpgroup_waits(self, in_block):
@@ -100,10 +97,8 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        strides, begin = c_strides(shape), (allocation.first_byte or 0) // data.dtype.itemsize
-        return Array(
-            allocation.name, allocation.space, data, shape, strides, begin, first_byte, elements, allocation.line
-        )
+        strides = c_strides(shape)
+        return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
 
     # --- running ---
 

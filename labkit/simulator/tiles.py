@@ -69,6 +69,11 @@ def elements(first, each) -> np.ndarray:
     return (first[:, None] + np.arange(each)).reshape(-1)
 
 
+def end(array) -> int:
+    """Where a shared array ends within a block's copy of its memory, in elements."""
+    return array.root.offset + int(array.root.size_value)
+
+
 def note_early(w, site, array, lanes, flat):
     """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
     wide = spread(w, lanes, flat.size // len(lanes))

@@ -25,6 +25,7 @@ the mask stays the same, and added to the launch in one line.
 
 from types import FunctionType
 
+from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.control_flow import blocks
 from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program
@@ -39,7 +40,20 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     """
     program = _program(function, watch, pauses)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
+    _check_barriers(program)
     return program
+
+
+def _check_barriers(program):
+    """Raises KernelError where a kernel reads or writes a barrier of shared memory as if it were a number."""
+    barriers = {site.array for site, number in program.sites.items() if number in program.barrier_sites}
+    for site, number in program.sites.items():
+        if site.array in barriers and number not in program.barrier_sites:
+            raise KernelError(
+                f"`{site.array}` holds barriers, and what such an element holds is the hardware's: use it by "
+                "`ptx.mbarrier_init`, `ptx.mbarrier_arrive`, `ptx.mbarrier_wait` and their like alone",
+                site.line,
+            )
 
 
 def check_device_function(function: FunctionType, argument_types: tuple) -> None:

@@ -3,43 +3,43 @@
 import numpy as np
 
 
-def not_set_up(w, site, array, flat, lanes):
+def not_set_up(w, site, barriers, places, lanes):
     cure = (
         "Let one thread call `ptx.mbarrier_init(barriers, i, count)` and `ptx.mbarrier_init_fence()`, and all wait at "
         "`cuda.syncthreads()` before anybody uses it."
     )
-    _note(w, site, array, flat, lanes, "uses", "which nothing has set up, so that it holds anything", cure)
+    _note(w, site, barriers, places, lanes, "uses", "which nothing has set up, so that it holds anything", cure)
 
 
-def set_up_again(w, site, array, flat, lanes):
+def set_up_again(w, site, barriers, places, lanes):
     cure = "Set each barrier up once, by one thread: `if cuda.threadIdx.x == 0:`."
-    _note(w, site, array, flat, lanes, "sets up", "which is in use already, so that its phases are lost", cure)
+    _note(w, site, barriers, places, lanes, "sets up", "which is in use already, so that its phases are lost", cure)
 
 
-def no_arrivals(w, site, array, flat, lanes):
+def no_arrivals(w, site, barriers, places, lanes):
     cure = "Count the threads that call `mbarrier_arrive` or `mbarrier_expect` in a phase."
-    _note(w, site, array, flat, lanes, "sets up", "for less than one arrival, so that no phase of it ends", cure)
+    _note(w, site, barriers, places, lanes, "sets up", "for less than one arrival, so that no phase of it ends", cure)
 
 
-def not_fenced(w, site, array, flat, lanes):
+def not_fenced(w, site, barriers, places, lanes):
     cure = "Call `ptx.mbarrier_init_fence()` after `ptx.mbarrier_init`, in the same thread."
-    _note(w, site, array, flat, lanes, "has bytes counted at", "of which the copy engine may not know yet", cure)
+    _note(w, site, barriers, places, lanes, "has bytes counted at", "of which the copy engine may not know yet", cure)
 
 
-def too_many(w, site, barriers, flat, lanes):
-    count = int(barriers.count[flat[int(np.argmax(lanes))]])
+def too_many(w, site, barriers, places, lanes):
+    count = int(barriers.count[places[int(np.argmax(lanes))]])
     what = f"whose phase takes {count} arrival{'s' * (count != 1)} and has them all"
     cure = (
         "Let as many threads arrive in a phase as `ptx.mbarrier_init` was told, and wait for the end of a phase "
         "before arriving for the next one."
     )
-    _note(w, site, barriers.array, flat, lanes, "arrives at", what, cure)
+    _note(w, site, barriers, places, lanes, "arrives at", what, cure)
 
 
-def no_parity(w, site, array, flat, lanes, parity):
+def no_parity(w, site, barriers, places, lanes, parity):
     cure = "Keep the lowest bit: `phase & 1`."
     what = f"for parity {int(parity[int(np.argmax(lanes))])}, and a parity is 0 or 1"
-    _note(w, site, array, flat, lanes, "waits at", what, cure)
+    _note(w, site, barriers, places, lanes, "waits at", what, cure)
 
 
 def never_waited_for(launch, barriers, place, copy_site):
@@ -48,7 +48,7 @@ def never_waited_for(launch, barriers, place, copy_site):
     key = ("in-flight", site.line, site.column, "end")
     if log.known(key):
         return
-    cure = f"Wait for it with `ptx.mbarrier_wait` on {_name(barriers.array, place)} before the block ends."
+    cure = f"Wait for it with `ptx.mbarrier_wait` on {_name(barriers, place)} before the block ends."
     log.add(
         key,
         kind="in-flight",
@@ -73,15 +73,15 @@ def what_is_missing(barriers, place, parity) -> str:
     bytes_ = f" and {came:,} of {expected:,} expected bytes of copies" if expected or came else ""
     phase = int(barriers.phase[place])
     ended = f"after {phase} complete phase{'s' * (phase != 1)}"
-    return f" for parity {parity} of {_name(barriers.array, place)}, which has had {arrived}{bytes_} {ended}"
+    return f" for parity {parity} of {_name(barriers, place)}, which has had {arrived}{bytes_} {ended}"
 
 
-def _name(array, place) -> str:
-    index = array.position(array.c_order(int(place) % array.elements))
-    return f"{array.name}[{', '.join(map(str, index))}]"
+def _name(barriers, place) -> str:
+    index = barriers.array.position(int(place) % barriers.each)
+    return f"{barriers.array.name}[{', '.join(map(str, index))}]"
 
 
-def _note(w, site_number, array, flat, lanes, does, what, cure):
+def _note(w, site_number, barriers, places, lanes, does, what, cure):
     log = w.chunk.launch.log
     site = log.launch.sites[site_number]
     key = ("mbarrier", site.line, site.column, does, what)
@@ -94,10 +94,10 @@ def _note(w, site_number, array, flat, lanes, does, what, cure):
         w.count(lanes),
         kind="mbarrier",
         severity="error",
-        message=f"Line {site.line}: {log.name(who)} {does} {_name(array.root, flat[lane])}, {what}. {cure}",
+        message=f"Line {site.line}: {log.name(who)} {does} {_name(barriers, places[lane])}, {what}. {cure}",
         remedy=cure,
         line=site.line,
         column=site.column,
-        array=array.name,
+        array=barriers.array.name,
         threads=(who,),
     )

@@ -4,6 +4,8 @@ import numpy as np
 
 from labkit.simulator.checks.tile_findings import note_tile
 
+THREADS = 128  # of a warpgroup
+
 
 def apart(w, call, warps):
     """`warps` says which warps make a call without the other warps of their warpgroup."""
@@ -51,6 +53,30 @@ def misaligned(w, site, array, lanes, index, byte):
     lane = int(np.argmax(lanes))
     what = f"which is byte {int(byte[lane]):,} of shared memory and no place for 32 bytes of rows of 128"
     note_tile(w, site, array, lanes, index, "misaligned", what, cure)
+
+
+def check_registers(chunk, registers, call):
+    """Warpgroups that moved registers must have got no more than their block has."""
+    wanted = THREADS * registers.count.sum(axis=1)
+    there = chunk.launch.threads * registers.given
+    slot = int(np.argmax(wanted))
+    if wanted[slot] <= there:
+        return
+    line, column, name = call
+    counts = ", ".join(map(str, registers.count[slot]))
+    cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."
+    chunk.launch.log.add(
+        ("deadlock", line),
+        kind="deadlock",
+        severity="error",
+        message=(
+            f"Line {line}: the warpgroups of a block want {counts} registers a thread, {wanted[slot]:,} in all, and a "
+            f"launch of {chunk.launch.threads} threads gets {there:,} at most: `{name}` waits for ever. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+    )
 
 
 def _note(w, site_number, array, lanes, what, cure):

@@ -17,22 +17,25 @@ from labkit.simulator.translator.values import Value, describe
 
 
 class Mbarriers:
-    """The barriers of one shared array, those of all blocks of a chunk, by their place in it."""
+    """The barriers of one shared array: those of each block of a chunk, one block after the other."""
 
     def __init__(self, array, chunk):
-        size = array.data.size
-        self.array = array
+        self.array, self.each = array, int(array.size_value)
+        size = self.each * len(chunk.blocks)
         self.count = np.zeros(size, np.int64)  # arrivals of a phase; 0: not set up
         self.is_fenced = np.zeros(size, np.bool_)  # since it was set up
         self.pending = np.zeros(size, np.int64)
         self.expected = np.zeros(size, np.int64)  # bytes
         self.came = np.zeros(size, np.int64)  # bytes
         self.phase = np.zeros(size, np.int64)  # the one that is not complete
-        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what those who have come know
-        self.complete = chunk.launch.clocks.at_barriers(
-            chunk, size
-        )  # and what those knew who came before the last phase ended
+        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what all who have come know
+        self.complete = chunk.launch.clocks.at_barriers(chunk, size)  # what those know who came in a complete phase
         self.copies: dict[int, list] = {}  # (copy, which of its boxes), not landed yet
+
+    def places(self, flat):
+        """The numbers of the barriers that lie at `flat` in the array's memory."""
+        slot, within = np.divmod(flat, self.array.elements)
+        return slot * self.each + within - self.array.offset
 
     def arrive(self, places, expected):
         """One arrival at each of these places, which makes the phase expect more bytes; returns where it is one too
@@ -80,9 +83,9 @@ class Mbarriers:
 def of(w, array) -> Mbarriers:
     """The barriers that lie in a shared array."""
     chunk = w.chunk
-    kept = chunk.mbarriers.get(id(array.data))
+    kept = chunk.mbarriers.get(array.root)
     if kept is None:
-        kept = chunk.mbarriers[id(array.data)] = Mbarriers(array.root, chunk)
+        kept = chunk.mbarriers[array.root] = Mbarriers(array.root, chunk)
         chunk.at_end.append(lambda: _check_end(chunk.launch, kept))
     return kept
 
@@ -102,15 +105,16 @@ def init(w, site, array, mask, index, count):
     if mask is False:
         return
     barriers, lanes = of(w, array), w.active(mask)
-    again = lanes & (barriers.count[flat] > 0)
-    again[lanes] |= np.bincount(flat[lanes])[flat[lanes]] > 1
-    if again.any():
-        findings.set_up_again(w, site, array, flat, again)
     memory.count_accesses(w, site, array, flat, mask, False)
     memory.write(w, site, array, mask, flat, w.fill(count).astype(np.uint64))
-    here, counts = flat[lanes], w.fill(count)[lanes]
+    places = barriers.places(flat)
+    here, counts = places[lanes], w.fill(count)[lanes]
+    again = lanes & (barriers.count[places] > 0)
+    again[lanes] |= np.bincount(here)[here] > 1
+    if again.any():
+        findings.set_up_again(w, site, barriers, places, again)
     if (counts < 1).any():
-        findings.no_arrivals(w, site, array, flat, lanes & (w.fill(count) < 1))
+        findings.no_arrivals(w, site, barriers, places, lanes & (w.fill(count) < 1))
         counts = np.maximum(counts, 1)
     barriers.count[here] = barriers.pending[here] = counts
     barriers.is_fenced[here] = False
@@ -122,88 +126,90 @@ def fence_init(w, mask):
     """`mbarrier_init_fence`: what the blocks of these lanes set up is known to the copy engine."""
     slots = np.unique(w.slot[w.active(mask)])
     for barriers in w.chunk.mbarriers.values():
-        barriers.is_fenced.reshape(len(w.chunk.blocks), -1)[slots] = True
+        barriers.is_fenced.reshape(-1, barriers.each)[slots] = True
 
 
 def arrive(w, site, array, mask, index, expected=0):
     """Arrivals, each of which makes the phase expect that many bytes of copies."""
-    flat, mask = ready(w, site, array, mask, index)
+    places, mask = ready(w, site, array, mask, index)
     if mask is False:
         return
     barriers, lanes = of(w, array), w.active(mask)
-    w.chunk.launch.clocks.pass_on(w, barriers.arriving, flat, lanes)
-    too_many = barriers.arrive(flat[lanes], w.fill(expected)[lanes])
+    w.chunk.launch.clocks.pass_on(w, barriers.arriving, places, lanes)
+    too_many = barriers.arrive(places[lanes], w.fill(expected)[lanes])
     if too_many.size:
-        findings.too_many(w, site, barriers, flat, lanes & np.isin(flat, too_many))
+        findings.too_many(w, site, barriers, places, lanes & np.isin(places, too_many))
     w.chunk.launch.version += 1
 
 
 def wait(w, site, array, mask, index, line, parity):
     """Waits, until the phase of that parity is complete for all of these lanes."""
-    flat, mask = ready(w, site, array, mask, index)
+    places, mask = ready(w, site, array, mask, index)
     if mask is False:
         return
     barriers, lanes, parity = of(w, array), w.active(mask), w.fill(parity)
     none = lanes & (parity != 0) & (parity != 1)
     if none.any():
-        findings.no_parity(w, site, array, flat, none, parity)
+        findings.no_parity(w, site, barriers, places, none, parity)
         lanes = lanes & ~none
     while True:
-        left = lanes & barriers.is_waiting(flat, parity)
+        left = lanes & barriers.is_waiting(places, parity)
         if left.any():
-            places = np.unique(flat[left])
-            barriers.land(places[barriers.pending[places] == 0])
-            left = lanes & barriers.is_waiting(flat, parity)
+            needed = np.unique(places[left])
+            barriers.land(needed[barriers.pending[needed] == 0])
+            left = lanes & barriers.is_waiting(places, parity)
         if not left.any():
             break
-        w.waits_for = Waiting(barriers, flat, parity)
+        w.waits_for = Waiting(barriers, places, parity)
         yield line, left, ()
     w.waits_for = None
-    w.chunk.launch.clocks.learn(w, barriers.complete, flat, lanes)
+    w.chunk.launch.clocks.learn(w, barriers.complete, places, lanes)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What the lanes of a warp set wait for: the phase of that parity of the barrier at `flat`."""
+    """What the lanes of a warp set wait for: the phase of that parity of a barrier each."""
 
     barriers: Mbarriers
-    flat: np.ndarray
+    places: np.ndarray
     parity: np.ndarray
 
     def reason(self, lane: int) -> str:
         """What the wait of a lane lacks."""
-        return findings.what_is_missing(self.barriers, int(self.flat[lane]), int(self.parity[lane]))
+        return findings.what_is_missing(self.barriers, int(self.places[lane]), int(self.parity[lane]))
 
 
 def ready(w, site, array, mask, index):
-    """Where the lanes' barriers lie, and the lanes whose barrier has been set up."""
+    """The lanes' barriers, and the lanes whose barrier has been set up."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
         return flat, mask
-    lanes = w.active(mask)
-    missing = lanes & (of(w, array).count[flat] == 0)
+    barriers, lanes = of(w, array), w.active(mask)
+    places = np.where(lanes, barriers.places(flat), 0)
+    missing = lanes & (barriers.count[places] == 0)
     if missing.any():
-        findings.not_set_up(w, site, array, flat, missing)
+        findings.not_set_up(w, site, barriers, places, missing)
         mask = lanes = lanes & ~missing
         if not mask.any():
-            return flat, False
+            return places, False
     memory.count_accesses(w, site, array, flat, mask, False)
     memory.watch_atomic(w, site, array, flat, lanes)
-    return flat, mask
+    return places, mask
 
 
-def check_fence(w, site, array, flat, lanes):
+def check_fence(w, site, array, places, lanes):
     """The copy engine is to count at the barriers of these lanes: it must know that they are set up."""
-    unknown = lanes & ~of(w, array).is_fenced[flat]
+    barriers = of(w, array)
+    unknown = lanes & ~barriers.is_fenced[places]
     if unknown.any():
-        findings.not_fenced(w, site, array, flat, unknown)
+        findings.not_fenced(w, site, barriers, places, unknown)
 
 
-def begin_copy(w, array, flat, mask, copy):
-    """The lanes' boxes of a copy will count their bytes at the barriers `flat`."""
+def begin_copy(w, array, places, mask, copy):
+    """The lanes' boxes of a copy will count their bytes at these barriers."""
     barriers, lanes = of(w, array), w.active(mask)
-    w.chunk.launch.clocks.pass_on(w, barriers.arriving, flat, lanes)
-    barriers.queue(copy, flat[lanes])
+    w.chunk.launch.clocks.pass_on(w, barriers.arriving, places, lanes)
+    barriers.queue(copy, places[lanes])
 
 
 # --- in a kernel's text --------------------------------------------------------------------------
@@ -261,5 +267,6 @@ def barrier(translator, node, array, index, kind) -> tuple[str, str, str, str]:
             f"{describe(found.type)}: make them by `cuda.shared.array(1, uint64)`",
         )
     translator.program.asynchronous = translator.program.has_mbarriers = True
-    translator.program.barrier_arrays.add(found.type.name)
-    return translator.site(subscript, found, kind), found.code, translator.mask, f"({indices},)"
+    site = translator.site(subscript, found, kind)
+    translator.program.barrier_sites.add(int(site))
+    return site, found.code, translator.mask, f"({indices},)"

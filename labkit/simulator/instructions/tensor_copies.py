@@ -170,7 +170,7 @@ def _tile(w, site, array, mask, index, tile_bytes):
         return flat, mask
     lanes, each = w.active(mask), tile_bytes // array.itemsize
     within = flat % array.elements
-    outside = lanes & (within + each > array.elements)
+    outside = lanes & (within + each > tiles.end(array))
     if outside.any():
         findings.too_short(w, site, array, outside, index, each)
     byte = array.address + within * array.itemsize

@@ -130,7 +130,7 @@ def _operand(w, site, array, mask, index, rows, call):
     if (lanes & (flat != first)).any():
         findings.differ(w, site, array, lanes & (flat != first))
     byte = array.address + first % array.elements * array.itemsize
-    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + array.elements * array.itemsize)
+    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + tiles.end(array) * array.itemsize)
     wrong = lanes & ((byte % 16 != 0) | (byte % 128 > 128 - STEP_BYTES) | (byte // 128 % 8 != 0))
     if outside.any():
         tile_findings.too_short(w, site, array, outside, index, rows * 128 // array.itemsize)
@@ -298,9 +298,28 @@ class OthersOfWarpgroup:
 # --- registers of a warpgroup --------------------------------------------------------------------
 
 
+REGISTERS = 65_536  # of an SM
+PIECE = 8  # registers of a thread, that are handed out together
+
+
+class Registers:
+    """How many registers a thread of each warpgroup has, in all blocks of a chunk."""
+
+    def __init__(self, w, in_block):
+        self.given = REGISTERS // w.launch.threads // PIECE * PIECE
+        self.count = np.full((len(w.chunk.blocks), in_block), self.given, np.int64)
+
+
 def set_registers(w, mask, call, count):
-    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one."""
-    together(w, mask, call)
+    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one, and the registers must be there."""
+    mask = together(w, mask, call)
+    if mask is False:
+        return
+    chunk, mine = w.chunk, of(w)
+    if chunk.registers is None:
+        chunk.registers = Registers(w, mine.in_block)
+        chunk.at_end.append(lambda: findings.check_registers(chunk, chunk.registers, call))
+    chunk.registers.count.reshape(-1)[mine.number[callers(w, mask).rows]] = count
 
 
 # --- in a kernel's text --------------------------------------------------------------------------

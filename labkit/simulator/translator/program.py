@@ -75,7 +75,7 @@ class Program:
     has_warpgroups: bool = False
     has_mbarriers: bool = False
     named_barriers: bool = False
-    barrier_arrays: set[str] = field(default_factory=set)
+    barrier_sites: set[int] = field(default_factory=set)
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     compiled: dict[tuple, tuple] = field(default_factory=dict)

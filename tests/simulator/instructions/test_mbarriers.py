@@ -7,6 +7,7 @@ from numba import uint64
 
 import labkit
 from labkit import ptx
+from labkit.simulator.errors import KernelError
 
 WARP = 32
 STAGES = 4
@@ -111,3 +112,14 @@ def test_a_wait_for_the_phase_before_the_first_passes_at_once():
         )
     )
     assert not trace.errors
+
+
+@pytest.mark.parametrize("line", ["full[1] = 0", "box[0, t] = full[t % 4]"])
+def test_a_barrier_is_no_number(line):
+    with pytest.raises(KernelError, match="holds barriers"):
+        run(changed("    if t < 32:\n", f"    {line}\n    if t < 32:\n"))
+
+
+def test_barriers_are_shared_uint64():
+    with pytest.raises(KernelError, match="shared array of uint64"):
+        run(changed("full = cuda.shared.array(STAGES, uint64)", "full = cuda.shared.array(STAGES, float32)"))

@@ -182,7 +182,7 @@ def test_a_broken_product_is_found_out(before, after, kind, part):
 
 def test_registers_move_between_warpgroups():
     before = "    ptx.wgmma_fence()\n"
-    moved = "    if t < 128:\n        ptx.setmaxnreg_dec(40)\n    else:\n        ptx.setmaxnreg_inc(232)\n"
+    moved = "    if t < 128:\n        ptx.setmaxnreg_dec(40)\n    else:\n        ptx.setmaxnreg_inc(216)\n"
     _, trace, expected = run(mutant(before, moved + before))
     assert not trace.errors, trace.errors
     assert np.array_equal(trace.outputs[2], expected + start(64))
