@@ -97,8 +97,8 @@ class Counters:
     with a plain whole exponent counts the products that it is compiled to, a complex number the operations on its parts
     (6 in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count nothing.
     `flops_by_dtype` splits it ("float32", "float64", ...); what tensor cores do, products of whole numbers too, stands
-    under names such as "bfloat16 tensor" and "int8 tensor", those of `gpus.Gpu.peak_tflops`. DRAM bytes come from the cache model; of those written,
-    `l2_dirty_bytes` are still in L2 when the kernel ends.
+    under names such as "bfloat16 tensor" and "int8 tensor", those of `gpus.Gpu.peak_tflops`. DRAM bytes come from the
+    cache model; of those written, `l2_dirty_bytes` are still in L2 when the kernel ends.
     `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,
     `sample` says so: the totals are estimates, and `l2_hits` and the DRAM bytes are None.
     """

@@ -19,6 +19,7 @@ from labkit.simulator.instructions.operands import (
     element,
     first_elements,
     fixed_number,
+    from_the_start,
     site_numbers,
     whole_number,
 )
@@ -125,6 +126,9 @@ def _places(w, mask, place):
 
 def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, source_index):
     elements = width_bytes // tile.itemsize
+    mask = from_the_start(w, site, tile, mask, index)
+    if mask is False:
+        return
     flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return

@@ -73,6 +73,18 @@ def waiting_line(translator, node) -> int:
 # --- when it runs ---
 
 
+def from_the_start(w, site, array, mask, index):
+    """The lanes that have no index below zero, which this kind of instruction does not count from the end."""
+    for axis, i in enumerate(index):
+        below = w.active(mask) & (i < 0)
+        if below.any():
+            w.chunk.launch.log.below(w, site, array, below, index, axis)
+            mask = both(mask, ~below)
+            if mask is False:
+                return False
+    return mask
+
+
 def first_elements(w, site, array, mask, width_bytes, index, used=None):
     """Where each lane's piece of `width_bytes` begins, and the lanes whose piece is inside the array and aligned.
 
