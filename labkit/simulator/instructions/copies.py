@@ -174,7 +174,7 @@ def wait(w, mask, pending):
         elements = len(copy.values)
         copy.array.in_flight.end(copy.number, (copy.flat[lanes][:, None] + np.arange(elements)).reshape(-1))
         for i, value in enumerate(copy.values):
-            memory.write(w, copy.site, copy.array, lanes, copy.flat + i, value)
+            memory.deliver(w, copy.site, copy.array, lanes, copy.flat + i, value)
 
 
 def _groups(w) -> Groups:
