@@ -279,7 +279,9 @@ class Log:
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         told = self.launch.clocks.told(block, thread, other_block, other_thread)
-        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, across, told and across, bool(unfenced))
+        copied = other_site in self.launch.program.copies
+        how_far = across, told and across, bool(unfenced), copied
+        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
             kinds = sorted(kinds)

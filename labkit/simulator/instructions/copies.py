@@ -61,6 +61,7 @@ class Copy:
         if width_bytes in self.past_l1:
             translator.program.past_l1 |= {*site_numbers(translator, read)}
         translator.program.asynchronous = True
+        translator.program.copies |= {*site_numbers(translator, written)}
         run = translator.constant(begin)
         translator.emit(
             f"{run}(w, {translator.mask}, {width_bytes}, {valid.code}, ({written}, {tile.code}, ({index},)), "
