@@ -6,7 +6,7 @@ from cells import kernel_in, line_of
 
 import labkit
 from labkit import ptx
-from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.errors import KernelError
 
 PAIRS = """
 @cuda.jit
@@ -159,11 +159,3 @@ def test_a_sample_of_blocks_runs_all_the_same():
     text = PAIRS.replace("NUMBER", "1 + t // 64").replace("THREADS", "64").replace("OTHER", "t ^ 32")
     trace = labkit.simulate(kernel_in(text, ptx=ptx), 2000, 128, X, np.zeros((2000, 3, 128), np.float32), sample=8)
     assert not trace.errors and trace.counters.sample.blocks_run < 2000
-
-
-def test_its_orders_are_not_explored():
-    from labkit.simulator.explorer.schedules import explore
-
-    kernel, _ = paired()
-    with pytest.raises((KernelError, LaunchError), match="no orders are explored of a kernel that waits by"):
-        explore(kernel, 1, 64, X, np.zeros((5, 3, 128), np.float32))
