@@ -38,3 +38,45 @@ def test_a_loop_over_range_visits_what_it_should_on_the_gpu(bounds, kind):
     visit[1, 1](np.array(bounds, kind), seen)
     last = expected[-1] if expected else bounds[0]
     assert seen[: len(expected) + 2].tolist() == [*expected, 100 + last, -99]
+
+
+@pytest.mark.needs("numba-cuda")
+def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monkeypatch):
+    from types import SimpleNamespace as Stand
+
+    from labkit import compiler
+
+    asked = []
+    monkeypatch.setattr(compiler, "driver", Stand(cuKernelSetAttribute=lambda *given: asked.append(given)))
+    device = Stand(id=3, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448)
+    function = Stand(device=device, attrs=Stand(shared=1024), handle="the kernel's")
+    compiler.allow_all_shared_memory(Stand(_codelibrary=Stand(get_cufunc=lambda: function)))
+    limit = compiler.binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    ((*what, on),) = asked
+    assert what == [limit, 231424, "the kernel's"] and int(on) == 3
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("made", ["when_launched", "specialised", "with_a_signature"])
+def test_a_launch_may_ask_for_more_than_48_kb_of_shared_memory(made):
+    from numba import float32, types
+
+    from labkit import cuda
+
+    def mirror(x, out):
+        kept = cuda.shared.array(0, float32)
+        n = x.size
+        for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            kept[i] = x[i]
+        cuda.syncthreads()
+        for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            out[i] = kept[n - 1 - i]
+
+    x, out = cuda.to_device(np.arange(15_000, dtype=np.float32)), cuda.device_array(15_000, np.float32)
+    if made == "with_a_signature":
+        kernel = cuda.jit((types.Array(float32, 1, "C"),) * 2)(mirror)
+    else:
+        kernel = cuda.jit(mirror)
+        kernel = kernel.specialize(x, out) if made == "specialised" else kernel
+    kernel[1, 256, 0, 60_000](x, out)
+    assert np.array_equal(out.copy_to_host(), np.arange(15_000)[::-1])

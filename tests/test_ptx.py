@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labkit import cuda, ptx, simulate
+from labkit import cuda, explore, ptx, simulate
 from labkit.ptx import load4
 from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
@@ -205,3 +205,11 @@ def test_they_compile_to_vector_instructions():
             bound(kernel.py_func), kinds, device=False, abi="numba", cc=(7, 5), output="ptx"
         )
         assert all(instruction in ptx_text for instruction in instructions)
+
+
+@pytest.mark.parametrize("kernel", [copy4, through_shared])
+def test_orders_are_explored_of_plain_accesses_alone(kernel):
+    x = NUMBERS[:128] if kernel is copy4 else NUMBERS[:128].reshape(32, 4)
+    arguments = (x, np.zeros_like(x), 0)[: 3 if kernel is copy4 else 2]
+    with pytest.raises(KernelError, match="the orders of a kernel that calls `.*load4` are not explored"):
+        explore(kernel, 1, 32, *arguments)

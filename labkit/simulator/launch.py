@@ -102,8 +102,8 @@ class Launch:
         if self.program.static_shared_bytes > STATIC_SHARED_BYTES:
             raise LaunchError(
                 f"a block needs {total} bytes of shared memory, and arrays of a fixed size get {STATIC_SHARED_BYTES}; "
-                "use smaller tiles or a narrower dtype, or a dynamic array, `cuda.shared.array(0, dtype)`, whose bytes "
-                f"the launch gives (up to {most} on one {self.gpu.name})"
+                "use smaller tiles or a narrower dtype, or `ptx.shared_array(first_byte, shape, dtype)`, an array in "
+                f"dynamic shared memory, of which a launch may ask for up to {most} bytes on one {self.gpu.name}"
             )
         if total > most:
             raise LaunchError(

@@ -218,6 +218,15 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
         launch.log.race(w, site, array, found)
 
 
+def deliver(w, site, array, mask, flat, value):
+    """Puts values at `flat` whose writing began earlier and was watched then."""
+    array.data[flat[mask]] = value[mask]
+    order = races.order_of(w)
+    for cells, places in array.shadow.cells(flat):
+        races.note_arrivals(places, mask, order, site, cells)
+    w.chunk.launch.version += 1
+
+
 def _same(before, value):
     same = before == value
     if value.dtype.kind in "fc":

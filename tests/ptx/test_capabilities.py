@@ -2,7 +2,7 @@
 
 import pytest
 from simulator.cells import kernel_in
-from test_compile import assembled, ptx_of
+from test_compile import assembled
 
 from labkit import ptx
 from labkit.ptx.capabilities import CAPABILITIES, lacks
@@ -50,6 +50,7 @@ LINES = {
     "ptx.mbarrier_expect(barriers, 1, 4096)": HOPPER,
     "ptx.mbarrier_wait(barriers, 1, 0)": HOPPER,
     "ptx.mbarrier_arrive_at(barriers, 1, 0)": HOPPER,
+    "q = ptx.shared_array(4096, (8, 4), uint16)[t % 8, 1]": ANY,
     "ptx.barrier_sync(1, 64)": ANY,
     "ptx.barrier_sync(1 + q, 64)": ANY,
     "q = ptx.cluster_rank()": HOPPER,
@@ -74,7 +75,7 @@ OLDER = {(8, 0): (7, 5), ADA: (8, 6), HOPPER: (8, 9), HOPPER_ALONE: (10, 0)}
 def compiled(line, target):
     from numba import types
 
-    from labkit.compiler import bound
+    from labkit.compiler import ptx_text
     from labkit.ptx.on_gpu.tensor_copies import TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
@@ -84,7 +85,7 @@ def compiled(line, target):
         line = line.replace(written, constant)
     kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, uint16=types.uint16, uint64=types.uint64, KIND=kind, **names)
     arguments = types.Array(types.uint16, 2, "C"), types.Array(types.uint32, 1, "C"), TensorMapType(2)
-    return ptx_of(bound(kernel.py_func), arguments, target)
+    return ptx_text(kernel, arguments, target)
 
 
 @pytest.mark.parametrize("line, least", LINES.items(), ids=lambda value: value if isinstance(value, str) else "")

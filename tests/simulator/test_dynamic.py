@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import line_of
+from cells import kernel_in, line_of
 from numba import float32, float64, int8, int32, int64, uint32
 
 import labkit
@@ -203,3 +203,29 @@ def test_orders_are_explored_with_one_dtype_and_refused_with_several():
     assert explore(same_dtype_twice, 1, THREADS, result(), shared_bytes=THREADS * 8).outcomes
     with pytest.raises(LaunchError, match="several dtypes"):
         explore(bits_of_floats, 1, THREADS, result(), shared_bytes=THREADS * 4)
+
+
+LARGE = """
+@cuda.jit
+def large(x):
+    kept = cuda.shared.array(SIZE, float32)
+    kept[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+    cuda.syncthreads()
+    x[cuda.threadIdx.x] = kept[31 - cuda.threadIdx.x]
+"""
+
+
+@pytest.mark.parametrize("gpu, most", [("H100 SXM", 227), ("A100 SXM", 163), ("T4", 64)])
+def test_a_launch_may_ask_for_as_much_as_the_gpu_gives_a_block(gpu, most):
+    kernel, x = kernel_in(LARGE, SIZE=0), np.arange(32, dtype=np.float32)
+    trace = labkit.simulate(kernel, 1, 32, x, shared_bytes=most * 1024, gpu=gpu)
+    assert not trace.errors and np.array_equal(trace.outputs[0], x[::-1])
+    with pytest.raises(LaunchError, match=rf"one of a {gpu} gets {most * 1024} at most; use smaller tiles"):
+        labkit.simulate(kernel, 1, 32, x, shared_bytes=most * 1024 + 4, gpu=gpu)
+
+
+def test_an_array_of_a_fixed_size_gets_48_kb():
+    x = np.arange(32, dtype=np.float32)
+    assert not labkit.simulate(kernel_in(LARGE, SIZE=12 * 1024), 1, 32, x).errors
+    with pytest.raises(LaunchError, match="fixed size get 49152; .*`ptx.shared_array.* up to 232448 bytes on one H100"):
+        labkit.simulate(kernel_in(LARGE, SIZE=12 * 1024 + 1), 1, 32, x)

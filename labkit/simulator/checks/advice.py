@@ -90,7 +90,8 @@ def _uncoalesced(c, ideal):
 
 def _bank_conflict(c):
     site, fewest = c.site, c.wavefronts - c.bank_conflicts
-    cure = "Pad the rows by one element, or change which thread takes what."
+    padding = "one element" if site.elements == 1 else f"{site.elements} elements"
+    cure = f"Pad the rows by {padding}, or change which thread takes what."
     message = (
         f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
         f"memory, where {fewest / c.requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "

@@ -91,6 +91,33 @@ class Log:
             threads=(who,),
         )
 
+    def below(self, w, site_number, array, mask, index, axis):
+        """An index below zero in an instruction that does not count it from the end."""
+        site = self.launch.sites[site_number]
+        key = ("bounds", site.line, site.column, site.kind)
+        if self.known(key, w.count(mask)):
+            return
+        lane, place = self._place(w, array, mask, index)
+        who = self.lane(w, lane)
+        cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + place[axis]}."
+        self.add(
+            key,
+            w.count(mask),
+            kind="bounds",
+            severity="error",
+            message=(
+                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. This instruction "
+                "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
+                f"a GPU it {_effect_outside(site)}. {cure}"
+            ),
+            remedy=cure,
+            line=site.line,
+            column=site.column,
+            array=array.name,
+            index=place,
+            threads=(who,),
+        )
+
     def misaligned(self, w, site_number, array, mask, index, byte, width_bytes):
         """`byte` is where each lane's vector of `width_bytes` begins."""
         site = self.launch.sites[site_number]
@@ -252,7 +279,9 @@ class Log:
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         told = self.launch.clocks.told(block, thread, other_block, other_thread)
-        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, across, told and across, bool(unfenced))
+        copied = other_site in self.launch.program.copies
+        how_far = across, told and across, bool(unfenced), copied
+        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
             kinds = sorted(kinds)

@@ -15,6 +15,7 @@ class Race:
 
     `lockstep`: did all warps run side by side? `across`: are the threads in different blocks? `told`: did the later
     one hear from the other's block by an atomic? `unfenced`: of that very access, so that only a fence is missing?
+    `copied`: is the other access an asynchronous copy, which is done as soon as its thread has waited for it?
     """
 
     kernel: ast.FunctionDef
@@ -25,6 +26,7 @@ class Race:
     across: bool
     told: bool
     unfenced: bool
+    copied: bool = False
 
     @property
     def comes_round(self) -> bool:
@@ -64,6 +66,8 @@ class Race:
                 "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
                 "its own, or use `cuda.atomic`."
             )
+        if self.copied and not parted and site.kind == "load":
+            return f"Put {barrier} behind the wait for the copy of line {other.line}, before line {site.line}."
         if self.comes_round and site.line == other.line:
             loop = self._around(LOOPS)
             return f"Put {barrier} at the end of the body of the loop in line {loop.lineno}{self._outside(site)}."

@@ -376,6 +376,24 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
 
 
 @njit(cache=True)
+def note_arrivals(flat, mask, order, site, shadow):
+    """The writes that an instruction began earlier, and that were checked then, are done now."""
+    whole_warps, times = order.lane_epochs.shape[0] == 0, order.times
+    for row in range(order.warps.shape[0]):
+        start, stop, block, thread0, slot, _ = order.warps[row]
+        for lane in range(start, stop):
+            if mask[lane]:
+                own = lane - start
+                cell = shadow[flat[lane]]
+                cell[W_BLOCK] = block
+                cell[W_THREAD] = thread0 + own
+                cell[W_EPOCH] = order.epochs[slot]
+                cell[W_STAMP] = order.warp_epochs[row] if whole_warps else order.lane_epochs[row, own, own]
+                cell[W_TIME] = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else 0
+                cell[W_SITE] = site
+
+
+@njit(cache=True)
 def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
 

@@ -19,6 +19,7 @@ from labkit.simulator.instructions.operands import (
     element,
     first_elements,
     fixed_number,
+    from_the_start,
     site_numbers,
     whole_number,
 )
@@ -60,6 +61,7 @@ class Copy:
         if width_bytes in self.past_l1:
             translator.program.past_l1 |= {*site_numbers(translator, read)}
         translator.program.asynchronous = True
+        translator.program.copies |= {*site_numbers(translator, written)}
         run = translator.constant(begin)
         translator.emit(
             f"{run}(w, {translator.mask}, {width_bytes}, {valid.code}, ({written}, {tile.code}, ({index},)), "
@@ -125,6 +127,9 @@ def _places(w, mask, place):
 
 def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, source_index):
     elements = width_bytes // tile.itemsize
+    mask = from_the_start(w, site, tile, mask, index)
+    if mask is False:
+        return
     flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
@@ -170,7 +175,7 @@ def wait(w, mask, pending):
         elements = len(copy.values)
         copy.array.in_flight.end(copy.number, (copy.flat[lanes][:, None] + np.arange(elements)).reshape(-1))
         for i, value in enumerate(copy.values):
-            memory.write(w, copy.site, copy.array, lanes, copy.flat + i, value)
+            memory.deliver(w, copy.site, copy.array, lanes, copy.flat + i, value)
 
 
 def _groups(w) -> Groups:

@@ -14,7 +14,7 @@ from numba import njit, types
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
 from labkit.simulator.instructions.formats import Format, format_of
-from labkit.simulator.instructions.operands import check_count, element, first_elements, local_elements
+from labkit.simulator.instructions.operands import check_count, element, first_elements, from_the_start, local_elements
 from labkit.simulator.lanes import both
 from labkit.simulator.slices import Either
 from labkit.simulator.translator.values import Tuple, Value, describe, items_of
@@ -183,9 +183,10 @@ def _named_rows(w, site, array, mask, call, count, index):
     """
     mask = collectives.whole_warps(w, mask, call)
     named = both(mask, w.lane < ROWS * count)
-    if named is False:
+    reached = from_the_start(w, site, array, named, index) if named is not False else False
+    if reached is False:
         return None, False
-    flat, reached = first_elements(w, site, array, named, ROW_BYTES, index)
+    flat, reached = first_elements(w, site, array, reached, ROW_BYTES, index)
     if reached is not named:
         lost = w.active(named) & ~(np.zeros(w.lanes, np.bool_) if reached is False else w.active(reached))
         mask = both(mask, ~np.logical_or.reduceat(lost, w.warps[:, START]).take(w.row))

@@ -64,13 +64,23 @@ def site_numbers(translator, site: str) -> list[int]:
 
 def waiting_line(translator, node) -> int:
     """The line of a call that waits for other warps, about to be written."""
-    if translator.program.pauses:
-        translator.fail(node, f"no orders are explored of a kernel that waits by `{translator.written(node.func)}`")
     translator.flush_flops()
     return translator.wait_line(node)
 
 
 # --- when it runs ---
+
+
+def from_the_start(w, site, array, mask, index):
+    """The lanes that have no index below zero, which this kind of instruction does not count from the end."""
+    for axis, i in enumerate(index):
+        below = w.active(mask) & (i < 0)
+        if below.any():
+            w.chunk.launch.log.below(w, site, array, below, index, axis)
+            mask = both(mask, ~below)
+            if mask is False:
+                return False
+    return mask
 
 
 def first_elements(w, site, array, mask, width_bytes, index, used=None):

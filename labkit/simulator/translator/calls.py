@@ -65,6 +65,12 @@ class Calls(Variables):
         if path in INTRINSICS:
             return getattr(self, INTRINSICS[path])(node)
         if path in INSTRUCTIONS:
+            if self.program.pauses:
+                self.fail(
+                    node,
+                    f"the orders of a kernel that calls `{self.written(node.func)}` are not explored; explore one that "
+                    "loads and stores element by element",
+                )
             return INSTRUCTIONS[path].translate(self, node)
         special = {
             "len": self.length,

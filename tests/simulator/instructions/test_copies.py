@@ -331,6 +331,27 @@ def test_a_copy_reads_inside_its_row():
     assert (found.kind, found.array, found.line, found.index) == ("bounds", "x", line_of(kernel, "async("), (0, 16))
 
 
+@pytest.mark.parametrize(
+    "call", ["ptx.cp_async(tile, (t - 8, 0), x, (t, 0), 16, 16)", "ptx.ldmatrix4(tile, (t - 8, 0))"]
+)
+def test_no_index_of_a_tile_counts_from_the_end(call):
+    text = f"""
+    @cuda.jit
+    def below(x, out):
+        tile = cuda.shared.array((32, 8), uint16, alignment=16)
+        t = cuda.threadIdx.x
+        for i in range(8):
+            tile[t, i] = 1
+        cuda.syncwarp()
+        {call}
+        out[t] = x[-1, 0]
+    """
+    kernel = kernel_in(text, **NAMES)
+    (found,) = labkit.simulate(kernel, 1, 32, np.zeros((32, 8), np.uint16), np.zeros(32)).errors
+    assert (found.kind, found.line, found.index, found.count) == ("bounds", line_of(kernel, call), (-8, 0), 8)
+    assert "counts no index from the end" in found.message and found.remedy.endswith("such as 24.")
+
+
 def test_no_more_is_read_than_is_copied():
     with pytest.raises(KernelError, match="a copy of 8 bytes reads 0 to 8 of them, not 16"):
         copied(np.float32, 8, np.full(8, 16))

@@ -35,6 +35,15 @@ def test_what_is_left_away_is_found_out(change, kind):
     assert {f.array for f in trace.errors} == {"a_tile", "b_tile"}
 
 
+def test_the_barrier_belongs_behind_the_wait():
+    trace, _ = pipeline.run(specialise(pipeline.gemm, MEETS=False), 32, 64, 160)
+    found = next(f for f in trace.errors if f.array == "a_tile" and f.line > f.other_line)
+    cure = (
+        f"Put `cuda.syncthreads()` behind the wait for the copy of line {found.other_line}, before line {found.line}."
+    )
+    assert found.remedy == cure
+
+
 @pytest.mark.parametrize("stages", [2, 4])
 def test_a_ring_of_any_length_goes_round(stages):
     trace, error = pipeline.run(specialise(pipeline.gemm, STAGES=stages, PENDING=stages - 2), 32, 32, 288)
@@ -50,7 +59,8 @@ def test_the_swizzle_is_what_keeps_the_banks_apart():
     assert traces[True].counters.bank_conflicts == 0
     assert traces[False].counters.shared_load_wavefronts == 4 * fewest  # rows of 64 bytes: two lie side by side
     assert "bank-conflict" not in {f.kind for f in traces[True].findings}
-    assert "bank-conflict" in {f.kind for f in traces[False].findings}
+    advice = next(f for f in traces[False].findings if f.kind == "bank-conflict")
+    assert advice.remedy.startswith("Pad the rows by 8 elements")
 
 
 def test_its_arithmetic_stands_under_the_roof_of_the_tensor_cores():
