@@ -17,7 +17,7 @@ def problem(M, N, K, number, seed=0):
     rng = np.random.default_rng([seed, M, N, K])
     A = formats.encode(rng.standard_normal((M, K)), number)
     B = formats.encode(rng.standard_normal((N, K)), number)
-    result = operands.ROUNDED_TO[number]
+    result = operands.RESULTS[number]
     C = formats.encode(np.full((M, N), np.nan), result)
     return A, B, C, formats.decode(A, number) @ formats.decode(B, number).T
 
@@ -32,12 +32,12 @@ def simulated(step, A, B, C, number=ptx.BF16, grid=None):
 
 
 def relative_error(C, expected, number):
-    got = formats.decode(C, operands.ROUNDED_TO[number])
+    got = formats.decode(C, operands.RESULTS[number])
     return np.linalg.norm(got - expected) / np.linalg.norm(expected)
 
 
 # What rounding the result alone costs: half a unit in the last place, spread evenly, is 0.29 of a unit.
-ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12}
+ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12, ptx.TF32: 2.0**-10}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -48,7 +48,7 @@ def test_a_step_is_right(step, shape, name):
     A, B, C, expected = problem(*shape, number)
     trace, C = simulated(step, A, B, C, number)
     assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
-    assert relative_error(C, expected, number) < ROUNDING[operands.ROUNDED_TO[number]]
+    assert relative_error(C, expected, number) < ROUNDING[operands.RESULTS[number]]
 
 
 @pytest.mark.parametrize("step", [s for s in STEPS if hasattr(s.module, "STAGES")], ids=lambda step: step.slug)
@@ -60,6 +60,13 @@ def test_the_ring_wraps_and_blocks_take_several_tiles(step):
     trace, C = simulated(step, A, B, C, grid=2 if persistent else own_grid)
     assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
     assert relative_error(C, expected, ptx.BF16) < ROUNDING[ptx.BF16]
+
+
+def test_a_persistent_step_takes_float32_as_tf32():
+    A, B, C, expected = problem(136, 268, 84, ptx.TF32)
+    trace, C = simulated(gemm.step("tensor", "persistent"), A, B, C, ptx.TF32, grid=2)
+    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
+    assert 1e-5 < relative_error(C, expected, ptx.TF32) < ROUNDING[ptx.TF32]
 
 
 def test_ldmatrix_meets_no_bank_twice():

@@ -9,14 +9,20 @@ from labkit.gemm.problem import check_matrices
 
 ROW_ALIGNMENT_BYTES = 16  # of vector copies and of the copy engine
 
-# A format by the dtype of the arrays that hold it, and the dtype of the result: bfloat16 and e4m3 are held as bits.
-FORMATS = {np.dtype(np.uint16): ptx.BF16, np.dtype(np.float16): ptx.FP16, np.dtype(np.uint8): ptx.E4M3}
-RESULTS = {ptx.BF16: np.dtype(np.uint16), ptx.FP16: np.dtype(np.float16), ptx.E4M3: np.dtype(np.uint16)}
-ROUNDED_TO = {ptx.BF16: ptx.BF16, ptx.FP16: ptx.FP16, ptx.E4M3: ptx.BF16}  # the format of the result
+# The arrays that hold a format: bfloat16 and e4m3 come as bits. And the format of the result, by that of the operands.
+DTYPES = {
+    ptx.BF16: np.dtype(np.uint16),
+    ptx.FP16: np.dtype(np.float16),
+    ptx.E4M3: np.dtype(np.uint8),
+    ptx.TF32: np.dtype(np.float32),
+}
+NAMES = {ptx.BF16: "bits of bfloat16", ptx.FP16: "float16", ptx.E4M3: "bits of e4m3", ptx.TF32: "taken as TF32"}
+RESULTS = {ptx.BF16: ptx.BF16, ptx.FP16: ptx.FP16, ptx.E4M3: ptx.BF16, ptx.TF32: ptx.TF32}
+HALVES = (ptx.BF16, ptx.FP16, ptx.E4M3)  # the formats whose result has 16 bits
 
 
-def check_operands(A, B, C) -> int:
-    """The format of C = A @ B.T, a number of `labkit.ptx`.
+def check_operands(A, B, C, formats=HALVES) -> int:
+    """The format of C = A @ B.T, a number of `labkit.ptx`, one of those that the step takes.
 
     Raises
     ------
@@ -26,14 +32,16 @@ def check_operands(A, B, C) -> int:
         The shapes do not fit together, or rows do not begin at multiples of 16 bytes.
     """
     check_matrices(A, B, C)
-    if A.dtype not in FORMATS or B.dtype != A.dtype:
+    taken = {DTYPES[number]: number for number in formats}
+    if A.dtype not in taken or B.dtype != A.dtype:
         raise TypeError(
-            f"A holds {A.dtype} and B {B.dtype}, but this step multiplies two arrays of uint16 (the bits of bfloat16), "
-            "of float16, or of uint8 (the bits of e4m3)"
+            f"A holds {A.dtype} and B {B.dtype}, but this step multiplies two arrays of the same of these: "
+            + ", ".join(f"{dtype} ({NAMES[number]})" for dtype, number in taken.items())
         )
-    number = FORMATS[A.dtype]
-    if C.dtype != RESULTS[number]:
-        raise TypeError(f"C holds {C.dtype}, but products of {A.dtype} are stored as {RESULTS[number]}")
+    number = taken[A.dtype]
+    stored = DTYPES[RESULTS[number]]
+    if C.dtype != stored:
+        raise TypeError(f"C holds {C.dtype}, but products of {A.dtype} are stored as {stored}")
     (M, K), N = A.shape, B.shape[0]
     if B.shape[1] != K:
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
@@ -52,7 +60,7 @@ def check_operands(A, B, C) -> int:
 @cache
 def in_format(kernel, number: int):
     """The kernel for a format, which it holds in its constants FORMAT and RESULT."""
-    return specialise(kernel, FORMAT=number, RESULT=ROUNDED_TO[number])
+    return specialise(kernel, FORMAT=number, RESULT=RESULTS[number])
 
 
 def as_words(X):

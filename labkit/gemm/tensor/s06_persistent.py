@@ -1,15 +1,16 @@
 """Blocks stay: each takes tile after tile of C, and stores one while the copies for the next are under way.
 
-The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the ring
-is full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, half of a warpgroup's
-columns at a time, and the copy engine takes them from there to global memory, whole rows of 128 bytes, while the
-tensor cores go on.
+The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the
+ring is full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, some columns at a
+time, and the copy engine takes them from there to global memory, whole rows of 128 bytes. This step also takes float32
+operands, of which the tensor cores read the upper 19 bits, TF32; its result is float32 then, and `stmatrix`, which
+moves pairs of 16 bits, gives way to plain stores.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
     K / 64 * 2 / (BM * BN)                            copies per output, of a whole tile
     K / 16 * 2 / (BM * BN)                            `wgmma` of a warpgroup per output
-    STAGES * (BM + BN) * BK * 4 + 2 * WM * BN / 2 * 2 bytes of shared memory per block
+    STAGES * (BM + BN) * BK * 4 + 2 * BOXES * WM * 128    bytes of shared memory per block
 
 Limited by power as much as by anything else: on an H100 the clock falls under such work. `s07_cluster` moves less.
 """
@@ -17,10 +18,11 @@ Limited by power as much as by anything else: on an H100 the clock falls under s
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.operands import DTYPES, as_words, check_operands, in_format
 from labkit.gemm.tensor.order import place
 
 FORMAT = RESULT = ptx.BF16
+TF32 = ptx.TF32
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -30,9 +32,10 @@ SUMS = WM * BN // 128  # of a thread
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of a row of C that one copy stores, 128 bytes
-BOXES = BN // 2 // BOX // 2  # of a half
+BOXES = 2  # that a warpgroup stores at a time
+PIECES = BOXES * BOX // 4  # of 16 bytes, in their rows
 B_BYTE = STAGES * BM * BK * 4  # where the tiles of B begin
-C_BYTE = STAGES * (BM + BN) * BK * 4  # where the halves of C begin
+C_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of C begin
 SHARED_BYTES = C_BYTE + WARPGROUPS * BOXES * WM * BOX * 4
 STAGE_BYTES = (BM + BN) * BK * 4
 
@@ -42,6 +45,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
     A_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
     B_tiles = ptx.shared_array(B_BYTE, (STAGES, BN, BK), np.uint32)
     C_boxes = ptx.shared_array(C_BYTE, (WARPGROUPS, BOXES, WM, BOX), np.uint32)
+    C_singles = ptx.shared_array(C_BYTE, (WARPGROUPS, BOXES, WM, BOX), np.float32)  # the same, for float32 results
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
@@ -72,6 +76,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
         group = warp // 4 - 1
         leads = warp % 4 == 0 and lane == 0
         box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
+        words = 2 if RESULT == TF32 else 1  # of C, for two columns
         used = 0
         for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
             row, col = place(part, rows, cols)
@@ -92,25 +97,35 @@ def persistent(A_map, B_map, C_map, M, N, K):
             if leads:
                 ptx.mbarrier_arrive(empty, (used - 1) % STAGES)
 
-            for half in range(2):
+            for first in range(0, BN // 8 * words, PIECES):
                 if leads:
                     ptx.tma_store_wait(0)  # the boxes are free again
                 ptx.barrier_sync(group + 1, 128)
-                for piece in range(0, BOXES * 8, 2):
-                    n = (half * BOXES * 8 + piece) * 4
-                    ptx.stmatrix4(
-                        C_boxes,
-                        (group, piece // 8, box_row, (piece % 8 + box_piece ^ box_row % 8) * 4),
-                        ptx.pack2(sums[n], sums[n + 1], RESULT),
-                        ptx.pack2(sums[n + 2], sums[n + 3], RESULT),
-                        ptx.pack2(sums[n + 4], sums[n + 5], RESULT),
-                        ptx.pack2(sums[n + 6], sums[n + 7], RESULT),
-                    )
+                if RESULT == TF32:
+                    for piece in range(0, PIECES, 2):
+                        n = (first + piece) * 2
+                        for half in range(2):
+                            y = warp % 4 * 16 + half * 8 + lane // 4
+                            word = (piece % 8 + lane % 4 // 2 ^ y % 8) * 4 + lane % 2 * 2
+                            ptx.store2(
+                                C_singles, (group, piece // 8, y, word), sums[n + half * 2], sums[n + half * 2 + 1]
+                            )
+                else:
+                    for piece in range(0, PIECES, 2):
+                        n = (first + piece) * 4
+                        ptx.stmatrix4(
+                            C_boxes,
+                            (group, piece // 8, box_row, (piece % 8 + box_piece ^ box_row % 8) * 4),
+                            ptx.pack2(sums[n], sums[n + 1], RESULT),
+                            ptx.pack2(sums[n + 2], sums[n + 3], RESULT),
+                            ptx.pack2(sums[n + 4], sums[n + 5], RESULT),
+                            ptx.pack2(sums[n + 6], sums[n + 7], RESULT),
+                        )
                 ptx.fence_async()
                 ptx.barrier_sync(group + 1, 128)
                 if leads:
                     for box in range(BOXES):
-                        word = col * BN // 2 + (half * BOXES + box) * BOX
+                        word = col * BN // 2 * words + first * 4 + box * BOX
                         ptx.tma_store(C_map, (row * BM + group * WM, word), C_boxes, (group, box, 0, 0))
                     ptx.tma_store_commit()
         if leads:
@@ -131,5 +146,5 @@ def geometry(M: int, N: int):
 
 def launch(A, B, C, stream=0):
     """C = A @ B.T."""
-    kernel = in_format(persistent, check_operands(A, B, C))
+    kernel = in_format(persistent, check_operands(A, B, C, formats=tuple(DTYPES)))
     kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))
