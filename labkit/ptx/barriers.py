@@ -9,7 +9,7 @@ count on it from compute capability 9.0.)
 
 from labkit.ptx.instruction import instruction
 from labkit.simulator.checks import proxies
-from labkit.simulator.instructions import INSTRUCTIONS, mbarriers
+from labkit.simulator.instructions import INSTRUCTIONS, clusters, mbarriers
 from labkit.simulator.instructions.named_barriers import Sync
 
 
@@ -73,5 +73,8 @@ INSTRUCTIONS |= {
     "ptx.mbarrier_expect": mbarriers.OnBarrier(mbarriers.arrive, "atomic", ("a number of bytes",)),
     "ptx.mbarrier_wait": mbarriers.Wait(),
     "ptx.barrier_sync": Sync(),
+    "ptx.mbarrier_arrive_at": mbarriers.ArriveAt(),
+    "ptx.cluster_rank": clusters.Rank(),
+    "ptx.cluster_sync": clusters.Sync(),
     "ptx.fence_async": mbarriers.Plain(proxies.fence),
 }

@@ -83,6 +83,7 @@ def tma_store_wait(pending):
 
 INSTRUCTIONS |= {
     "ptx.tma_load": tensor_copies.LoadCall(),
+    "ptx.tma_load_multicast": tensor_copies.LoadCall(multicast=True),
     "ptx.tma_store": tensor_copies.StoreCall(),
     "ptx.tma_store_commit": Plain(tensor_copies.commit),
     "ptx.tma_store_wait": tensor_copies.StoreWait(),

@@ -15,6 +15,9 @@ from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 
+CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
+
+
 def dimensions(given, what):
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
@@ -41,6 +44,19 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         raise LaunchError(f"the grid {grid} is too large: x may be up to 2**31 - 1, y and z up to 65535")
     if not isinstance(shared_bytes, (int, np.integer)) or shared_bytes < 0:
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
+
+
+def cluster_of(kernel, grid) -> int:
+    """How many blocks, neighbours along x, a cluster has: what a kernel asks for by `cuda.jit(cluster=...)`."""
+    options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
+    cluster = options.get("cluster", 1)
+    if cluster not in CLUSTERS:
+        raise LaunchError(f"a cluster has {', '.join(map(str, CLUSTERS[:-1]))} or {CLUSTERS[-1]} blocks, not {cluster}")
+    if grid[0] % cluster:
+        raise LaunchError(
+            f"the grid has {grid[0]} blocks along x, and clusters of {cluster} do not fill it; make it a multiple"
+        )
+    return cluster
 
 
 def check_writable(stored, given):

@@ -44,13 +44,16 @@ class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
     def __init__(
-        self, program, function, grid, block, gpu, shared_bytes, arguments, blank, allocations, labels, undefined=0
-    ):
-        """`undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
+        self, program, function, grid, block, cluster, gpu, shared_bytes, arguments, blank, allocations, labels,
+        undefined=0,
+    ):  # fmt: skip
+        """`cluster` is how many blocks a cluster has; `undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
         self.program = program
         self.function = function
         self.grid, self.block, self.gpu = grid, block, gpu
         self.blocks = grid[0] * grid[1] * grid[2]
+        self.cluster = cluster
+        self.sms = gpu.sms // cluster * cluster  # the blocks of a cluster run on as many SMs
         self.threads = block[0] * block[1] * block[2]
         self.warps_per_block = -(-self.threads // WARP_LANES)
         self.label = labels
@@ -171,7 +174,7 @@ class Launch:
         """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
         if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
             raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
-        if self.program.waits_for_all or self.program.acts_on_atomics:
+        if self.program.waits_for_all or self.program.acts_on_atomics or self.cluster > 1:
             raise LaunchError(
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"
@@ -188,7 +191,7 @@ class Launch:
 
     def sm(self, block):
         """The SM on which a block runs; in a sample each group of blocks has one of its own."""
-        return self.place_on_sm[block] if self.plan else block % self.gpu.sms
+        return self.place_on_sm[block] if self.plan else block % self.sms
 
     def run(self):
         """Runs wave after wave of resident blocks, each wave in chunks of whole SMs."""
@@ -201,12 +204,13 @@ class Launch:
                 self._run_chunk(list(range(self.blocks)))
                 self.l2.flush()
                 return
-            sms = self.gpu.sms
+            sms = self.sms
             wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
             for start in range(0, self.blocks, wave):
                 blocks = np.arange(start, min(start + wave, self.blocks))
                 on_one_sm = -(-len(blocks) // sms)
-                sms_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // on_one_sm)
+                sms_a_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // on_one_sm
+                sms_a_chunk = max(1, sms_a_chunk // self.cluster) * self.cluster
                 for first in range(0, min(sms, len(blocks)), sms_a_chunk):
                     sm = blocks % sms
                     chosen = blocks[(sm >= first) & (sm < first + sms_a_chunk)]

@@ -13,7 +13,15 @@ import numpy as np
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
-from labkit.simulator.arguments import article, check_limits, check_writable, dimensions, leaves, typed_arguments
+from labkit.simulator.arguments import (
+    article,
+    check_limits,
+    check_writable,
+    cluster_of,
+    dimensions,
+    leaves,
+    typed_arguments,
+)
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
@@ -135,7 +143,10 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     check_writable(program.stored, given)
-    launch_with = partial(Launch, program, function, grid, block, device, shared_bytes, arguments, blank, allocations)
+    cluster = cluster_of(kernel, grid)
+    launch_with = partial(
+        Launch, program, function, grid, block, cluster, device, shared_bytes, arguments, blank, allocations
+    )
     return launch_with, arguments
 
 

@@ -53,6 +53,7 @@ class Chunk:
         self.named_barriers = None  # as soon as a warp comes to one
         self.at_end = []  # what is to be checked when all warps have ended
         self._warpgroup_waits = None
+        self.cluster_syncs = None  # as soon as a warp comes to one
         self.registers = None  # of its warpgroups, as soon as they move some
         self.mbarriers = {}  # of each shared array that holds some
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
@@ -199,7 +200,7 @@ class Chunk:
         slots, threads = w.slot[lanes], w.thread[lanes]
         self.state[slots, threads] = where
         self.wait_line[slots, threads] = line
-        self._note_returned(w)
+        self.note_returned(w)
         owner = self._owner(w)
         owner.barrier = True
         owner.line = line
@@ -250,7 +251,8 @@ class Chunk:
             self.launch.clocks.share([self.blocks[slot] for slot in slots])
         self._sample_barrier(line, slots)
 
-    def _note_returned(self, w):
+    def note_returned(self, w):
+        """Keeps which threads of a set have left the kernel."""
         if w.exited is not False:
             lanes = slice(None) if w.exited is None else w.exited
             self.state[w.slot[lanes], w.thread[lanes]] = RETURNED
@@ -331,7 +333,7 @@ class Chunk:
         there = np.add.reduceat(w.active(outer).astype(np.int64), starts)
         kind = np.where(inside == 0, 0, np.where(inside == there, 1, 2))
         concerned = there > 0
-        if spins:
+        if spins or self.launch.cluster > 1:
             parted = len(set(kind[concerned])) > 1
         else:
             slots = w.warps[:, SLOT]
@@ -400,7 +402,7 @@ class _Set:
         self.done = True
         w, state = self.w, self.chunk.state
         state[w.slot, w.thread] = ENDED
-        self.chunk._note_returned(w)
+        self.chunk.note_returned(w)
 
     def someone(self):
         """(block, thread) of a lane that waits."""

@@ -12,6 +12,7 @@ from numba import types
 
 from labkit.simulator import memory
 from labkit.simulator.checks import mbarrier_findings as findings
+from labkit.simulator.instructions import clusters
 from labkit.simulator.instructions.operands import check_count, element, waiting_line, whole_number
 from labkit.simulator.translator.values import Value, describe
 
@@ -132,8 +133,19 @@ def fence_init(w, mask):
 def arrive(w, site, array, mask, index, expected=0):
     """Arrivals, each of which makes the phase expect that many bytes of copies."""
     places, mask = ready(w, site, array, mask, index)
-    if mask is False:
-        return
+    if mask is not False:
+        _arrive(w, site, array, places, mask, expected)
+
+
+def arrive_at(w, site, array, mask, index, line, cta):
+    """Arrivals at the same barrier of block `cta` of each lane's cluster."""
+    w.chunk.launch.clocks.publish(w, mask)
+    places, mask = ready(w, site, array, mask, index, clusters.away(w, w.active(mask), cta, line))
+    if mask is not False:
+        _arrive(w, site, array, places, mask, 0)
+
+
+def _arrive(w, site, array, places, mask, expected):
     barriers, lanes = of(w, array), w.active(mask)
     w.chunk.launch.clocks.pass_on(w, barriers.arriving, places, lanes)
     too_many = barriers.arrive(places[lanes], w.fill(expected)[lanes])
@@ -179,12 +191,13 @@ class Waiting:
         return findings.what_is_missing(self.barriers, int(self.places[lane]), int(self.parity[lane]))
 
 
-def ready(w, site, array, mask, index):
-    """The lanes' barriers, and the lanes whose barrier has been set up."""
+def ready(w, site, array, mask, index, away=0):
+    """The lanes' barriers, `away` blocks on in the chunk, and the lanes whose barrier has been set up."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
         return flat, mask
     barriers, lanes = of(w, array), w.active(mask)
+    flat = np.where(lanes, flat + away * array.elements, 0)
     places = np.where(lanes, barriers.places(flat), 0)
     missing = lanes & (barriers.count[places] == 0)
     if missing.any():
@@ -241,6 +254,17 @@ class Wait:
         parity = whole_number(translator, node.args[2], "the parity of a phase").code
         line = waiting_line(translator, node)
         translator.emit(f"yield from {translator.constant(wait)}(w, {', '.join(place)}, {line}, {parity})")
+        return Value("None", types.none)
+
+
+class ArriveAt:
+    """An instruction `(barriers, i, cta)` that arrives at another block's barrier."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 3)
+        place = barrier(translator, node, *node.args[:2], "atomic")
+        cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
+        translator.emit(f"{translator.constant(arrive_at)}(w, {', '.join(place)}, {node.lineno}, {cta})")
         return Value("None", types.none)
 
 

@@ -16,8 +16,8 @@ from labkit.simulator.checks import tile_findings as findings
 from labkit.simulator.checks.in_flight import Operation
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.groups import Groups
-from labkit.simulator.instructions import mbarriers
-from labkit.simulator.instructions.operands import check_count, element, fixed_number
+from labkit.simulator.instructions import clusters, mbarriers
+from labkit.simulator.instructions.operands import check_count, element, fixed_number, whole_number
 from labkit.simulator.tensor_maps import ROW_BYTES
 from labkit.simulator.translator.values import TensorMap, Tuple, Value
 from labkit.simulator.warps import BLOCK, SM, START, THREAD
@@ -181,28 +181,41 @@ def _tile(w, site, array, mask, index, tile_bytes):
     return flat, lanes if lanes.any() else False
 
 
-def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i):
-    """Each lane of `mask` begins the copy of a box to a tile."""
-    box_bytes = prod(boxed.box[:-1]) * ROW_BYTES
-    at, mask = mbarriers.ready(w, barrier_site, barriers, mask, i)
-    if mask is not False:
-        flat, mask = _tile(w, tile_site, tile, mask, index, box_bytes)
+def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i, line=0, ctas=None):
+    """Each lane of `mask` begins the copy of a box to a tile; to that of each block of its cluster named by `ctas`."""
+    flat, mask = _tile(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * ROW_BYTES)
     if mask is False:
         return
-    mbarriers.check_fence(w, barrier_site, barriers, at, w.active(mask))
     lanes = np.flatnonzero(w.active(mask))
     boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
     boxes.count_accesses(w, lanes, map_site, True)
     tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
-    flat, each = flat[lanes], box_bytes // tile.itemsize
+    rows = boxes.read()
+    targets = [(w.active(mask), 0)]
+    if ctas is not None:
+        named = clusters.chosen(w, w.active(mask), ctas, line)
+        targets = [(mine, clusters.away(w, mine, np.int64(cta), line)) for cta, mine in named]
+    for mine, away in targets:
+        at, mine = mbarriers.ready(w, barrier_site, barriers, mine, i, away)
+        if mine is not False:
+            mbarriers.check_fence(w, barrier_site, barriers, at, mine)
+            copy = _send(w, tile_site, tile, np.flatnonzero(mine), flat + away * tile.elements, rows[mine[lanes]])
+            if ctas is not None:
+                w.chunk.launch.clocks.publish(w, mine)
+            mbarriers.begin_copy(w, barriers, at, mine, copy)
+
+
+def _send(w, site, tile, lanes, flat, rows) -> Load:
+    """Sends these rows, a box a lane, on their way to the tiles that begin at `flat`."""
+    flat, each = flat[lanes], rows.shape[1] * ROW_BYTES // tile.itemsize
     covered = tiles.elements(flat, each)
-    _count_tile(w, tile_site, lanes, each, boxes.rows)
-    tiles.note_writes(w, tile_site, tile, lanes, covered)
+    _count_tile(w, site, lanes, each, rows.shape[1])
+    tiles.note_writes(w, site, tile, lanes, covered)
     if tile.unfenced is not None:
         tile.unfenced.drop(covered)
-    operation = Operation(tile_site, "the copy", WAIT_FOR_LOAD)
+    operation = Operation(site, "the copy", WAIT_FOR_LOAD)
     number = tile.in_flight.begin(operation, covered, np.repeat(w.thread[lanes], each))
-    mbarriers.begin_copy(w, barriers, at, mask, Load(tile_site, number, tile, flat, boxes.read()))
+    return Load(site, number, tile, flat, rows)
 
 
 def _count_tile(w, site, lanes, each, rows):
@@ -299,17 +312,20 @@ def _in_shared(translator, node, array, index, kind):
     return f"{translator.site(subscript, found, kind)}, {found.code}, ({indices},)"
 
 
+@dataclass(frozen=True)
 class LoadCall:
-    """A function `(tile, index, tensor_map, place, barriers, i)`."""
+    """A function `(tile, index, tensor_map, place, barriers, i)`, and with `multicast` a mask of blocks."""
+
+    multicast: bool = False
 
     def translate(self, translator, node):
-        check_count(translator, node, 6)
-        tile, index, tensor_map, place, barriers, i = node.args
+        check_count(translator, node, 6 + self.multicast)
+        tile, index, tensor_map, place, barriers, i, *blocks = node.args
         box = _boxed(translator, node, tensor_map, place, "load")
         to = _in_shared(translator, node, tile, index, "store")
         site, array, mask, at = mbarriers.barrier(translator, node, barriers, i, "atomic")
-        run = translator.constant(load)
-        translator.emit(f"{run}(w, {mask}, {box}, {to}, {site}, {array}, {at})")
+        given = "".join(f", {node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks)
+        translator.emit(f"{translator.constant(load)}(w, {mask}, {box}, {to}, {site}, {array}, {at}{given})")
         return Value("None", types.none)
 
 

@@ -7,7 +7,7 @@ from labkit.simulator.translator.source import captured, read_source, unwrap
 
 WAITING_CALLS = {
     *"syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split(),
-    *"mbarrier_wait barrier_sync wgmma_wait".split(),  # of `labkit.ptx`
+    *"mbarrier_wait barrier_sync wgmma_wait cluster_sync".split(),  # of `labkit.ptx`
 }
 
 

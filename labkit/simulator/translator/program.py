@@ -75,6 +75,7 @@ class Program:
     has_async_readers: bool = False
     has_warpgroups: bool = False
     has_mbarriers: bool = False
+    syncs_clusters: bool = False
     named_barriers: bool = False
     barrier_sites: set[int] = field(default_factory=set)
     variables: dict[str, set] = field(default_factory=dict)
@@ -94,7 +95,8 @@ class Program:
     @property
     def keeps_clocks(self) -> bool:
         """Whether warps learn of one another by other means than barriers of all."""
-        return self.acts_on_atomics or self.has_mbarriers or self.named_barriers or self.has_warpgroups
+        meets = self.has_mbarriers or self.named_barriers or self.has_warpgroups or self.syncs_clusters
+        return self.acts_on_atomics or meets
 
     @property
     def waits_for_all(self) -> bool:

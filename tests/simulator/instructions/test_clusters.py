@@ -1,0 +1,133 @@
+"""Blocks of a cluster: their numbers, their barrier, tiles for several of them, and what breaks them."""
+
+import numpy as np
+import pytest
+from cells import kernel_in
+from numba import uint16, uint64
+
+import labkit
+from labkit import cuda, ptx
+from labkit.simulator.errors import KernelError, LaunchError
+
+RANKS = """
+@cuda.jit(cluster=4)
+def ranks(out):
+    out[cuda.blockIdx.y, cuda.blockIdx.x] = ptx.cluster_rank()
+"""
+
+# Each block of a pair loads one half of every tile for both; a stage is free when both have read it.
+PAIR = """
+@cuda.jit(cluster=2)
+def pair(source, out, steps):
+    tile = cuda.shared.array((STAGES, 16, 64), uint16, alignment=1024)
+    full = cuda.shared.array(STAGES, uint64)
+    empty = cuda.shared.array(STAGES, uint64)
+    t, rank = cuda.threadIdx.x, ptx.cluster_rank()
+    if t == 0:
+        for stage in range(STAGES):
+            ptx.mbarrier_init(full, stage, 1)
+            ptx.mbarrier_init(empty, stage, 2)
+        ptx.mbarrier_init_fence()
+    ptx.cluster_sync()
+    if t < 32:
+        if t == 0:
+            for step in range(steps):
+                stage = step % STAGES
+                ptx.mbarrier_wait(empty, stage, step // STAGES + 1 & 1)
+                ptx.mbarrier_expect(full, stage, 2048)
+                ptx.tma_load_multicast(
+                    tile, (stage, 8 * rank, 0), source, (16 * step + 8 * rank, 0), full, stage, 3
+                )
+    else:
+        for step in range(steps):
+            stage = step % STAGES
+            ptx.mbarrier_wait(full, stage, step // STAGES & 1)
+            for r in range(16):
+                for c in range(t - 32, 64, 32):
+                    out[cuda.blockIdx.x, step, r, c] = tile[stage, r, c]
+            cuda.syncwarp()
+            if t == 32:
+                ptx.mbarrier_arrive_at(empty, stage, 0)
+                ptx.mbarrier_arrive_at(empty, stage, 1)
+    ptx.cluster_sync()
+"""
+STEPS, STAGES = 9, 3
+
+
+def kernel(text):
+    return kernel_in(text, ptx=ptx, uint16=uint16, uint64=uint64, STAGES=STAGES)
+
+
+def run(text, blocks=6):
+    source = np.random.default_rng(4).integers(0, 1 << 16, (16 * STEPS, 64), np.uint16)
+    out = np.zeros((blocks, STEPS, 16, 64), np.uint16)
+    trace = labkit.simulate(kernel(text), blocks, 64, ptx.TensorMap(source, (8, 64)), out, STEPS)
+    return trace, source.reshape(STEPS, 16, 64)
+
+
+def test_blocks_are_numbered_within_their_cluster():
+    trace = labkit.simulate(kernel(RANKS), (8, 2), 32, np.zeros((2, 8), np.int32))
+    assert np.array_equal(trace.outputs[0], [[0, 1, 2, 3, 0, 1, 2, 3]] * 2)
+
+
+def test_a_pair_of_blocks_shares_every_tile():
+    trace, source = run(PAIR)
+    assert not trace.errors, trace.errors
+    lies = np.empty_like(source).reshape(STEPS, 16, 8, 8)
+    for r in range(16):
+        for piece in range(8):
+            lies[:, r, piece ^ (r % 8)] = source.reshape(STEPS, 16, 8, 8)[:, r, piece]
+    assert np.array_equal(trace.outputs[1], np.broadcast_to(lies.reshape(STEPS, 16, 64), trace.outputs[1].shape))
+
+
+def test_a_tile_for_two_blocks_is_read_once():
+    trace, _ = run(PAIR, blocks=2)
+    read = next(c for c in trace.sites if c.site.array == "source")
+    written = next(c for c in trace.sites if c.site.array == "tile" and c.site.kind == "store")
+    assert read.bytes == STEPS * 16 * 128
+    assert written.bytes == 2 * read.bytes
+
+
+@pytest.mark.parametrize(
+    "before, after, kinds",
+    [
+        ("                ptx.mbarrier_arrive_at(empty, stage, 1)\n", "", "deadlock"),
+        ("mbarrier_arrive_at(empty, stage, 1)", "mbarrier_arrive_at(empty, stage, 0)", "deadlock mbarrier"),
+        ("full, stage, 3\n", "full, stage, 1\n", "deadlock"),
+        ("ptx.mbarrier_init(empty, stage, 2)", "ptx.mbarrier_init(empty, stage, 1)", "race in-flight mbarrier"),
+        ("            ptx.mbarrier_wait(full, stage, step // STAGES & 1)\n", "", "in-flight uninitialised"),
+        ("        ptx.mbarrier_init_fence()\n    ptx.cluster_sync()\n",
+         "        ptx.mbarrier_init_fence()\n    cuda.syncthreads()\n", "race mbarrier"),
+        ("    if t < 32:\n", "    if t < 32:\n        ptx.cluster_sync()\n", "deadlock"),
+    ],
+)  # fmt: skip
+def test_a_broken_pair_is_found_out(before, after, kinds):
+    assert PAIR.count(before) == 1, before
+    trace, _ = run(PAIR.replace(before, after), blocks=2)
+    assert set(kinds.split()) & {f.kind for f in trace.errors}, trace.errors
+
+
+def test_clusters_fill_the_grid_and_name_blocks_that_exist():
+    with pytest.raises(LaunchError, match="5 blocks along x"):
+        run(PAIR, blocks=5)
+    with pytest.raises(LaunchError, match="a cluster has 1, 2, 4 or 8 blocks, not 3"):
+        run(PAIR.replace("cluster=2", "cluster=3"))
+    with pytest.raises(KernelError, match="no block 2 in it"):
+        run(PAIR.replace("(empty, stage, 1)", "(empty, stage, 2)"))
+    with pytest.raises(KernelError, match="no block 2 in it"):
+        run(PAIR.replace("full, stage, 3\n", "full, stage, 5\n"))
+    with pytest.raises(LaunchError, match="leave `sample` out"):
+        labkit.simulate(kernel(RANKS), (512, 2), 32, np.zeros((2, 512), np.int32), sample=8)
+
+
+def test_a_copy_with_other_constants_keeps_its_clusters():
+    made = labkit.specialise(kernel(PAIR), STAGES=2)
+    assert made.options["cluster"] == 2
+
+
+@pytest.mark.needs("gpu")
+def test_a_gpu_runs_the_blocks_in_clusters():
+    out = np.zeros((2, 8), np.int32)
+    kernel(RANKS)[(8, 2), 32](out)
+    cuda.synchronize()
+    assert np.array_equal(out, [[0, 1, 2, 3, 0, 1, 2, 3]] * 2)
