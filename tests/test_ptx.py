@@ -207,9 +207,6 @@ def test_they_compile_to_vector_instructions():
         assert all(instruction in ptx_text for instruction in instructions)
 
 
-@pytest.mark.parametrize("kernel", [copy4, through_shared])
-def test_orders_are_explored_of_plain_accesses_alone(kernel):
-    x = NUMBERS[:128] if kernel is copy4 else NUMBERS[:128].reshape(32, 4)
-    arguments = (x, np.zeros_like(x), 0)[: 3 if kernel is copy4 else 2]
-    with pytest.raises(KernelError, match="the orders of a kernel that calls `.*load4` are not explored"):
-        explore(kernel, 1, 32, *arguments)
+def test_orders_are_explored_of_plain_accesses_alone():
+    with pytest.raises(KernelError, match="the orders of a kernel that calls `load4` are not explored"):
+        explore(copy4, 1, 32, NUMBERS, np.zeros_like(NUMBERS), 0)

@@ -234,6 +234,24 @@ def test_a_copy_races_with_those_who_still_read_its_place_however_late_it_is_wai
     )
 
 
+def test_a_barrier_before_the_wait_is_none_behind_it():
+    text = """
+    @cuda.jit
+    def order(x, out):
+        tile = cuda.shared.array(256, float32, alignment=16)
+        t = cuda.threadIdx.x
+        ptx.cp_async(tile, 4 * t, x, 4 * t, 16, 16)
+        ptx.cp_async_commit()
+        cuda.syncthreads()
+        ptx.cp_async_wait(0)
+        out[t] = tile[4 * (63 - t)]
+    """
+    kernel = kernel_in(text, **NAMES)
+    (found,) = labkit.simulate(kernel, 1, 64, np.ones(256, np.float32), np.zeros(64, np.float32)).errors
+    assert (found.kind, found.line, found.other_line) == ("race", line_of(kernel, "= tile"), line_of(kernel, "async("))
+    assert found.remedy.startswith("Put `cuda.syncthreads()` behind the wait for the copy of line")
+
+
 def test_copies_that_nobody_waits_for_do_no_harm():
     text = """
     @cuda.jit

@@ -1,0 +1,114 @@
+"""The simulator against a GPU: what instructions make of the same input."""
+
+import fragments
+import numpy as np
+import pipeline
+import pytest
+import test_copies
+import test_formats
+import test_matrices
+import test_named_barriers
+from cells import kernel_in
+
+import labkit
+from labkit import cuda, ptx
+from labkit.simulator import numba_types
+from labkit.simulator.errors import LaunchError
+
+pytestmark = pytest.mark.needs("gpu")
+
+
+def outputs(kernel, grid, block, *arguments, shared_bytes=0):
+    """The last argument after the run, in the simulator and on the GPU."""
+    trace = labkit.simulate(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+    assert not trace.errors
+    there = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    try:
+        kernel[grid, block, 0, shared_bytes](*there)
+    except LaunchError as older:
+        pytest.skip(str(older))
+    return trace.outputs[-1], there[-1].copy_to_host()
+
+
+def assert_same(kernel, grid, block, *arguments, **options):
+    here, there = outputs(kernel, grid, block, *arguments, **options)
+    assert np.array_equal(here.view(np.uint8), there.view(np.uint8))
+
+
+@pytest.mark.parametrize("form", [ptx.BF16, ptx.FP16])
+def test_halves(form):
+    x = test_formats.samples()
+    pack = kernel_in(test_formats.PACK, ptx=ptx, FORMAT=form)
+    assert_same(pack, -(-x.size // 256), 128, x, np.zeros(x.size // 2, np.uint32))
+    codes = test_formats.CODES[0::2] | test_formats.CODES[1::2] << 16
+    unpack = kernel_in(test_formats.UNPACK, ptx=ptx, FORMAT=form)
+    here, there = outputs(unpack, 256, 128, codes, np.zeros(1 << 16, np.float32))
+    assert np.array_equal(here, there, equal_nan=True) and np.array_equal(np.signbit(here), np.signbit(there))
+
+
+def test_tf32():
+    x = test_formats.samples()
+    assert_same(kernel_in(test_formats.TO_TF32, ptx=ptx), -(-x.size // 128), 128, x, np.zeros(x.size, np.uint32))
+
+
+@pytest.mark.parametrize("form", test_matrices.CASES, ids="BF16 FP16 TF32 E4M3 INT8".split())
+def test_products(form):
+    depth = test_matrices.CASES[form][0]
+    rng = np.random.default_rng(form)
+    A = test_matrices.codes_of(rng, (16, depth), form)
+    B = test_matrices.codes_of(rng, (depth, 8), form)
+    a, b = fragments.registers(A, fragments.A[depth], 4), fragments.registers(B, fragments.B[depth], 2)
+    dtype = np.dtype(np.int32 if form == ptx.INT8 else np.float32)
+    kind = numba_types.type_of(dtype)
+    kernel = kernel_in(test_matrices.MMA, **test_matrices.NAMES, FORMAT=form, KIND=kind)
+    here, there = outputs(kernel, 1, 32, a, b, (10 * rng.standard_normal((32, 4))).astype(dtype))
+    tolerance = {ptx.INT8: 0, ptx.E4M3: 1e-3}.get(form, 1e-5)  # sums of e4m3 keep fewer bits
+    assert np.abs(here - there).max() <= tolerance * np.abs(here).max()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+@pytest.mark.parametrize("call", "ldmatrix2 ldmatrix4 ldmatrix2_transposed ldmatrix4_transposed".split())
+def test_loading_matrices(call, dtype):
+    count, pitch = int(call[8]), 16 // np.dtype(dtype).itemsize
+    x = np.random.default_rng(1).integers(0, 256, (32, 16), dtype=np.uint8).view(dtype)
+    text = test_matrices.LOAD.replace("LOAD", call)
+    kind = numba_types.type_of(np.dtype(dtype))
+    kernel = kernel_in(text, **test_matrices.NAMES, SIZE=32, PITCH=pitch, KIND=kind, COUNT=count)
+    rows = np.random.default_rng(2).permutation(32)
+    assert_same(kernel, 1, 32, x, rows, np.zeros((32, count), np.uint32))
+
+
+def test_storing_matrices():
+    rng = np.random.default_rng(3)
+    x, rows = rng.integers(0, 1 << 32, (32, 4), dtype=np.uint32), rng.permutation(32)
+    assert_same(kernel_in(test_matrices.STORE, **test_matrices.NAMES), 1, 32, x, rows, np.zeros((32, 8), np.uint16))
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_copies_with_zeros(dtype, width):
+    item = np.dtype(dtype).itemsize
+    x = np.random.default_rng(item).integers(1, 77, (8, 64), dtype=np.uint8).view(dtype)
+    kind = numba_types.type_of(np.dtype(dtype))
+    names = test_copies.NAMES | dict(PITCH=64 // item, KIND=kind, ITEM=item, WIDTH=width, START=0)
+    valid = np.minimum(test_copies.VALID, width)
+    assert_same(kernel_in(test_copies.COPY, **names), 1, 8, x, valid, np.zeros((8, 64 // item), dtype))
+
+
+@pytest.mark.parametrize("shape", [(64, 96, 160), (40, 72, 104)])
+def test_a_pipeline(shape):
+    m, n, k = shape
+    grid = -(-n // pipeline.BN), -(-m // pipeline.BM)
+    here, there = outputs(pipeline.gemm, grid, 64, *pipeline.operands(m, n, k))
+    assert np.linalg.norm(here - there) < 1e-6 * np.linalg.norm(here)
+
+
+def test_barriers_of_some_warps():
+    text = (
+        test_named_barriers.PAIRS.replace("NUMBER", "1 + t // 64").replace("THREADS", "64").replace("OTHER", "t ^ 32")
+    )
+    x = test_named_barriers.X
+    assert_same(kernel_in(text, ptx=ptx), 5, 128, x, np.zeros((5, 3, 128), np.float32))
+    again = "ptx.barrier_sync(1, 64)", "ptx.barrier_sync(2, 64)"
+    text = test_named_barriers.PARTED.replace("FIRST", again[0]).replace("SECOND", again[1])
+    assert_same(kernel_in(text, ptx=ptx), 3, 128, x, np.zeros((5, 128), np.float32))
