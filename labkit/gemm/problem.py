@@ -88,5 +88,22 @@ def check_matrices(A, B, C):
             raise ValueError(f"{name} is empty, of shape {_shape(X)}: every side needs at least 1")
 
 
+def check_c_order(A, B, C):
+    """Raises where a row of a matrix has gaps, or is a column in memory: vector instructions take neighbours.
+
+    Raises
+    ------
+    ValueError
+        One of them is transposed, or a part of another array.
+    """
+    for name, X in (("A", A), ("B", B), ("C", C)):
+        in_c_order = X.shape[1] * X.dtype.itemsize, X.dtype.itemsize
+        if any(n > 1 and step != wanted for n, step, wanted in zip(X.shape, X.strides, in_c_order, strict=True)):
+            raise ValueError(
+                f"{name} is not in C order, and this step loads four neighbours at once: "
+                f"pass np.ascontiguousarray({name}), which is a copy"
+            )
+
+
 def _shape(X):
     return " x ".join(map(str, X.shape))

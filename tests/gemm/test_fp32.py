@@ -55,6 +55,21 @@ def test_launch_refuses_operands_that_do_not_fit(step):
         step.launch(A, B, C.T)
 
 
+def test_launch_takes_any_order_of_elements_or_says_that_it_needs_rows(step):
+    A, B, C = gemm.Problem(20, 35, 18).operands()
+    transposed = np.asfortranarray(A)
+    if step.name < "s06":
+        step.launch(transposed, B, C)
+        assert right(C, A, B)
+        return
+    with pytest.raises(ValueError, match=r"A is not in C order.*np.ascontiguousarray\(A\)"):
+        step.launch(transposed, B, C)
+    with pytest.raises(ValueError, match="C is not in C order"):
+        step.launch(A, B, np.empty((20, 70), np.float32)[:, ::2])
+    step.launch(A[:1], B, C[:1])
+    assert right(C[:1], A[:1], B)
+
+
 def test_what_is_advised_is_the_idea_of_a_later_step():
     advised = {}
     for step in STEPS:

@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.gemm.fp32.edges import load_four
-from labkit.gemm.problem import check_operands
+from labkit.gemm.problem import check_c_order, check_operands
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
 TM, TN = 8, 8  # outputs of a thread, in groups of 4 x 4
@@ -59,14 +59,15 @@ def vectorised(A, B, C):
             v0, v1, v2, v3 = load_four(B, start + k, left + col, whole)
             ptx.store4(B_tile, (k, col), v0, v1, v2, v3)
         cuda.syncthreads()
-        for k in range(BK):
-            for i in range(0, TM, 4):
-                a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (k, 4 * y + i * ROWS))
-            for j in range(0, TN, 4):
-                b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (k, 4 * x + j * COLUMNS))
-            for i in range(TM):
-                for j in range(TN):
-                    sums[i, j] += a[i] * b[j]
+        for first in range(0, BK, 4):  # eight k unrolled into one would take too many registers for two blocks on an SM
+            for k in range(first, first + 4):
+                for i in range(0, TM, 4):
+                    a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (k, 4 * y + i * ROWS))
+                for j in range(0, TN, 4):
+                    b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (k, 4 * x + j * COLUMNS))
+                for i in range(TM):
+                    for j in range(TN):
+                        sums[i, j] += a[i] * b[j]
         cuda.syncthreads()
 
     for i in range(TM):
@@ -89,4 +90,5 @@ def geometry(M: int, N: int):
 def launch(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
+    check_c_order(A, B, C)
     vectorised[geometry(M, N)](A, B, C)

@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.gemm.fp32.edges import load_four
-from labkit.gemm.problem import check_operands
+from labkit.gemm.problem import check_c_order, check_operands
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
 TWIST = 128 // BK  # how many banks apart the groups of four rows of A's tile are stored
@@ -105,4 +105,5 @@ def geometry(M: int, N: int):
 def launch(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
+    check_c_order(A, B, C)
     double_buffering[geometry(M, N)](A, B, C)
