@@ -69,7 +69,7 @@ def launch(x, y, out, partials=None, stream=0):
     `partials` is room for BLOCKS sums on the device; give it to have none made for each call.
     """
     check_vectors(x=x, y=y)
-    check_vectors(out=out, length=1)
+    check_vectors(out=out)
     if partials is None:
         partials = cuda.device_array(BLOCKS, np.float32)
     suited(dot, x, y)[BLOCKS, THREADS, stream](x, y, partials)

@@ -96,7 +96,7 @@ def launch(x, out, partials=None, stream=0):
     `partials` is room for 3 x BLOCKS sums on the device; give it to have none made for each call.
     """
     check_vectors(x=x)
-    check_vectors(out=out, length=1)
+    check_vectors(out=out)
     if partials is None:
         partials = cuda.device_array((3, BLOCKS), np.float32)
     suited(nrm2, x)[BLOCKS, THREADS, stream](x, partials)
