@@ -30,11 +30,12 @@ PLAIN = {"load4": load4, "store4": store4}
 
 def suited(kernel, *arrays):
     """The kernel itself if all these arrays can be reached 16 bytes at a time, else its copy with plain accesses."""
-    return kernel if all(map(_in_vectors, arrays)) else _plain(kernel)
+    return kernel if all(map(_in_vectors, arrays)) else plain(kernel)
 
 
 @cache
-def _plain(kernel):
+def plain(kernel):
+    """The kernel's copy with plain accesses."""
     used = names_of(kernel.py_func)
     return specialise(kernel, **{name: access for name, access in PLAIN.items() if name in used})
 

@@ -1,8 +1,4 @@
-"""axpy: y = alpha * x + y, one chunk a block.
-
-Each thread first has 2 * VECTORS loads of 16 bytes under way, then stores: had it stored between them, the later
-loads would have to wait, since x and y might overlap for all the compiler knows. The block whose chunk sticks out
-takes its elements one by one.
+"""axpy: y = alpha * x + y, four neighbouring elements a thread.
 
 Costs, for n elements:
 
@@ -20,29 +16,19 @@ from labkit.blas.problem import check_vectors
 from labkit.ptx import load4, store4
 
 THREADS = 256
-VECTORS = 2
-CHUNK = 4 * VECTORS * THREADS  # elements of a block
+CHUNK = 4 * THREADS  # elements of a block
 
 
 @cuda.jit
 def axpy(alpha, x, y):
-    x_own = cuda.local.array((VECTORS, 4), np.float32)
-    y_own = cuda.local.array((VECTORS, 4), np.float32)
-    t = cuda.threadIdx.x
-    start = cuda.blockIdx.x * CHUNK
-    if start + CHUNK <= x.size:
-        for vector in range(VECTORS):
-            i = start + 4 * (vector * THREADS + t)
-            x_own[vector, 0], x_own[vector, 1], x_own[vector, 2], x_own[vector, 3] = load4(x, i)
-            y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3] = load4(y, i)
-        for vector in range(VECTORS):
-            i = start + 4 * (vector * THREADS + t)
-            for e in range(4):
-                y_own[vector, e] += alpha * x_own[vector, e]
-            store4(y, i, y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3])
+    i = 4 * cuda.grid(1)
+    if i + 4 <= x.size:
+        x0, x1, x2, x3 = load4(x, i)
+        y0, y1, y2, y3 = load4(y, i)
+        store4(y, i, y0 + alpha * x0, y1 + alpha * x1, y2 + alpha * x2, y3 + alpha * x3)
     else:
-        for i in range(start + t, x.size, THREADS):
-            y[i] += alpha * x[i]
+        for rest in range(i, x.size):
+            y[rest] += alpha * x[rest]
 
 
 def launch(alpha, x, y, stream=0):

@@ -1,9 +1,9 @@
-"""dot: the sum of x[i] * y[i], in two passes.
+"""dot: the sum of x[i] * y[i].
 
-In the first, each block walks over both vectors in chunks, every BLOCKS-th one its own, and each thread has
-2 * VECTORS loads of 16 bytes under way at a time. It leaves one sum a block; the second pass adds these. The order of
-the additions depends on nothing but the length, so that the same vectors give the same bits on every GPU and in every
-run, which atomic additions would not.
+Each block walks over both vectors in chunks, every gridDim-th one its own, and each thread has 2 * VECTORS loads of 16
+bytes under way at a time. The block leaves its sum in `partials`, and the block that is last to do so adds these up:
+a second launch would cost 2 us more. The order of the additions depends on nothing but the length, so that the same
+vectors give the same bits on every GPU and in every run, which atomic additions would not.
 
 Costs, for n elements:
 
@@ -18,18 +18,18 @@ import numpy as np
 from labkit import cuda
 from labkit.blas.access import suited
 from labkit.blas.problem import check_vectors
-from labkit.blas.sums import block_sum
+from labkit.blas.sums import block_sum, counters, is_last
 from labkit.ptx import load4
 
 THREADS = 256
 WARPS = THREADS // 32
 VECTORS = 4
 CHUNK = 4 * VECTORS * THREADS  # elements that a block takes at a time
-BLOCKS = 1024  # as many as 128 SMs hold; with fewer SMs they come in waves
+BLOCKS = 528  # four for each SM of an H100: all run at once, and none is left over for the end
 
 
 @cuda.jit
-def dot(x, y, partials):
+def dot(x, y, partials, arrived, out):
     x_own = cuda.local.array((VECTORS, 4), np.float32)
     y_own = cuda.local.array((VECTORS, 4), np.float32)
     of_warps = cuda.shared.array(WARPS, np.float32)
@@ -50,27 +50,26 @@ def dot(x, y, partials):
     total = block_sum(total, of_warps)
     if t == 0:
         partials[cuda.blockIdx.x] = total
+    if is_last(arrived, 0, cuda.gridDim.x):
+        total = np.float32(0)
+        for block in range(t, cuda.gridDim.x, THREADS):
+            total += partials[block]
+        total = block_sum(total, of_warps)
+        if t == 0:
+            out[0] = total
 
 
-@cuda.jit
-def add_partials(partials, out):
-    of_warps = cuda.shared.array(WARPS, np.float32)
-    total = np.float32(0)
-    for i in range(cuda.threadIdx.x, partials.size, THREADS):
-        total += partials[i]
-    total = block_sum(total, of_warps)
-    if cuda.threadIdx.x == 0:
-        out[0] = total
+def scratch():
+    """What a launch needs beside its operands: room for the blocks' sums, and their counter."""
+    return cuda.device_array(BLOCKS, np.float32), counters(1)
 
 
-def launch(x, y, out, partials=None, stream=0):
+def launch(x, y, out, own_scratch=None, stream=0):
     """out[0] = the dot product of x and y.
 
-    `partials` is room for BLOCKS sums on the device; give it to have none made for each call.
+    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
     """
-    check_vectors(x=x, y=y)
+    n = check_vectors(x=x, y=y)
     check_vectors(out=out)
-    if partials is None:
-        partials = cuda.device_array(BLOCKS, np.float32)
-    suited(dot, x, y)[BLOCKS, THREADS, stream](x, y, partials)
-    add_partials[1, THREADS, stream](partials, out)
+    blocks = min(BLOCKS, -(-n // CHUNK))
+    suited(dot, x, y)[blocks, THREADS, stream](x, y, *(own_scratch or scratch()), out)

@@ -2,8 +2,8 @@
 
 The square of 1e20 is more than a float32 can hold, the square of 1e-30 less. So each thread keeps three sums of
 squares: of large numbers times a small power of two, of small ones times a large one, and of those between as they
-are. Powers of two scale without rounding. The second pass puts the sums of all blocks together in float64, in which
-every such square has room.
+are. Powers of two scale without rounding. The last block puts the sums of all blocks together in float64, in which
+every such square has room; blocks and chunks are those of dot.
 
 Three sums: Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978). Limits and
 scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017); for float32 they hold the sums
@@ -23,17 +23,18 @@ import numpy as np
 from labkit import cuda
 from labkit.blas.access import suited
 from labkit.blas.problem import check_vectors
-from labkit.blas.sums import block_sum
+from labkit.blas.sums import block_sum, counters, is_last
 from labkit.ptx import load4
 
 THREADS = 256
 WARPS = THREADS // 32
-VECTORS = 4
+VECTORS = 8
 CHUNK = 4 * VECTORS * THREADS
-BLOCKS = 1024
+BLOCKS = 528
 
 LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)
 SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)
+LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # what a scaled square counts
 
 
 @cuda.jit(device=True)
@@ -50,9 +51,10 @@ def add_square(value, large, middle, small):
 
 
 @cuda.jit
-def nrm2(x, partials):
+def nrm2(x, partials, arrived, out):
     own = cuda.local.array((VECTORS, 4), np.float32)
     of_warps = cuda.shared.array((3, WARPS), np.float32)
+    all_of_warps = cuda.shared.array(WARPS, np.float64)
     t = cuda.threadIdx.x
     whole = x.size // CHUNK * CHUNK
     large = middle = small = np.float32(0)
@@ -73,31 +75,26 @@ def nrm2(x, partials):
         partials[0, cuda.blockIdx.x] = large
         partials[1, cuda.blockIdx.x] = middle
         partials[2, cuda.blockIdx.x] = small
+    if is_last(arrived, 0, cuda.gridDim.x):
+        total = 0.0
+        for block in range(t, cuda.gridDim.x, THREADS):
+            total += partials[0, block] * LARGE_UNIT + partials[1, block] + partials[2, block] * SMALL_UNIT
+        total = block_sum(total, all_of_warps)
+        if t == 0:
+            out[0] = sqrt(total)
 
 
-@cuda.jit
-def root_of_partials(partials, out):
-    of_warps = cuda.shared.array(WARPS, np.float64)
-    large_unit = 1 / np.float64(LARGE_SCALE)
-    small_unit = 1 / np.float64(SMALL_SCALE)
-    total = 0.0
-    for i in range(cuda.threadIdx.x, partials.shape[1], THREADS):
-        total += partials[0, i] * large_unit * large_unit
-        total += partials[1, i]
-        total += partials[2, i] * small_unit * small_unit
-    total = block_sum(total, of_warps)
-    if cuda.threadIdx.x == 0:
-        out[0] = sqrt(total)
+def scratch():
+    """What a launch needs beside its operands: room for the blocks' three sums, and their counter."""
+    return cuda.device_array((3, BLOCKS), np.float32), counters(1)
 
 
-def launch(x, out, partials=None, stream=0):
+def launch(x, out, own_scratch=None, stream=0):
     """out[0] = the Euclidean norm of x.
 
-    `partials` is room for 3 x BLOCKS sums on the device; give it to have none made for each call.
+    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
     """
-    check_vectors(x=x)
+    n = check_vectors(x=x)
     check_vectors(out=out)
-    if partials is None:
-        partials = cuda.device_array((3, BLOCKS), np.float32)
-    suited(nrm2, x)[BLOCKS, THREADS, stream](x, partials)
-    root_of_partials[1, THREADS, stream](partials, out)
+    blocks = min(BLOCKS, -(-n // CHUNK))
+    suited(nrm2, x)[blocks, THREADS, stream](x, *(own_scratch or scratch()), out)
