@@ -13,7 +13,7 @@ from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
 from labkit import gemm
-from labkit.blas import access, axpy, dot, gemv, gemv_t, nrm2
+from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
 from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import run
 
@@ -81,6 +81,7 @@ def of_blas():
     arrived = types.Array(types.uint32, 1, "C")
     f = types.float32
     return {
+        copy.copy: (x, x),
         axpy.axpy: (f, x, x),
         dot.dot: (x, x, x, arrived, x),
         nrm2.nrm2: (x, A, arrived, x),
@@ -91,7 +92,7 @@ def of_blas():
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("accesses", ["vector", "plain"])
-@pytest.mark.parametrize("module", [axpy, dot, nrm2, gemv, gemv_t], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [copy, axpy, dot, nrm2, gemv, gemv_t], ids=lambda module: module.__name__)
 def test_a_kernel_of_blas_assembles_without_spills(module, accesses, target, tmp_path, monkeypatch):
     from numba.cuda import dispatcher
 

@@ -1,11 +1,11 @@
-"""axpy, dot and nrm2: within their bounds of float64, on any vector, with the same bits in every run."""
+"""copy, axpy, dot and nrm2: within their bounds of float64, on any vector, with the same bits in every run."""
 
 import numpy as np
 import pytest
 
 import labkit
 from labkit import cuda
-from labkit.blas import axpy, dot, nrm2
+from labkit.blas import axpy, copy, dot, nrm2
 from labkit.blas.problem import EPS, dot_bound, dot_oracle
 
 LENGTHS = [1, 3, 255, axpy.CHUNK, dot.CHUNK, nrm2.CHUNK, nrm2.CHUNK + 1, 50_003]
@@ -59,6 +59,9 @@ def test_any_cut_of_a_vector_will_do(cut):
     on_gpu = [cuda.to_device(vector)[cut] for vector in vectors(10_001)]
     assert within_one_in_a_thousand_of_its_bound(result(dot.launch, *on_gpu), x, y)
     assert result(nrm2.launch, on_gpu[0]) == pytest.approx(np.linalg.norm(x.astype(np.float64)), rel=1e-6)
+    whole = cuda.to_device(vectors(10_001)[1])
+    copy.launch(on_gpu[0], whole[cut])
+    assert (whole.copy_to_host()[cut] == x).all()
     whole = cuda.to_device(vectors(10_001)[1])
     axpy.launch(3, on_gpu[0], whole[cut])
     np.testing.assert_allclose(whole.copy_to_host()[cut], 3 * x + y, rtol=1e-6, atol=1e-6)
