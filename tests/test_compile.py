@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from numba_oracle import variable_types
 
 from labkit import gemm
 from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
-from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import run
 
 STEPS = gemm.ladder("fp32")
@@ -62,16 +60,6 @@ def test_a_step_assembles_without_spills(step, target, tmp_path):
     assert int(re.search(r"Used (\d+) registers", report)[1]) <= REGISTERS.get(step.slug, 255)
 
 
-def with_device_functions(kernel):
-    """The kernel's function for numba, and so the device functions that it calls."""
-    from labkit import compiler
-
-    function = compiler.bound(kernel.py_func)
-    helpers = {name: value for name, value in names_of(function).items() if hasattr(value, "py_func")}
-    as_numbas = {name: compiler.jit(with_device_functions(value), device=True) for name, value in helpers.items()}
-    return rebuilt(function, as_numbas) if helpers else function
-
-
 def of_blas():
     """Each kernel and the types of its arguments."""
     from numba import types
@@ -93,13 +81,11 @@ def of_blas():
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("accesses", ["vector", "plain"])
 @pytest.mark.parametrize("module", [copy, axpy, dot, nrm2, gemv, gemv_t], ids=lambda module: module.__name__)
-def test_a_kernel_of_blas_assembles_without_spills(module, accesses, target, tmp_path, monkeypatch):
-    from numba.cuda import dispatcher
+def test_a_kernel_of_blas_assembles_without_spills(module, accesses, target, tmp_path):
+    from labkit.compiler import ptx_text
 
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=target))
     kernel = getattr(module, module.__name__.rpartition(".")[2])
-    function = with_device_functions(kernel if accesses == "vector" else access.plain(kernel))
-    code = ptx_of(function, of_blas()[kernel], target)
+    code = ptx_text(kernel if accesses == "vector" else access.plain(kernel), of_blas()[kernel], target)
     report, _ = assembled(code, target, tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
     assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
