@@ -15,7 +15,7 @@ SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what the trace (if any) allows and, if recorded, what it reached and where."""
+    """Where a kernel stands: its intensity, what its trace allows, and what was measured and where; either may lack."""
 
     label: str
     intensity: float
