@@ -364,6 +364,20 @@ GPUS: dict[str, Gpu] = {
     )
 }
 
+# What the driver calls them, as recorded measurements do.
+NAMES_OF_DRIVER = {
+    "Tesla V100-SXM2-32GB": "V100",
+    "Tesla T4": "T4",
+    "NVIDIA A100-SXM4-80GB": "A100 SXM",
+    "NVIDIA GeForce RTX 3090": "RTX 3090",
+    "NVIDIA L4": "L4",
+    "NVIDIA GeForce RTX 4090": "RTX 4090",
+    "NVIDIA H100 PCIe": "H100 PCIe",
+    "NVIDIA H100 80GB HBM3": "H100 SXM",
+    "NVIDIA H200": "H200",
+    "NVIDIA B200": "B200",
+}
+
 CPUS: dict[str, Cpu] = {
     cpu.name: cpu
     for cpu in (

@@ -12,6 +12,7 @@ from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
 from labkit import gemm
+from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
 from labkit.simulator import run
 
 STEPS = gemm.ladder("fp32")
@@ -62,6 +63,38 @@ def test_a_step_assembles_without_spills(step, target, tmp_path):
     assert cubin.startswith(b"\x7fELF")
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
     assert int(re.search(r"Used (\d+) registers", report)[1]) <= REGISTERS[step.slug]
+
+
+def of_blas():
+    """Each kernel and the types of its arguments."""
+    from numba import types
+
+    x = types.Array(types.float32, 1, "C")
+    A = types.Array(types.float32, 2, "C")
+    arrived = types.Array(types.uint32, 1, "C")
+    f = types.float32
+    return {
+        copy.copy: (x, x),
+        axpy.axpy: (f, x, x),
+        dot.dot: (x, x, x, arrived, x),
+        nrm2.nrm2: (x, A, arrived, x),
+        gemv.gemv: (f, A, x, f, x),
+        gemv_t.gemv_t: (f, A, x, f, x, A, arrived),
+    }
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("accesses", ["vector", "plain"])
+@pytest.mark.parametrize("module", [copy, axpy, dot, nrm2, gemv, gemv_t], ids=lambda module: module.__name__)
+def test_a_kernel_of_blas_assembles_without_spills(module, accesses, target, tmp_path):
+    from labkit.compiler import ptx_text
+
+    kernel = getattr(module, module.__name__.rpartition(".")[2])
+    code = ptx_text(kernel if accesses == "vector" else access.plain(kernel), of_blas()[kernel], target)
+    report, _ = assembled(code, target, tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
+    assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
+    assert ("ld.global.v4" in code) == (accesses == "vector")
 
 
 def test_the_report_shows_a_spill(tmp_path):

@@ -14,6 +14,7 @@ LAYERS = [
     "simulator",
     "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
     "loops",
+    "blas",
     "gemm",
     "conv",
     "norm",

@@ -58,6 +58,18 @@ def racing(x, out):
     out[t] = kept[(4 * t + 7) % 128]
 
 
+@cuda.jit
+def row_by_turn(x, out):
+    t = cuda.threadIdx.x
+    for row in range(t % 2, 4, 2):
+        own = x[row]
+        a, b, c, d = ptx.load4(own, 4 * t)
+        ptx.store4(out[row], 4 * t, a, b, c, d)
+        if row == 2:
+            own = x[3]
+        out[row, 4 * t] = ptx.load4(own, 4 * t)[0]
+
+
 def test_a_vector_is_moved_whole_and_counted_once():
     trace = simulate(copy4, 4, 32, NUMBERS, np.zeros_like(NUMBERS), 0)
     assert not trace.errors
@@ -72,6 +84,18 @@ def test_rows_of_shared_arrays_are_reached_by_a_tuple():
     trace = simulate(through_shared, 1, 32, NUMBERS[:128].reshape(32, 4), out)
     assert not trace.errors
     assert np.array_equal(trace.outputs[1].reshape(32, 2), NUMBERS[:128].reshape(32, 4)[::-1, 2:])
+
+
+def test_a_variable_may_be_another_row_in_other_lanes():
+    x = NUMBERS.reshape(4, 128)
+    trace = simulate(row_by_turn, 1, 32, x, np.zeros_like(x))
+    assert not trace.errors
+    expected = np.zeros_like(x)
+    for row in range(4):
+        for t in range(row % 2, 32, 2):
+            expected[row, 4 * t : 4 * t + 4] = x[row, 4 * t : 4 * t + 4]
+            expected[row, 4 * t] = x[3 if row == 2 else row, 4 * t]
+    assert np.array_equal(trace.outputs[1], expected)
 
 
 @pytest.mark.parametrize("step, wavefronts", [(1, 4), (2, 8), (8, 16)])

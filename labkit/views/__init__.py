@@ -4,6 +4,7 @@ from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
 from labkit.views.findings import findings
 from labkit.views.inspector import inspector
+from labkit.views.landscape import Standing, landscape
 from labkit.views.memory import banks, memory
 from labkit.views.playground import playground
 from labkit.views.predict import predict
@@ -12,12 +13,14 @@ from labkit.views.schedule import schedule
 from labkit.views.tiling import tiling
 
 __all__ = [
+    "Standing",
     "agreement",
     "banks",
     "cache",
     "findings",
     "hit_rates",
     "inspector",
+    "landscape",
     "memory",
     "playground",
     "predict",

@@ -15,11 +15,11 @@ SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what the trace allows and, if recorded, what it reached and where."""
+    """Where a kernel stands: its intensity, what its trace allows, and what was measured and where; either may lack."""
 
     label: str
     intensity: float
-    predicted_tflops: float
+    predicted_tflops: float | None
     measured_tflops: float | None = None
     measured_intensity: float | None = None
 
@@ -83,22 +83,16 @@ def _places(axes, places):
     pixel = axes.figure.dpi / 72
     marks, names = [], []
     for place in places:
-        axes.plot(
-            place.intensity,
-            place.predicted_tflops,
-            "o",
-            ms=10,
-            mfc="none",
-            mec=COLOURS["A"],
-            mew=1.8,
-            zorder=4,
-        )
-        marks.append((place.intensity, place.predicted_tflops))
+        best = (place.intensity, place.predicted_tflops)
+        reached = (place.measured_intensity, place.measured_tflops)
+        if place.predicted_tflops:
+            axes.plot(*best, "o", ms=10, mfc="none", mec=COLOURS["A"], mew=1.8, zorder=4)
+            marks.append(best)
         if place.measured_tflops:
-            reached = (place.measured_intensity, place.measured_tflops)
-            axes.plot(*zip(marks[-1], reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
             axes.plot(*reached, "o", ms=7, color=COLOURS["hot"], zorder=5)
             marks.append(reached)
+        if place.predicted_tflops and place.measured_tflops:
+            axes.plot(*zip(best, reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
     taken = [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
     for place in places:
         reached = (place.measured_intensity, place.measured_tflops)

@@ -66,6 +66,22 @@ def _joined(nodes, used, level, first, second):
 
 
 @njit(cache=True)
+def _part(nodes, used, level, tree, first, last):
+    """A clock that knows of the warps from `first` to `last` alone."""
+    if tree == EMPTY:
+        return EMPTY
+    made = used[0]
+    used[0] += 1
+    nodes[made] = 0
+    step = WIDTH**level
+    for child in range(max(0, first // step), min(WIDTH - 1, last // step) + 1):
+        value = np.int64(nodes[tree, child])
+        begin = child * step
+        nodes[made, child] = value if level == 0 else _part(nodes, used, level - 1, value, first - begin, last - begin)
+    return made
+
+
+@njit(cache=True)
 def _advance(nodes, used, levels, times, clocks, warp):
     times[warp] += 1
     clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
@@ -130,14 +146,20 @@ def _share(nodes, used, levels, spare, times, clocks, groups, begin):
 
 @njit(cache=True)
 def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_block, begin):
-    """The warps with a lane in `lanes` make visible what they know; returns where space ran out, or -1."""
+    """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
+
+    What they know of others, and those have not made visible, a fence of their own comes too late for.
+    """
     for row in range(begin, warps.shape[0]):
         if used[0] + spare > nodes.shape[0]:
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
             warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
             _advance(nodes, used, levels, times, clocks, warp)
-            clocks[PUBLISHED, warp] = clocks[KNOWN, warp]
+            first = np.int64(warps[row, BLOCK] * warps_per_block)
+            known = np.int64(clocks[KNOWN, warp])
+            own = _part(nodes, used, levels, known, first, first + warps_per_block - 1)
+            clocks[PUBLISHED, warp] = _joined(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own)
     return -1
 
 

@@ -64,7 +64,8 @@ def _place(translator, node, access, count):
 def load(w, site, array, mask, elements, *index):
     """The neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 where the access is wrong."""
     if isinstance(array, Either):
-        return memory.of_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, elements, *index))
+        return memory.of_each(w, array, mask, lambda a, own: load(w, site, a, own, elements, *index))
+    site = site[array.name] if isinstance(site, dict) else site
     flat, mask = first_elements(w, site, array, mask, elements * array.itemsize, index)
     if mask is False:
         return (array.dtype.type(0),) * elements
@@ -76,8 +77,9 @@ def load(w, site, array, mask, elements, *index):
 def store(w, site, array, mask, values, *index):
     """Writes a tuple of values to neighbouring elements."""
     if isinstance(array, Either):
-        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, values, *index))
+        memory.of_each(w, array, mask, lambda a, own: store(w, site, a, own, values, *index))
         return
+    site = site[array.name] if isinstance(site, dict) else site
     flat, mask = first_elements(w, site, array, mask, len(values) * array.itemsize, index)
     if mask is False:
         return

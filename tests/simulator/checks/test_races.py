@@ -248,6 +248,15 @@ def test_a_fence_left_out_before_the_counter_is_a_race_with_its_own_remedy(kerne
 
 
 @pytest.mark.parametrize("blocks", [4, 1200])
+def test_a_fence_after_the_counter_comes_too_late(blocks):
+    text = text_of(without(last_block_sums, "cuda.threadfence()"))
+    at = "        is_last[0] ="
+    late = kernel_in(text.replace(at, f"        cuda.threadfence()\n{at}"), "last_block_sums", int32=int32)
+    (race,) = errors(late, blocks, 64, *arguments_of(last_block_sums, blocks, 64))
+    assert (race.kind, race.array) == ("race", "partial") and "cuda.threadfence()" in race.remedy
+
+
+@pytest.mark.parametrize("blocks", [4, 1200])
 def test_a_block_that_does_not_ask_whether_it_is_the_last_races(blocks):
     text = text_of(last_block_sums).replace("ticket == cuda.gridDim.x - 1", "1")
     broken = kernel_in(text, "last_block_sums", int32=int32)

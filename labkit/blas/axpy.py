@@ -1,0 +1,37 @@
+"""axpy: y = alpha * x + y, four neighbouring elements a thread.
+
+Costs, for n elements:
+
+    3 * n * 4               bytes: x and y read, y written
+    2 * n                   FLOPs: a sixth of one a byte
+
+Limited by DRAM bandwidth.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.blas.access import suited
+from labkit.blas.problem import check_vectors
+from labkit.ptx import load4, store4
+
+THREADS = 256
+CHUNK = 4 * THREADS  # elements of a block
+
+
+@cuda.jit
+def axpy(alpha, x, y):
+    i = 4 * cuda.grid(1)
+    if i + 4 <= x.size:
+        x0, x1, x2, x3 = load4(x, i)
+        y0, y1, y2, y3 = load4(y, i)
+        store4(y, i, y0 + alpha * x0, y1 + alpha * x1, y2 + alpha * x2, y3 + alpha * x3)
+    else:
+        for rest in range(i, x.size):
+            y[rest] += alpha * x[rest]
+
+
+def launch(alpha, x, y, stream=0):
+    """y = alpha * x + y."""
+    n = check_vectors(x=x, y=y)
+    suited(axpy, x, y)[-(-n // CHUNK), THREADS, stream](np.float32(alpha), x, y)

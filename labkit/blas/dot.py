@@ -1,0 +1,75 @@
+"""dot: the sum of x[i] * y[i].
+
+Each block walks over both vectors in chunks, every gridDim-th one its own, and each thread has 2 * VECTORS loads of 16
+bytes under way at a time. The block leaves its sum in `partials`, and the block that is last to do so adds these up:
+a second launch would cost 2 us more. The order of the additions depends on nothing but the length, so that the same
+vectors give the same bits on every GPU and in every run, which atomic additions would not.
+
+Costs, for n elements:
+
+    2 * n * 4               bytes read
+    2 * n                   FLOPs: a quarter of one a byte
+
+Limited by DRAM bandwidth.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.blas.access import suited
+from labkit.blas.problem import check_vectors
+from labkit.blas.sums import block_sum, counters, is_last
+from labkit.ptx import load4
+
+THREADS = 256
+WARPS = THREADS // 32
+VECTORS = 4
+CHUNK = 4 * VECTORS * THREADS  # elements that a block takes at a time
+BLOCKS = 528  # four for each SM of an H100: all run at once, and none is left over for the end
+
+
+@cuda.jit
+def dot(x, y, partials, arrived, out):
+    x_own = cuda.local.array((VECTORS, 4), np.float32)
+    y_own = cuda.local.array((VECTORS, 4), np.float32)
+    of_warps = cuda.shared.array(WARPS, np.float32)
+    t = cuda.threadIdx.x
+    whole = x.size // CHUNK * CHUNK
+    total = np.float32(0)
+    for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
+        for vector in range(VECTORS):
+            i = start + 4 * (vector * THREADS + t)
+            x_own[vector, 0], x_own[vector, 1], x_own[vector, 2], x_own[vector, 3] = load4(x, i)
+            y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3] = load4(y, i)
+        for vector in range(VECTORS):
+            for e in range(4):
+                total += x_own[vector, e] * y_own[vector, e]
+    for i in range(whole + cuda.grid(1), x.size, cuda.gridsize(1)):
+        total += x[i] * y[i]
+
+    total = block_sum(total, of_warps)
+    if t == 0:
+        partials[cuda.blockIdx.x] = total
+    if is_last(arrived, 0, cuda.gridDim.x):
+        total = np.float32(0)
+        for block in range(t, cuda.gridDim.x, THREADS):
+            total += partials[block]
+        total = block_sum(total, of_warps)
+        if t == 0:
+            out[0] = total
+
+
+def scratch():
+    """What a launch needs beside its operands: room for the blocks' sums, and their counter."""
+    return cuda.device_array(BLOCKS, np.float32), counters(1)
+
+
+def launch(x, y, out, own_scratch=None, stream=0):
+    """out[0] = the dot product of x and y.
+
+    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
+    """
+    n = check_vectors(x=x, y=y)
+    check_vectors(out=out)
+    blocks = min(BLOCKS, -(-n // CHUNK))
+    suited(dot, x, y)[blocks, THREADS, stream](x, y, *(own_scratch or scratch()), out)

@@ -1,0 +1,66 @@
+"""gemv: y = alpha * A @ x + beta * y for a row-major A.
+
+The threads of a row walk along it, VECTORS loads of 16 bytes each at a time, and x is read through L1 and L2, where it
+stays. A block always has 128 threads: all of them for one long row, or a warp for each of four short ones. A row gets
+more warps only where each still takes ROUNDS steps, so that most of its time goes into the loop and not into the sum.
+
+Costs, for an M x N matrix:
+
+    M * N * 4               bytes of A
+    2 * M * N               FLOPs: half of one a byte
+
+Limited by DRAM bandwidth.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.blas.access import suited
+from labkit.blas.problem import check_gemv
+from labkit.blas.sums import WARP, block_sum
+from labkit.ptx import load4
+
+VECTORS = 2
+WARPS = 4  # of a block
+ROUNDS = 4
+
+
+@cuda.jit
+def gemv(alpha, A, x, beta, y):
+    own = cuda.local.array((VECTORS, 4), np.float32)
+    of_warps = cuda.shared.array((WARPS, WARPS), np.float32)
+    t, threads = cuda.threadIdx.x, cuda.blockDim.x
+    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    chunk = 4 * VECTORS * threads
+    whole = x.size // chunk * chunk
+    total = np.float32(0)
+    if row < y.size:
+        A_row = A[row]
+        for start in range(0, whole, chunk):
+            for vector in range(VECTORS):
+                col = start + 4 * (vector * threads + t)
+                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load4(A_row, col)
+            for vector in range(VECTORS):
+                a, b, c, d = load4(x, start + 4 * (vector * threads + t))
+                total += own[vector, 0] * a + own[vector, 1] * b + own[vector, 2] * c + own[vector, 3] * d
+        for col in range(whole + t, x.size, threads):
+            total += A_row[col] * x[col]
+
+    total = block_sum(total, of_warps[cuda.threadIdx.y])
+    if t == 0 and row < y.size:
+        y[row] = alpha * total + (beta * y[row] if beta != 0 else np.float32(0))
+
+
+def geometry(M: int, N: int):
+    """Grid and block: 1, 2 or 4 warps a row, 4, 2 or 1 rows a block."""
+    enough = N // (ROUNDS * 4 * VECTORS * WARP)
+    warps = next(warps for warps in (WARPS, WARPS // 2, 1) if warps <= max(1, enough))
+    rows = WARPS // warps
+    return -(-M // rows), (warps * WARP, rows)
+
+
+def launch(alpha, A, x, beta, y, stream=0):
+    """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
+    M, N = check_gemv(A, x, y)
+    grid, block = geometry(M, N)
+    suited(gemv, A, x)[grid, block, stream](np.float32(alpha), A, x, np.float32(beta), y)

@@ -1,0 +1,100 @@
+"""nrm2: the Euclidean norm of x, which neither overflows nor underflows where the norm itself does not.
+
+The square of 1e20 is more than a float32 can hold, the square of 1e-30 less. So each thread keeps three sums of
+squares: of large numbers times a small power of two, of small ones times a large one, and of those between as they
+are. Powers of two scale without rounding. The last block puts the sums of all blocks together in float64, in which
+every such square has room; blocks and chunks are those of dot.
+
+Three sums: Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978). Limits and
+scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017); for float32 they hold the sums
+of up to 2**24 squares, and a block of ours has at most 2**22 of a vector that fits into any GPU.
+
+Costs, for n elements:
+
+    n * 4                   bytes read
+
+Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from labkit import cuda
+from labkit.blas.access import suited
+from labkit.blas.problem import check_vectors
+from labkit.blas.sums import block_sum, counters, is_last
+from labkit.ptx import load4
+
+THREADS = 256
+WARPS = THREADS // 32
+VECTORS = 8
+CHUNK = 4 * VECTORS * THREADS
+BLOCKS = 528
+
+LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)
+SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)
+LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # what a scaled square counts
+
+
+@cuda.jit(device=True)
+def add_square(value, large, middle, small):
+    """The three sums with the square of a value in one of them; a NaN goes to the middle one."""
+    zero, size = np.float32(0), abs(value)
+    is_large, is_small = size > LARGE, size < SMALL
+    scaled = value * (LARGE_SCALE if is_large else (SMALL_SCALE if is_small else np.float32(1)))
+    square = scaled * scaled
+    large += square if is_large else zero
+    middle += zero if is_large or is_small else square
+    small += square if is_small else zero
+    return large, middle, small
+
+
+@cuda.jit
+def nrm2(x, partials, arrived, out):
+    own = cuda.local.array((VECTORS, 4), np.float32)
+    of_warps = cuda.shared.array((3, WARPS), np.float32)
+    all_of_warps = cuda.shared.array(WARPS, np.float64)
+    t = cuda.threadIdx.x
+    whole = x.size // CHUNK * CHUNK
+    large = middle = small = np.float32(0)
+    for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
+        for vector in range(VECTORS):
+            i = start + 4 * (vector * THREADS + t)
+            own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load4(x, i)
+        for vector in range(VECTORS):
+            for e in range(4):
+                large, middle, small = add_square(own[vector, e], large, middle, small)
+    for i in range(whole + cuda.grid(1), x.size, cuda.gridsize(1)):
+        large, middle, small = add_square(x[i], large, middle, small)
+
+    large = block_sum(large, of_warps[0])
+    middle = block_sum(middle, of_warps[1])
+    small = block_sum(small, of_warps[2])
+    if t == 0:
+        partials[0, cuda.blockIdx.x] = large
+        partials[1, cuda.blockIdx.x] = middle
+        partials[2, cuda.blockIdx.x] = small
+    if is_last(arrived, 0, cuda.gridDim.x):
+        total = 0.0
+        for block in range(t, cuda.gridDim.x, THREADS):
+            total += partials[0, block] * LARGE_UNIT + partials[1, block] + partials[2, block] * SMALL_UNIT
+        total = block_sum(total, all_of_warps)
+        if t == 0:
+            out[0] = sqrt(total)
+
+
+def scratch():
+    """What a launch needs beside its operands: room for the blocks' three sums, and their counter."""
+    return cuda.device_array((3, BLOCKS), np.float32), counters(1)
+
+
+def launch(x, out, own_scratch=None, stream=0):
+    """out[0] = the Euclidean norm of x.
+
+    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
+    """
+    n = check_vectors(x=x)
+    check_vectors(out=out)
+    blocks = min(BLOCKS, -(-n // CHUNK))
+    suited(nrm2, x)[blocks, THREADS, stream](x, *(own_scratch or scratch()), out)

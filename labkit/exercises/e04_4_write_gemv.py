@@ -1,0 +1,112 @@
+"""Exercise 04.4: a matrix times a vector, a warp a row."""
+
+from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.exercise import Exercise, Expected, Launch, Variant
+from labkit.exercises.problems import expect_product, matrix, unwritten
+
+SIZES = ((11, 96), (20, 45))  # M, N
+
+
+def launch(rng, M, N):
+    A, x = matrix(rng, M, N), rng.standard_normal(N).astype("float32")
+    product = expect_product(A, x[:, None])
+    steps = M * -(-N // 32)
+    return Launch(
+        label=f"A {M} x {N}, a warp a row",
+        args=(A, x, unwritten((M,))),
+        outputs={2: Expected(product.value[:, 0], product.bound[:, 0])},
+        grid=(M,),
+        block=(32,),
+        budgets=(
+            Budget(
+                "sectors loaded",
+                9 * steps,
+                "9 for each 32 columns of a row: 4 of x, and 5 of A where rows begin anywhere",
+            ),
+            Budget("global stores", M, "one for each row"),
+            FLOAT32_ALONE,
+        ),
+    )
+
+
+_HEAD = """@cuda.jit(device=True)
+def warp_sum(value):
+    away = 16
+    while away > 0:
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, away)
+        away //= 2
+    return value
+
+
+"""
+_THREAD_A_ROW = """@cuda.jit
+def my_gemv(A, x, y):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = np.float32(0)
+        for col in range(x.size):
+            total += A[row, col] * x[col]
+        y[row] = total
+"""
+_NEIGHBOURS_TO_A_LANE = (
+    _HEAD
+    + """@cuda.jit
+def my_gemv(A, x, y):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    share = (x.size + 31) // 32
+    total = np.float32(0)
+    for col in range(lane * share, min((lane + 1) * share, x.size)):
+        total += A[row, col] * x[col]
+    total = warp_sum(total)
+    if lane == 0:
+        y[row] = total
+"""
+)
+_IN_SHARED_MEMORY = """@cuda.jit
+def my_gemv(A, x, y):
+    of_lanes = cuda.shared.array(32, np.float32)
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    total = np.float32(0)
+    for col in range(lane, x.size, 32):
+        total += A[row, col] * x[col]
+    of_lanes[lane] = total
+    cuda.syncthreads()
+    if lane == 0:
+        total = np.float32(0)
+        for other in range(32):
+            total += of_lanes[other]
+        y[row] = total
+"""
+_ATOMIC = """@cuda.jit
+def my_gemv(A, x, y):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    total = np.float32(0)
+    for col in range(lane, x.size, 32):
+        total += A[row, col] * x[col]
+    cuda.atomic.add(y, row, total)
+"""
+
+EXERCISE = Exercise(
+    id="04.4",
+    title="Write gemv",
+    task="Write y = A @ x in float32, a warp a row, so that the lanes of a warp read neighbours.",
+    points=3,
+    function="my_gemv",
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(12, 40), range(97, 200)), (range(3, 12), range(33, 64))),
+    variants=(
+        Variant("a thread a row", "budget", cell=_THREAD_A_ROW),
+        Variant("neighbours to one lane", "budget", cell=_NEIGHBOURS_TO_A_LANE),
+        Variant("all lanes add to an output that nobody has cleared", "result", cell=_ATOMIC),
+        Variant("the lanes' sums not put together", "result", (("    total = warp_sum(total)\n", ""),)),
+        Variant("the wrong lane stores", "result", (("if lane == 0:", "if lane == 1:"),)),
+        Variant("every lane stores", "race", (("if lane == 0:", "if True:"),)),
+        Variant(
+            "the last columns forgotten", "result", (("range(lane, x.size, 32)", "range(lane, x.size // 32 * 32, 32)"),)
+        ),
+        Variant("a length of the book's", "result", (("range(lane, x.size, 32)", "range(lane, min(x.size, 96), 32)"),)),
+        Variant("in float64", "budget", (("total = np.float32(0)", "total = 0.0"),)),
+        Variant("sums in shared memory", "solved", cell=_IN_SHARED_MEMORY),
+    ),
+)

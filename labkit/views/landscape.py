@@ -1,0 +1,104 @@
+"""The roofs of every named GPU at every precision, and where many kernels stand under them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from labkit import roofline
+from labkit.gpus import GPUS, UnknownDevice
+from labkit.trace import Trace
+from labkit.views import chart, roofline_figure
+from labkit.views.base import View, table
+from labkit.views.roofline_figure import Place
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of a kernel.
+
+    Attributes
+    ----------
+    precision
+        Of its arithmetic: "float32", "float16 tensor".
+    intensity
+        Useful FLOPs a byte of a large problem, if each byte moves once: where the kernel stands.
+    measured_tflops
+        By the names of `labkit.gpus.GPUS`.
+    trace
+        A small run in the simulator, which says how fast it could be at best; it may be left out.
+    flops
+        That run's useful FLOPs: those of the problem, however many more the kernel makes.
+    """
+
+    precision: str
+    intensity: float
+    measured_tflops: Mapping[str, float] = field(default_factory=dict)
+    trace: Trace | None = None
+    flops: int = 0
+
+
+def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision: str = "float32") -> View:
+    """Choose a GPU and a precision, and see its roofs, its ridge point and the kernels.
+
+    Parameters
+    ----------
+    kernels : mapping
+        A name for each kernel, and what is known of it.
+    gpu, precision : str
+        What is shown first.
+    """
+    if gpu not in GPUS:
+        raise UnknownDevice(f"there is no GPU called {gpu!r}; choose one of {', '.join(GPUS)}")
+    roofline.peak_tflops(gpu, precision)  # raises for a precision that it does not have
+    data = {
+        "say": "Where a kernel's FLOPs a byte meet the roof, that is the fastest it can be.",
+        "gpus": [
+            {"name": figures.name, "dram_gb_s": figures.dram_gb_s, "peaks": figures.peak_tflops}
+            for figures in GPUS.values()
+        ],
+        "gpu": gpu,
+        "precision": precision,
+        "kernels": [_shown(name, standing) for name, standing in kernels.items()],
+        "table": table(
+            ("GPU", "DRAM, GB/s", "precision", "peak, TFLOP/s", "ridge, FLOP/byte"),
+            (
+                (name, f"{figures.dram_gb_s:,}", kind, f"{peak:,}", f"{roofline.ridge_point(name, kind):.3g}")
+                for name, figures in GPUS.items()
+                for kind, peak in figures.peak_tflops.items()
+            ),
+        ),
+    }
+    places = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
+    return View(
+        "landscape",
+        "Roofline: every kernel, under the roofs of any GPU",
+        data,
+        lambda figure, _, step: chart.draw(
+            figure, "wide", lambda axes: roofline_figure.content(axes, places, GPUS[gpu], precision)
+        ),
+    )
+
+
+def _shown(name, standing):
+    """A kernel's place, what its trace allows on each GPU, and what was measured."""
+    best = {} if standing.trace is None else {gpu: _best_tflops(standing, GPUS[gpu]) for gpu in GPUS}
+    return {
+        "name": name,
+        "precision": standing.precision,
+        "intensity": standing.intensity,
+        "best": best,
+        "measured": dict(standing.measured_tflops),
+    }
+
+
+def _best_tflops(standing, gpu):
+    """What the units allow that the trace counts, in a problem large enough for all SMs, and DRAM at its intensity."""
+    terms = roofline.terms_of_units(standing.trace, gpu, busy_sms=gpu.sms)
+    terms.pop("DRAM bandwidth", None)
+    time_ms, *_ = roofline.longest(terms)
+    return min(standing.flops / time_ms / 1e9, gpu.dram_gb_s * standing.intensity / 1000)
+
+
+def _place(shown, gpu):
+    """The same for the picture that stands still."""
+    at = shown["intensity"]
+    return Place(shown["name"], at, shown["best"].get(gpu), shown["measured"].get(gpu), at)

@@ -1,0 +1,169 @@
+// Roofs of a chosen GPU and precision, and marks of kernels under them, between logarithmic axes that stay as they are,
+// so that a GPU's roofs can be seen to rise and move.
+
+const X = [0.05, 5000], Y = [0.02, 8000];   // FLOP/byte, TFLOP/s
+const MARGIN = {left: 52, right: 14, top: 10, bottom: 38};
+// Where a name may stand beside its mark, the nearest first: to the right or left, so many pixels further down.
+const SPOTS = [0, 13, -13, 26, -26, 39, -39, 52, -52, 65, -65, 78, -78].flatMap(down => [[1, down], [-1, down]]);
+
+const view = {
+  start(ui, data) {
+    const bar = ui.element('div', {class: 'sliders'}, ui.body);
+    const choice = name => {
+      const label = ui.element('label', {text: name + ' '}, bar);
+      return ui.element('select', {'aria-label': name}, label);
+    };
+    const gpus = choice('GPU'), precisions = choice('precision');
+    const said = ui.element('p', {class: 'say', 'aria-live': 'polite'}, ui.body);
+    data.gpus.forEach(({name}) => ui.element('option', {value: name, text: name}, gpus));
+    gpus.value = data.gpu;
+    let wanted = data.precision;   // kept when a GPU does not have it, for the next that does
+
+    const gpu = () => data.gpus.find(({name}) => name === gpus.value);
+    const precision = () => precisions.value;
+    const roof = (figures, kind, at) => Math.min(figures.dram_gb_s * at / 1000, figures.peaks[kind]);
+    const ridge = (figures, kind) => figures.peaks[kind] * 1000 / figures.dram_gb_s;
+    const three = value => Number(value.toPrecision(3)).toLocaleString('en');
+    const speed = tflops => tflops >= 1 ? three(tflops) + ' TFLOP/s' : three(tflops * 1000) + ' GFLOP/s';
+
+    function offer() {   // the precisions that this GPU has
+      precisions.replaceChildren();
+      for (const kind of Object.keys(gpu().peaks)) ui.element('option', {value: kind, text: kind}, precisions);
+      precisions.value = wanted in gpu().peaks ? wanted : 'float32';
+    }
+    offer();
+
+    // The marks of a kernel on this GPU: [kind, TFLOP/s].
+    const marks = kernel => [['best', kernel.best[gpus.value]], ['measured', kernel.measured[gpus.value]]].filter(mark => mark[1]);
+
+    const canvas = ui.canvas({
+      label: 'roofline', height: width => width < 640 ? 380 : 440,
+      paint(g, width, height) {
+        const x = value => MARGIN.left + (width - MARGIN.left - MARGIN.right) * Math.log(value / X[0]) / Math.log(X[1] / X[0]);
+        const y = value => height - MARGIN.bottom - (height - MARGIN.top - MARGIN.bottom) * Math.log(value / Y[0]) / Math.log(Y[1] / Y[0]);
+        const text = (words, at, from, align, colour, font = '12px system-ui, sans-serif') => {
+          Object.assign(g, {textAlign: align, fillStyle: ui.colour(colour), font});
+          g.fillText(words, at, from);
+        };
+        const line = (points, colour, thick, dash = []) => {
+          g.beginPath();
+          points.forEach(([a, b]) => g.lineTo(x(a), y(b)));
+          Object.assign(g, {strokeStyle: ui.colour(colour), lineWidth: thick});
+          g.setLineDash(dash);
+          g.stroke();
+          g.setLineDash([]);
+        };
+        for (let at = -1; at <= 3; at++) {
+          line([[10 ** at, Y[0]], [10 ** at, Y[1]]], 'line', 1);
+          text(three(10 ** at), x(10 ** at), height - MARGIN.bottom + 16, 'center', 'dim');
+        }
+        for (let at = -1; at <= 3; at++) {
+          line([[X[0], 10 ** at], [X[1], 10 ** at]], 'line', 1);
+          text(three(10 ** at), MARGIN.left - 6, y(10 ** at) + 4, 'right', 'dim');
+        }
+        text('arithmetic intensity (FLOP / byte of DRAM)', (MARGIN.left + width) / 2, height - 4, 'center', 'dim');
+        g.save();
+        g.translate(11, (height - MARGIN.bottom) / 2);
+        g.rotate(-Math.PI / 2);
+        text('TFLOP/s', 0, 0, 'center', 'dim');
+        g.restore();
+
+        const figures = gpu(), chosen = precision();
+        const taken = [];   // boxes of marks and names: [left, right, top, bottom]
+        const free = box => taken.every(other => box[1] < other[0] || other[1] < box[0] || box[3] < other[2] || other[3] < box[2]);
+        const others = Object.keys(figures.peaks).filter(kind => kind !== chosen);
+        for (const kind of others) line([[ridge(figures, kind), figures.peaks[kind]], [X[1], figures.peaks[kind]]], 'dim', 1, [5, 4]);
+        const corner = ridge(figures, chosen), peak = figures.peaks[chosen];
+        line([[X[0], roof(figures, chosen, X[0])], [corner, peak], [X[1], peak]], 'fg', 2.4);
+        line([[corner, Y[0]], [corner, peak]], 'fg', 1, [2, 4]);
+        text(`ridge ${three(corner)}`, x(corner) + 5, y(Y[0]) - 7, 'left', 'fg');
+        taken.push([x(corner), x(corner) + 62, y(Y[0]) - 20, y(Y[0])]);
+        const name = `${speed(peak)} ${chosen}`;
+        text(name, width - MARGIN.right, y(peak) - 6, 'right', 'fg', '650 12px system-ui, sans-serif');
+        taken.push([width - MARGIN.right - 7 * name.length, width, y(peak) - 20, y(peak) + 3]);
+
+        for (const kind of others) {   // the name of each roof that has room for it
+          const box = [width - MARGIN.right - 6.2 * kind.length, width, y(figures.peaks[kind]) - 15, y(figures.peaks[kind])];
+          if (!free(box)) continue;
+          taken.push(box);
+          text(kind, width - MARGIN.right, y(figures.peaks[kind]) - 4, 'right', 'dim', '11px system-ui, sans-serif');
+        }
+
+        const shown = data.kernels.map(kernel => [kernel, marks(kernel)]).filter(([, places]) => places.length);
+        shown.sort(([, one], [, other]) => other.at(-1)[1] - one.at(-1)[1]);   // names go from the top down
+        for (const [{intensity}, places] of shown)
+          for (const [, tflops] of places) taken.push([x(intensity) - 6, x(intensity) + 6, y(tflops) - 6, y(tflops) + 6]);
+        for (const [kernel, places] of shown) {
+          const mine = kernel.precision === chosen;
+          const at = kernel.intensity;
+          if (places.length > 1) line(places.map(([, tflops]) => [at, tflops]), 'dim', 1, [1, 3]);
+          for (const [kind, tflops] of places) {
+            g.beginPath();
+            g.arc(x(at), y(tflops), kind === 'best' ? 5.5 : 4.5, 0, 7);
+            if (kind === 'best') {
+              Object.assign(g, {strokeStyle: ui.colour(mine ? 'A' : 'dim'), lineWidth: 2});
+              g.stroke();
+            } else {
+              g.fillStyle = ui.colour(mine ? 'hot' : 'dim');
+              g.fill();
+            }
+          }
+          const [, tflops] = places.at(-1);
+          g.font = '12px system-ui, sans-serif';
+          const wide = g.measureText(kernel.name).width;
+          const boxes = SPOTS.map(([side, down]) => {
+            const away = (down ? 22 : 11) * side, left = side > 0 ? x(at) + away : x(at) + away - wide;
+            return [left, left + wide, y(tflops) + down - 7, y(tflops) + down + 6];
+          });
+          const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
+          const best = boxes.findIndex(box => inside(box) && free(box)), box = boxes[Math.max(best, 0)];
+          if (SPOTS[Math.max(best, 0)][1]) {   // a name that had to move away is tied to its mark
+            g.beginPath();
+            g.moveTo(x(at), y(tflops));
+            g.lineTo(box[0] > x(at) ? box[0] - 2 : box[1] + 2, (box[2] + box[3]) / 2);
+            Object.assign(g, {strokeStyle: ui.colour('dim'), lineWidth: .7});
+            g.stroke();
+          }
+          taken.push(box);
+          text(kernel.name, box[0], box[3] - 3, 'left', mine ? 'fg' : 'dim');
+        }
+      },
+    });
+    ui.legend([['A', 'at best on this GPU, from the trace', 'outline'], ['hot', 'measured on this GPU'], ['dim', 'of another precision']]);
+
+    const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU', style: 'margin:8px 0'}, ui.body);
+    function numbers() {
+      const list = ui.element('table', {});
+      const head = ui.element('tr', {}, ui.element('thead', {}, list));
+      for (const title of ['kernel', 'precision', 'FLOP / byte', 'at best', 'measured', 'of the roof there'])
+        ui.element('th', {scope: 'col', text: title}, head);
+      const body = ui.element('tbody', {}, list);
+      for (const kernel of data.kernels) {
+        const best = kernel.best[gpus.value], measured = kernel.measured[gpus.value];
+        const has = kernel.precision in gpu().peaks;
+        const row = ui.element('tr', {}, body);
+        const share = measured && has ? (100 * measured / roof(gpu(), kernel.precision, kernel.intensity)).toFixed(0) + '%' : '';
+        for (const cell of [kernel.name, kernel.precision, three(kernel.intensity), best ? speed(best) : '', measured ? speed(measured) : '', share])
+          ui.element('td', {text: cell}, row);
+      }
+      sheet.replaceChildren(list);
+    }
+
+    function sentence() {
+      const figures = gpu(), corner = ridge(figures, precision());
+      const here = data.kernels.filter(kernel => kernel.precision === precision());
+      const right = here.filter(kernel => kernel.intensity >= corner).length;
+      const recorded = here.some(kernel => kernel.measured[gpus.value]);
+      ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM brings ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
+        + `${speed(figures.peaks[precision()])}, and the two meet at **${three(corner)} FLOP/byte**. Of ${here.length} kernels at this precision `
+        + `${here.length - right} stand to the left of it, where memory is the roof, and ${right} to the right.`
+        + (recorded ? '' : ' Nothing is recorded for them on this GPU.'));
+    }
+
+    function follow() { sentence(); numbers(); ui.go(0); }
+    gpus.onchange = () => { offer(); follow(); };
+    precisions.onchange = () => { wanted = precisions.value; follow(); };
+    sentence();
+    numbers();
+  },
+};
