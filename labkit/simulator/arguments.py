@@ -14,7 +14,6 @@ from labkit.simulator.tensor_maps import BoxedArray
 from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
-
 CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
 
 

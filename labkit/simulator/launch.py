@@ -47,7 +47,7 @@ class Launch:
         self, program, function, grid, block, cluster, gpu, shared_bytes, arguments, blank, allocations, labels,
         undefined=0,
     ):  # fmt: skip
-        """`cluster` is how many blocks a cluster has; `undefined` is the sign of what stands for an undefined value: 0, 1 or -1."""
+        """`cluster` is how many blocks a cluster has; `undefined`, 0, 1 or -1, is the sign of an undefined value."""
         self.program = program
         self.function = function
         self.grid, self.block, self.gpu = grid, block, gpu
