@@ -24,6 +24,8 @@ class TensorMap(BoxedArray):
         A device array, or without a GPU a NumPy array; its rows begin at multiples of 16 bytes.
     box
         How many elements a box has along each axis, at most 256; 128 bytes along the last.
+    to_tf32
+        Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
 
     Raises
     ------
@@ -31,8 +33,8 @@ class TensorMap(BoxedArray):
         The array or the box is none that the copy engine takes.
     """
 
-    def __init__(self, array, box: tuple[int, ...]):
-        super().__init__(array, box)
+    def __init__(self, array, box: tuple[int, ...], to_tf32: bool = False):
+        super().__init__(array, box, to_tf32)
 
     @property
     def _numba_type_(self):

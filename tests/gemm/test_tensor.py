@@ -37,7 +37,7 @@ def relative_error(C, expected, number):
 
 
 # What rounding the result alone costs: half a unit in the last place, spread evenly, is 0.29 of a unit.
-ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12, ptx.TF32: 2.0**-10}
+ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12, ptx.TF32: 2.0**-11}
 
 
 @pytest.mark.parametrize("name", FORMATS)

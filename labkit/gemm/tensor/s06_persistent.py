@@ -133,9 +133,11 @@ def persistent(A_map, B_map, C_map, M, N, K):
 
 
 def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T."""
-    A, B, C, (M, N) = as_words(A), as_words(B), as_words(C), C.shape
-    return ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), ptx.TensorMap(C, (WM, BOX)), M, N, A.shape[1]
+    """What the kernel takes for C = A @ B.T; float32 is rounded to TF32 by the copies."""
+    single, (M, N) = A.dtype == np.float32, C.shape
+    A, B, C = as_words(A), as_words(B), as_words(C)
+    maps = ptx.TensorMap(A, (BM, BK), single), ptx.TensorMap(B, (BN, BK), single), ptx.TensorMap(C, (WM, BOX))
+    return *maps, M, N, A.shape[1]
 
 
 def geometry(M: int, N: int):

@@ -44,28 +44,29 @@ class AsArgument:
         return (types.uint64, address(value)) if isinstance(kind, TensorMapType) else (kind, value)
 
 
-ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "FLOAT32"}
+ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
 def address(tensor_map) -> int:
     """Where a tensor map lies in the GPU's memory."""
     array = cuda.as_cuda_array(tensor_map.array)
     begin = array.__cuda_array_interface__["data"][0]
-    return _on_gpu(begin, array.shape, array.strides, array.dtype.itemsize, tensor_map.box).device_ctypes_pointer.value
+    elements = "TFLOAT32" if tensor_map.to_tf32 else ELEMENTS[array.dtype.itemsize]
+    return _on_gpu(begin, array.shape, array.strides, elements, tensor_map.box).device_ctypes_pointer.value
 
 
 @cache
-def _on_gpu(begin, shape, strides, itemsize, box):
+def _on_gpu(begin, shape, strides, elements, box):
     """A map in the GPU's memory; kept, since it takes long to make, and none can be made in a graph."""
-    return cuda.to_device(_encoded(begin, shape, strides, itemsize, box))
+    return cuda.to_device(_encoded(begin, shape, strides, elements, box))
 
 
-def _encoded(begin, shape, strides, itemsize, box) -> np.ndarray:
+def _encoded(begin, shape, strides, elements, box) -> np.ndarray:
     """The 128 bytes that describe it (CUDA driver API, cuTensorMapEncodeTiled)."""
     from cuda.bindings import driver
 
     status, encoded = driver.cuTensorMapEncodeTiled(
-        getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[itemsize]}"),
+        getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{elements}"),
         len(shape),
         begin,
         [driver.cuuint64_t(n) for n in reversed(shape)],
@@ -78,7 +79,7 @@ def _encoded(begin, shape, strides, itemsize, box) -> np.ndarray:
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"the driver refuses a tensor map of {shape} elements of {itemsize} bytes: {status.name}")
+        raise RuntimeError(f"the driver refuses a tensor map of {shape} {elements}: {status.name}")
     return np.frombuffer(ctypes.string_at(encoded.getPtr(), 128), np.uint8).copy()
 
 

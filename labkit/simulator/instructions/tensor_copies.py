@@ -17,6 +17,7 @@ from labkit.simulator.checks.in_flight import Operation
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.instructions import clusters, mbarriers
+from labkit.simulator.instructions.formats import to_tf32
 from labkit.simulator.instructions.operands import check_count, element, fixed_number, whole_number
 from labkit.simulator.tensor_maps import ROW_BYTES
 from labkit.simulator.translator.values import TensorMap, Tuple, Value
@@ -39,7 +40,7 @@ class Boxes:
     def __init__(self, boxed, places):
         """`places`: where each box begins, an array of all boxes for each axis."""
         array, box = boxed.array, boxed.box
-        self.array = array
+        self.array, self.to_tf32 = array, boxed.to_tf32
         self.count = len(places[0])
         self.rows = prod(box[:-1])
         first, inside = np.zeros((self.count, 1), np.int64), np.ones((self.count, 1), np.bool_)
@@ -58,7 +59,7 @@ class Boxes:
         """The bytes of each row of each box, zeros outside of the array."""
         rows = np.zeros((self.count, self.rows, ROW_BYTES), np.uint8)
         _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
-        return rows
+        return to_tf32(rows.view(np.float32)).view(np.uint8) if self.to_tf32 else rows
 
     def write(self, rows):
         """Puts the bytes of rows into the array, as far as they lie there."""
