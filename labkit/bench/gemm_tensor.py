@@ -9,7 +9,8 @@ from labkit import device, gemm, ptx, timing
 from labkit.bench import _record
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
-SLOW_BELOW = 8192  # steps before the last two are timed up to this size
+SLOW_UP_TO = 8192  # the size from which on only the fastest steps are timed
+FAST = ("wgmma", "persistent")
 DTYPES = {ptx.BF16: "bfloat16", ptx.FP16: "float16", ptx.TF32: "tf32", ptx.E4M3: "float8_e4m3"}
 RIVALS = {ptx.BF16: "cuBLAS", ptx.FP16: "cuBLAS", ptx.TF32: "cuBLAS TF32", ptx.E4M3: "torch scaled_mm"}
 ROWS_OF_ORACLE = 64
@@ -34,12 +35,12 @@ def main(record=False, out=None) -> None:
     rows = []
     for number in DTYPES:
         for size in SIZES:
-            steps = gemm.ladder("tensor")
+            slugs = [step.slug for step in gemm.ladder("tensor")]
             if number != ptx.BF16:
-                steps = steps[-1:]
-            elif size > SLOW_BELOW:
-                steps = steps[-2:]
-            rows += measure(gemm.Problem(size, size, size), number, steps)
+                slugs = FAST[-1:]
+            elif size > SLOW_UP_TO:
+                slugs = FAST
+            rows += measure(gemm.Problem(size, size, size), number, [gemm.step("tensor", slug) for slug in slugs])
     _record.show(f"C = A @ B.T on the tensor cores of {found.name}", rows, COLUMNS)
     _record.finish("gemm_tensor", rows, found.name, record, out)
 

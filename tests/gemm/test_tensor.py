@@ -101,3 +101,30 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
         launch(A, B, C[:, :8])
     with pytest.raises(ValueError, match="a multiple of 8 elements"):
         launch(A[:, :30], B[:, :30], C)
+
+
+@pytest.mark.parametrize("shape", [(5, 72, 400), (136, 72, 272)], ids=str)
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_a_split_product_is_right_and_the_same_in_every_run(shape, swapped, splits):
+    from labkit.gemm.tensor import s07_split
+
+    A, B, C, expected = problem(*shape, ptx.BF16)
+    A, B = map(cuda.to_device, (A, B))
+    results = []
+    for _ in range(2):  # the second finds the counters that the first has left
+        out = cuda.to_device(C)
+        s07_split.launch_as(A, B, out, 64, 16, 3, splits, swapped)
+        results.append(out.copy_to_host())
+    assert relative_error(results[0], expected, ptx.BF16) < ROUNDING[ptx.BF16]
+    assert (results[0] == results[1]).all()
+
+
+def test_copies_to_tf32_round_to_the_nearest_and_ties_to_even():
+    """What an H100 gave for these numbers times one."""
+    tie = 2.0**-11
+    A = np.zeros((8, 32), np.float32)
+    A[0, :5] = [1 + tie, 1 + 3 * tie, -1 - tie, 1 + 0.99 * tie, 1 + 1.01 * tie]
+    C = np.zeros((8, 32), np.float32)
+    _, C = simulated(gemm.step("tensor", "persistent"), A, np.eye(32, dtype=np.float32), C, ptx.TF32)
+    assert C[0, :5].tolist() == [1, 1 + 4 * tie, -1, 1, 1 + 2 * tie]

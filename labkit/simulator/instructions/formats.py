@@ -57,7 +57,7 @@ def _encoded_half(to_bits):
     return lambda value: np.where(np.isnan(value), _HALF_NAN, to_bits(value).astype(np.uint32))
 
 
-def to_tf32(value):
+def _to_tf32(value):
     bits = np.asarray(value).view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
     nan = np.where(np.isnan(value), np.uint32(0x7FFFFFFF), bits)
@@ -79,7 +79,7 @@ FP16 = Format(
     _encoded_half(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
 )
 TF32 = Format(
-    "TF32", 32, "tfloat32 tensor", lambda bits: _parts(np.float32)(bits & np.uint32(0xFFFFE000)), to_tf32
+    "TF32", 32, "tfloat32 tensor", lambda bits: _parts(np.float32)(bits & np.uint32(0xFFFFE000)), _to_tf32
 )  # whose hardware reads the upper 19 bits alone
 E4M3 = Format("E4M3", 8, "float8 tensor", lambda bits: _E4M3.take(_parts(np.uint8)(bits)))
 INT8 = Format("INT8", 8, "int8 tensor", lambda bits: _parts(np.int8)(bits).astype(np.int32))

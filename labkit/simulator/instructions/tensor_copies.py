@@ -17,7 +17,6 @@ from labkit.simulator.checks.in_flight import Operation
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.instructions import clusters, mbarriers
-from labkit.simulator.instructions.formats import to_tf32
 from labkit.simulator.instructions.operands import check_count, element, fixed_number, whole_number
 from labkit.simulator.tensor_maps import ROW_BYTES
 from labkit.simulator.translator.values import TensorMap, Tuple, Value
@@ -59,7 +58,7 @@ class Boxes:
         """The bytes of each row of each box, zeros outside of the array."""
         rows = np.zeros((self.count, self.rows, ROW_BYTES), np.uint8)
         _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
-        return to_tf32(rows.view(np.float32)).view(np.uint8) if self.to_tf32 else rows
+        return _rounded_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
 
     def write(self, rows):
         """Puts the bytes of rows into the array, as far as they lie there."""
@@ -94,6 +93,12 @@ class Boxes:
         np.add.at(w.warp_clock, row, 1)
         if rows:
             launch.l2.send(to_l2[:rows], site, not is_load)
+
+
+def _rounded_to_tf32(bits):
+    """The bits of float32 rounded to TF32: to the nearest, ties to even, as an H100's copy engine was seen to do."""
+    finite = bits & 0x7F800000 != 0x7F800000
+    return np.where(finite, (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000, bits).astype(np.uint32)
 
 
 @njit(cache=True)

@@ -1,0 +1,179 @@
+"""A product with few tiles is split along k as well: several blocks share a tile of C, and the last one adds up.
+
+A layer's weights times a few rows of activations: all of B must come from memory, and C has so few tiles that most SMs
+would rest. So SPLITS blocks take a part of k each. A block writes its sums to a workspace and counts itself in; the one
+that comes last adds all parts, in their order, so that the result is the same in every run. And where A has fewer rows
+than a warpgroup multiplies, operands change places: B's rows, of which there are many, take the 64 that `wgmma` has at
+least, and A's the side that may be 8; C is written transposed then.
+
+Costs, for 16-bit formats and sides that are multiples of the tile:
+
+    K / 64 * 2 / (BM * BN)              copies per output, of a whole tile
+    K / 16 * 2 / (BM * BN)              `wgmma` of a warpgroup per output
+    STAGES * (BM + BN) * BK * 4         bytes of shared memory per block
+    2 * 4 * SPLITS                      bytes of workspace per output, if SPLITS is more than 1
+
+Limited by memory, which has to be read once, as long as A has fewer than about 300 rows on an H100.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.gemm.tensor.operands import RESULTS, as_words, check_operands
+
+FORMAT = RESULT = ptx.BF16
+BM, BN = 128, 128  # a block's part of the product: rows and columns of the instruction
+BK = 32  # words of k that a stage holds, 128 bytes
+STEP = 8  # words of k that an instruction takes
+STAGES = 6
+SPLITS = 2
+SWAPPED = False  # whether B's rows are the rows of the instruction
+WM = 64  # rows of a warpgroup's part
+SUMS = WM * BN // 128  # of a thread
+WARPGROUPS = BM // WM  # that multiply
+WARPS = 4 * (1 + WARPGROUPS)
+MULTIPLYING = 128 * WARPGROUPS  # threads
+RIGHT_BYTE = STAGES * BM * BK * 4  # where the tiles of the right operand begin
+SHARED_BYTES = STAGES * (BM + BN) * BK * 4
+STAGE_BYTES = (BM + BN) * BK * 4
+
+
+@cuda.jit(launch_bounds=(32 * WARPS, 1))
+def split(left_map, right_map, C, rows, cols, K, parts, arrived):
+    left_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
+    right_tiles = ptx.shared_array(RIGHT_BYTE, (STAGES, BN, BK), np.uint32)
+    full = cuda.shared.array(STAGES, np.uint64)
+    empty = cuda.shared.array(STAGES, np.uint64)
+    last = cuda.shared.array(1, np.int32)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    if warp == 0 and lane == 0:
+        for stage in range(STAGES):
+            ptx.mbarrier_init(full, stage, 1)
+            ptx.mbarrier_init(empty, stage, WARPGROUPS)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    top, left, part = cuda.blockIdx.x * BM, cuda.blockIdx.y * BN, cuda.blockIdx.z
+    tiles = -(-K // BK)
+    begin, end = tiles * part // SPLITS, tiles * (part + 1) // SPLITS
+
+    if warp < 4:
+        if warp == 0 and lane == 0:
+            for tile in range(begin, end):
+                stage, turn = (tile - begin) % STAGES, (tile - begin) // STAGES
+                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
+                ptx.mbarrier_expect(full, stage, STAGE_BYTES)
+                ptx.tma_load(left_tiles, (stage, 0, 0), left_map, (top, tile * BK), full, stage)
+                ptx.tma_load(right_tiles, (stage, 0, 0), right_map, (left, tile * BK), full, stage)
+    else:
+        sums = cuda.local.array(SUMS, np.float32)
+        group = warp // 4 - 1
+        leads = warp % 4 == 0 and lane == 0
+        for n in range(SUMS):
+            sums[n] = 0
+        for tile in range(begin, end):
+            stage, turn = (tile - begin) % STAGES, (tile - begin) // STAGES
+            ptx.mbarrier_wait(full, stage, turn % 2)
+            ptx.wgmma_fence()
+            for step in range(0, BK, STEP):
+                ptx.wgmma(sums, 0, BN, left_tiles, (stage, group * WM, step), right_tiles, (stage, 0, step), FORMAT)
+            ptx.wgmma_commit()
+            ptx.wgmma_wait(0)
+            if leads:
+                ptx.mbarrier_arrive(empty, stage)
+
+        if SPLITS > 1:
+            thread = (warp - 4) * 32 + lane
+            place = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+            for n in range(SUMS):
+                parts[place, part, n, thread] = sums[n]
+            cuda.threadfence()
+            ptx.barrier_sync(1, MULTIPLYING)
+            if thread == 0:
+                last[0] = cuda.atomic.inc(arrived, place, SPLITS - 1) == SPLITS - 1  # and it is 0 again
+            ptx.barrier_sync(1, MULTIPLYING)
+            if last[0] == 0:
+                return
+            cuda.threadfence()
+            for n in range(SUMS):
+                sums[n] = 0
+            for other in range(SPLITS):
+                for n in range(SUMS):
+                    sums[n] += parts[place, other, n, thread]
+
+        y, x = top + group * WM + warp % 4 * 16 + lane // 4, left + lane % 4 * 2
+        for n in range(0, SUMS, 4):
+            for half in range(2):
+                row, col = y + half * 8, x + n * 2
+                pair = ptx.pack2(sums[n + half * 2], sums[n + half * 2 + 1], RESULT)
+                if SWAPPED:
+                    if row < rows and col < cols:
+                        C[col, row] = pair & 0xFFFF
+                    if row < rows and col + 1 < cols:
+                        C[col + 1, row] = pair >> 16
+                elif row < rows and col < cols:
+                    C[row, col // 2] = pair
+
+
+def arguments(A, B, C):
+    """What the kernel takes for C = A @ B.T."""
+    return _arguments(A, B, C, BM, BN, SPLITS, SWAPPED)
+
+
+def _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped):
+    left, right = (as_words(B), as_words(A)) if swapped else (as_words(A), as_words(B))
+    rows, cols = left.shape[0], right.shape[0]
+    maps = ptx.TensorMap(left, (rows_of_tile, BK)), ptx.TensorMap(right, (cols_of_tile, BK))
+    tiles = -(-rows // rows_of_tile) * -(-cols // cols_of_tile)
+    parts, arrived = _workspace(tiles if splits > 1 else 1, splits, WM * cols_of_tile // 128, 2 * rows_of_tile)
+    return *maps, C.view(np.uint16) if swapped else as_words(C), rows, cols, left.shape[1], parts, arrived
+
+
+@cache
+def _workspace(tiles, splits, sums, threads):
+    """Room for every part of the sums, and the blocks of each tile that have arrived, none yet."""
+    parts = cuda.device_array((tiles, splits, sums, threads), np.float32)
+    return parts, cuda.to_device(np.zeros(tiles, np.uint32))
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result."""
+    return (-(-M // BM), -(-N // BN), SPLITS), (32, WARPS)
+
+
+def launch(A, B, C, stream=0):
+    """C = A @ B.T."""
+    launch_as(A, B, C, BM, BN, STAGES, SPLITS, SWAPPED, stream)
+
+
+def launch_as(A, B, C, rows_of_tile, cols_of_tile, stages, splits, swapped, stream=0):
+    """As `launch`, with tiles of another shape."""
+    kernel = _with(check_operands(A, B, C), rows_of_tile, cols_of_tile, stages, splits, swapped)
+    (M, N), groups = C.shape, rows_of_tile // WM
+    rows, cols = (N, M) if swapped else (M, N)
+    grid = -(-rows // rows_of_tile), -(-cols // cols_of_tile), splits
+    shared_bytes = stages * (rows_of_tile + cols_of_tile) * BK * 4
+    taken = _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped)
+    kernel[grid, (32, 4 * (1 + groups)), stream, shared_bytes](*taken)
+
+
+@cache
+def _with(number, rows_of_tile, cols_of_tile, stages, splits, swapped):
+    """The kernel for a format and a shape of tile."""
+    groups = rows_of_tile // WM
+    return specialise(
+        split,
+        FORMAT=number,
+        RESULT=RESULTS[number],
+        BM=rows_of_tile,
+        BN=cols_of_tile,
+        STAGES=stages,
+        SPLITS=splits,
+        SWAPPED=swapped,
+        SUMS=WM * cols_of_tile // 128,
+        WARPGROUPS=groups,
+        MULTIPLYING=128 * groups,
+        RIGHT_BYTE=stages * rows_of_tile * BK * 4,
+        STAGE_BYTES=(rows_of_tile + cols_of_tile) * BK * 4,
+    )
