@@ -21,12 +21,13 @@ config.CUDA_WARN_ON_IMPLICIT_COPY = 0
 
 
 def jit(func_or_sig=None, **options):
-    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`."""
+    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`; `cluster` is as in `labkit.cuda.jit`."""
     if isfunction(func_or_sig):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    return lambda function: _with_all_shared_memory(cuda.jit(func_or_sig, **options)(bound(function)))  # compiled now
+    cluster = options.pop("cluster", 1)
+    return lambda function: _prepared(cuda.jit(func_or_sig, **options)(bound(function)), cluster)  # compiled now
 
 
 def bound(function):
@@ -74,13 +75,15 @@ def _device_functions_for(compute_capability):
 
 
 class Dispatcher(CUDADispatcher):
-    """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values."""
+    """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
+
+    Its kernels may ask for all shared memory of a block, and for clusters of blocks, of which numba knows nothing.
+    """
 
     def compile(self, sig):
         self.py_func = bound(self.py_func)
-        kernel = super().compile(sig)
-        allow_all_shared_memory(kernel)
-        return kernel
+        with self._options_of_numba() as cluster:
+            return prepare(super().compile(sig), cluster)
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
@@ -88,32 +91,52 @@ class Dispatcher(CUDADispatcher):
 
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
-        return _with_all_shared_memory(super().specialize(*args))
+        with self._options_of_numba() as cluster:
+            return _prepared(super().specialize(*args), cluster)
+
+    @contextmanager
+    def _options_of_numba(self):
+        """Leaves out the option that numba does not know, and gives it."""
+        options = self.targetoptions
+        self.targetoptions = {name: value for name, value in options.items() if name != "cluster"}
+        try:
+            yield options.get("cluster", 1)
+        finally:
+            self.targetoptions = options
 
 
-def allow_all_shared_memory(kernel):
-    """Lets launches of a kernel ask for as much dynamic shared memory as a block can have, not only for 48 KB.
+def prepare(kernel, cluster=1):
+    """Gives a compiled kernel the attributes that numba has no option for; returns it.
 
-    (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more.)
+    Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, and run in clusters
+    of so many blocks along x. (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt
+    in to more; CUDA driver API, cuKernelSetAttribute.)
     """
     function = kernel._codelibrary.get_cufunc()
+    names = binding.CUfunction_attribute
     most_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
-    limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    driver.cuKernelSetAttribute(limit, most_bytes, function.handle, binding.CUdevice(function.device.id))
+    attributes = {names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: most_bytes}
+    if cluster > 1:
+        attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = cluster
+        attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = 1
+        attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
+    for name, value in attributes.items():
+        driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
+    return kernel
 
 
-def _with_all_shared_memory(dispatcher):
+def _prepared(dispatcher, cluster):
     """The same dispatcher, whose kernels are compiled."""
     if not dispatcher.targetoptions.get("device"):
         for kernel in dispatcher.overloads.values():
-            allow_all_shared_memory(kernel)
+            prepare(kernel, cluster)
     return dispatcher
 
 
 def _dispatcher(function, options):
-    plain = cuda.jit(function, **options)
-    plain.targetoptions["extensions"] = [*(plain.targetoptions.get("extensions") or []), AsArgument]
-    made = Dispatcher(function, targetoptions=plain.targetoptions)
+    theirs = cuda.jit(function, **{name: value for name, value in options.items() if name != "cluster"}).targetoptions
+    extensions = [*(theirs.get("extensions") or []), AsArgument]
+    made = Dispatcher(function, targetoptions={**options, **theirs, "extensions": extensions})
     if options.get("cache"):
         made.enable_caching()
     return made

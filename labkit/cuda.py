@@ -51,6 +51,9 @@ def jit(func_or_sig=None, device=False, **options):
     On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
     which runs in the simulator: a signature fixes the types of its arguments there too and compiles it at once, and
     options that steer the compiler have no meaning.
+
+    `cluster=2` (or 4, or 8) makes clusters of so many blocks, neighbours along x, which reach one another's shared
+    memory (`labkit.ptx`); the grid has a multiple of that along x. It needs compute capability 9.0.
     """
     if on_gpu():
         from labkit import compiler

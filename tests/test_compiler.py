@@ -50,10 +50,33 @@ def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monke
     monkeypatch.setattr(compiler, "driver", Stand(cuKernelSetAttribute=lambda *given: asked.append(given)))
     device = Stand(id=3, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448)
     function = Stand(device=device, attrs=Stand(shared=1024), handle="the kernel's")
-    compiler.allow_all_shared_memory(Stand(_codelibrary=Stand(get_cufunc=lambda: function)))
-    limit = compiler.binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    kernel = Stand(_codelibrary=Stand(get_cufunc=lambda: function))
+    compiler.prepare(kernel)
+    names = compiler.binding.CUfunction_attribute
     ((*what, on),) = asked
-    assert what == [limit, 231424, "the kernel's"] and int(on) == 3
+    assert what == [names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 231424, "the kernel's"] and int(on) == 3
+    asked.clear()
+    compiler.prepare(kernel, cluster=4)
+    given = {name: value for name, value, *_ in asked}
+    assert given[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] == 4
+    assert given[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] == 1
+
+
+@pytest.mark.needs("numba-cuda")
+def test_numba_is_told_nothing_of_clusters(monkeypatch):
+    from labkit import compiler
+
+    def compiled(dispatcher, signature):
+        assert "cluster" not in dispatcher.targetoptions
+        return signature
+
+    prepared = []
+    monkeypatch.setattr(compiler.CUDADispatcher, "compile", compiled)
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, cluster: prepared.append((kernel, cluster)))
+    made = compiler.jit(cluster=2, max_registers=64)(lambda x: None)
+    made.compile("a signature")
+    assert prepared == [("a signature", 2)]
+    assert made.targetoptions["cluster"] == 2 and made.targetoptions["max_registers"] == 64
 
 
 @pytest.mark.needs("gpu")

@@ -335,6 +335,9 @@ def compiling(monkeypatch):
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import devices
 
+    from labkit import compiler
+
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, cluster=1: kernel)
     monkeypatch.setattr(device, "current", lambda: device.Device("gpu", "A100", "compute capability 8.0"))
     monkeypatch.setattr(dispatcher, "get_current_device", Gpu)
     monkeypatch.setattr(devices, "get_context", lambda: SimpleNamespace(device=Gpu))

@@ -50,12 +50,8 @@ class Chunk:
         self.sets: list[_Set] = []
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
-        self.named_barriers = None  # as soon as a warp comes to one
+        self.kept = {}  # what instructions keep of these blocks, by its kind, from the first of them on
         self.at_end = []  # what is to be checked when all warps have ended
-        self._warpgroup_waits = None
-        self.cluster_syncs = None  # as soon as a warp comes to one
-        self.registers = None  # of its warpgroups, as soon as they move some
-        self.mbarriers = {}  # of each shared array that holds some
         self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
         self.last_said = self.said.copy()
         if launch.dynamic_dtypes:
@@ -80,12 +76,6 @@ class Chunk:
             array.unfenced = Unfenced(data.size) if program.has_async_readers else None
         array.alignment = allocation.alignment
         return array
-
-    def warpgroup_waits(self, in_block):
-        """How often each of the four warps of each warpgroup, `in_block` of them a block, has waited for products."""
-        if self._warpgroup_waits is None:
-            self._warpgroup_waits = np.zeros((len(self.blocks) * in_block, 4), np.int64)
-        return self._warpgroup_waits
 
     def local(self, number, lanes):
         """A thread-local array for each lane of a warp set: an element's lanes lie side by side."""

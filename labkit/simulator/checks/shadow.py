@@ -7,6 +7,8 @@ a write notes those of its own barrier epoch first, and the others are forgotten
 A global array may be far larger than what a launch touches: its cells are made page by page.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from labkit.simulator.checks import cells as layout
@@ -84,14 +86,19 @@ class SharedShadow:
 
     def __init__(self, elements: int, launch, epochs):
         self.size = elements
-        self._cells = np.empty((elements, layout.FIELDS), np.int32)
-        layout.clear(self._cells, filled=False)
         self._launch = launch
         self._epochs = epochs  # of each block, now
         self._written_at = epochs.copy()  # and at the last write to the array
         self._settled = False
         self._unwritten = None  # where the array is settled: the elements that nobody wrote, if there are any
         self._waiting = []
+
+    @cached_property
+    def _cells(self):
+        """Made when they are first needed: not in a run that begins anew before that, with its warps in other sets."""
+        cells = np.empty((self.size, layout.FIELDS), np.int32)
+        layout.clear(cells, filled=False)
+        return cells
 
     def cells(self, flat):
         """As `GlobalShadow.cells`, for an access that may write."""
@@ -132,7 +139,8 @@ class SharedShadow:
 
     def forget(self):
         """The arrays are gone."""
-        self._launch.crowd.free(self._cells[:, layout.CROWD])
+        if "_cells" in vars(self):
+            self._launch.crowd.free(self._cells[:, layout.CROWD])
 
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:

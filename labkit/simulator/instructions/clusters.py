@@ -3,8 +3,6 @@
 (CUDA C++ Programming Guide, "Thread Block Clusters"; PTX ISA, `barrier.cluster`, `mapa`.)
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import types
 
@@ -84,9 +82,7 @@ def sync(w, mask, call):
     if mask is False:
         return
     chunk = w.chunk
-    if chunk.cluster_syncs is None:
-        chunk.cluster_syncs = ClusterSyncs(chunk)
-    syncs = chunk.cluster_syncs
+    syncs = chunk.kept.get("cluster syncs") or chunk.kept.setdefault("cluster syncs", ClusterSyncs(chunk))
     chunk.launch.clocks.publish(w, mask)
     chunk.note_returned(w)
     rows = np.flatnonzero(w.active(mask)[w.warps[:, START]])
@@ -117,7 +113,6 @@ class Rank:
         return translator.temp(f"{translator.constant(rank)}(w)", types.int32)
 
 
-@dataclass(frozen=True)
 class Sync:
     """A function without arguments that waits for the cluster."""
 

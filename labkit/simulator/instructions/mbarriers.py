@@ -84,11 +84,11 @@ class Mbarriers:
 def of(w, array) -> Mbarriers:
     """The barriers that lie in a shared array."""
     chunk = w.chunk
-    kept = chunk.mbarriers.get(array.root)
-    if kept is None:
-        kept = chunk.mbarriers[array.root] = Mbarriers(array.root, chunk)
-        chunk.at_end.append(lambda: _check_end(chunk.launch, kept))
-    return kept
+    known = chunk.kept.setdefault("mbarriers", {})
+    if array.root not in known:
+        made = known[array.root] = Mbarriers(array.root, chunk)
+        chunk.at_end.append(lambda: _check_end(chunk.launch, made))
+    return known[array.root]
 
 
 def _check_end(launch, barriers):
@@ -126,7 +126,7 @@ def init(w, site, array, mask, index, count):
 def fence_init(w, mask):
     """`mbarrier_init_fence`: what the blocks of these lanes set up is known to the copy engine."""
     slots = np.unique(w.slot[w.active(mask)])
-    for barriers in w.chunk.mbarriers.values():
+    for barriers in w.chunk.kept.get("mbarriers", {}).values():
         barriers.is_fenced.reshape(-1, barriers.each)[slots] = True
 
 

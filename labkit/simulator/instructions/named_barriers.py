@@ -94,9 +94,8 @@ def sync(w, mask, call, number, threads):
     numbers, expected = (w.fill(value)[first[rows]] for value in (number, threads))
     _check(w, mask, number, threads, call)
     slots, warps = w.warps[rows, SLOT], w.warps[rows, THREAD] // WARP_LANES
-    if w.chunk.named_barriers is None:
-        w.chunk.named_barriers = NamedBarriers(w.chunk)
-    barriers = w.chunk.named_barriers
+    kept = w.chunk.kept
+    barriers = kept.get("named barriers") or kept.setdefault("named barriers", NamedBarriers(w.chunk))
     barriers.arrive(slots, warps, numbers, expected, call)
     w.waits_for = Waiting(w, barriers)
     while (left := barriers.number[slots, warps] != NONE).any():

@@ -268,7 +268,7 @@ def wait(w, mask, call, pending):
             operand.note(w, lanes)
     caller = callers(w, mask)
     number, quarter = of(w).number[caller.rows], _quarter(w, caller)
-    waits = w.chunk.warpgroup_waits(of(w).in_block)
+    waits = _waits(w)
     waits[number, quarter] += 1
     due = waits[number, quarter]
     _meet(w, number[(waits[number] == due[:, None]).all(axis=1)])
@@ -278,6 +278,13 @@ def wait(w, mask, call, pending):
         here[caller.rows] = left
         yield call[0], here.take(w.row), ()
     w.waits_for = None
+
+
+def _waits(w) -> np.ndarray:
+    """How often each of the four warps of each warpgroup of the chunk has waited."""
+    if "warpgroup waits" not in w.chunk.kept:
+        w.chunk.kept["warpgroup waits"] = np.zeros((len(w.chunk.blocks) * of(w).in_block, WARPS), np.int64)
+    return w.chunk.kept["warpgroup waits"]
 
 
 def _meet(w, numbers):
@@ -316,10 +323,10 @@ def set_registers(w, mask, call, count):
     if mask is False:
         return
     chunk, mine = w.chunk, of(w)
-    if chunk.registers is None:
-        chunk.registers = Registers(w, mine.in_block)
-        chunk.at_end.append(lambda: findings.check_registers(chunk, chunk.registers, call))
-    chunk.registers.count.reshape(-1)[mine.number[callers(w, mask).rows]] = count
+    if "registers" not in chunk.kept:
+        registers = chunk.kept["registers"] = Registers(w, mine.in_block)
+        chunk.at_end.append(lambda: findings.check_registers(chunk, registers, call))
+    chunk.kept["registers"].count.reshape(-1)[mine.number[callers(w, mask).rows]] = count
 
 
 # --- in a kernel's text --------------------------------------------------------------------------

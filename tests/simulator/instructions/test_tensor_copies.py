@@ -7,6 +7,7 @@ from numba import uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
+from labkit.simulator.errors import KernelError
 
 LOAD = """
 @cuda.jit
@@ -211,3 +212,38 @@ def test_an_array_is_the_same_beside_its_map():
 def test_boxes_that_the_copy_engine_does_not_take(array, box):
     with pytest.raises(ValueError, match="box|rows"):
         ptx.TensorMap(array, box)
+
+
+IN_A_FUNCTION = """
+@cuda.jit(device=True)
+def fetch(tile, tensor_map, row, column, bar):
+    if cuda.threadIdx.x == 0:
+        ptx.mbarrier_expect(bar, 0, ROWS * 128)
+        ptx.tma_load(tile, (0, 0), tensor_map, (row, column), bar, 0)
+    ptx.mbarrier_wait(bar, 0, 0)
+"""
+
+
+def test_a_device_function_takes_the_map_and_waits():
+    begin, end = LOAD.index("    if t == 0:\n        ptx.mbarrier_expect"), LOAD.index("    for r in range")
+    call = "    fetch(tile, source, row, column, bar)\n"
+    trace = load(kernel(IN_A_FUNCTION + LOAD[:begin] + call + LOAD[end:]), 5, 8)
+    assert not trace.errors
+    assert np.array_equal(trace.outputs[3][0], swizzled(box_of(numbers(72, 200), 5, 8)))
+
+
+def test_a_thread_can_be_looked_at_beside_the_copy_engine():
+    arguments = ptx.TensorMap(numbers(72, 200), (ROWS, 64)), 0, 0, np.zeros((1, ROWS, 64), np.uint16)
+    trace = labkit.simulate(kernel(LOAD), 1, 64, *arguments, inspect=(0, 3))
+    assert trace.steps[-1].variables["r"] == ROWS - 1
+
+
+def test_a_map_is_no_array_and_an_array_no_map():
+    for before, after, part in [
+        ("out[cuda.blockIdx.x, r, t] = tile[r, t]", "out[0, r, t] = source[r, t]", "a tensor map"),
+        ("tile, (0, 0), source, (row + ROWS * cuda.blockIdx.x, column)", "tile, (0, 0), out, (0, 0, 0)", "TensorMap"),
+        ("(row + ROWS * cuda.blockIdx.x, column)", "row", "a tuple of 2 whole numbers"),
+        ("(row + ROWS * cuda.blockIdx.x, column)", "(row, 0.5)", "a tuple of 2 whole numbers"),
+    ]:
+        with pytest.raises(KernelError, match=part):
+            load(mutant(LOAD, before, after))
