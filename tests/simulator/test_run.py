@@ -104,7 +104,7 @@ BAD = {
     "deep block": (copy, 1, (1, 1, 128), (X, Y), {}, "64 deep", "use x and y"),
     "large grid in y": (copy, (1, 70_000), 1, (X, Y), {}, "too large", "65535"),
     "static shared": (greedy, 1, 64, (X, Y), {}, "49156 bytes", "smaller tiles"),
-    "dynamic shared": (dynamic, 1, 64, (X, Y), {"shared_bytes": 50_000}, "50000 bytes", "smaller tiles"),
+    "dynamic shared": (dynamic, 1, 64, (X, Y), {"shared_bytes": 300_000}, "300000 bytes", "smaller tiles"),
     "negative shared": (dynamic, 1, 64, (X, Y), {"shared_bytes": -4}, "shared_bytes", "0 or more"),
     "unknown GPU": (copy, 1, 64, (X, Y), {"gpu": "H9000"}, "H9000", "H100"),
     "record outside": (copy, 1, 64, (X, Y), {"record": [(1, 0, 0)]}, "(1, 0, 0)", "choose one inside"),
