@@ -1,15 +1,16 @@
 """What instructions have in common: their arguments when a kernel is translated, and where they reach when it runs."""
 
 import ast
+from contextlib import suppress
 
 import numpy as np
 from numba import types
 
 from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
-from labkit.simulator.errors import LaunchError
+from labkit.simulator.errors import LaunchError, NotFixed
 from labkit.simulator.lanes import both
-from labkit.simulator.translator.values import MISSING, describe
+from labkit.simulator.translator.values import describe
 
 # --- when a kernel is translated ---
 
@@ -37,15 +38,16 @@ def element(translator, node, array, index, spaces):
 
 
 def fixed_number(translator, node, argument, what) -> int:
-    """A whole number that is known when the kernel is compiled."""
-    value = translator.expression(argument)
-    if value.static is MISSING or not isinstance(value.type, types.Integer):
-        translator.fail(
-            node,
-            f"`{translator.written(argument)}` is {what}, which is fixed when a kernel is compiled: make it a whole "
-            "number that is a constant of the module",
-        )
-    return value.static
+    """A whole number that numba knows when it compiles the kernel: a plain one, or a name for one."""
+    with suppress(NotFixed):
+        number = translator.size(argument)
+        if type(number) is int:
+            return number
+    raise NotFixed(
+        f"`{translator.written(argument)}` is {what}, which is fixed when a kernel is compiled: make it a whole "
+        "number that is a constant of the module",
+        node.lineno,
+    )
 
 
 def whole_number(translator, argument, what):

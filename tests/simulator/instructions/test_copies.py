@@ -9,7 +9,7 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
-NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, float64=float64)
+NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, float64=float64, BEHIND=-1)
 
 COPY = """
 @cuda.jit
@@ -400,7 +400,9 @@ def wrong(x, n, out):
         ("ptx.cp_async(tile, (0, 0), x, 0, 16)", "`ptx.cp_async` takes 6 arguments by position, not 5"),
         ("ptx.cp_async(tile, (0, 0), x, 0, 16, 0.5)", "how many bytes of a copy are read is a whole number"),
         ("ptx.cp_async_wait(n)", "`n` is how many groups may be under way, which is fixed when a kernel is compiled"),
-        ("ptx.cp_async_wait(-1)", "at least no group is under way: -1 is less than that"),
+        ("ptx.cp_async_wait(BEHIND)", "at least no group is under way: -1 is less than that"),
+        ("ptx.cp_async_wait(BEHIND + 2)", r"`BEHIND \+ 2` is how many groups may be under way, which is fixed"),
+        ("ptx.cp_async_wait(np.int64(1))", r"`np.int64\(1\)` is how many groups may be under way, which is fixed"),
         ("ptx.cp_async_wait()", "`ptx.cp_async_wait` takes 1 argument by position, not 0"),
         ("ptx.cp_async_commit(1)", "`ptx.cp_async_commit` takes no arguments, not 1"),
     ],

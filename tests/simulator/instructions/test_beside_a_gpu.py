@@ -5,9 +5,9 @@ import numpy as np
 import pipeline
 import pytest
 import test_copies
-import test_formats
 import test_matrices
 import test_named_barriers
+import test_number_formats
 from cells import kernel_in
 
 import labkit
@@ -37,18 +37,18 @@ def assert_same(kernel, grid, block, *arguments, **options):
 
 @pytest.mark.parametrize("form", [ptx.BF16, ptx.FP16])
 def test_halves(form):
-    x = test_formats.samples()
-    pack = kernel_in(test_formats.PACK, ptx=ptx, FORMAT=form)
+    x = test_number_formats.samples()
+    pack = kernel_in(test_number_formats.PACK, ptx=ptx, FORMAT=form)
     assert_same(pack, -(-x.size // 256), 128, x, np.zeros(x.size // 2, np.uint32))
-    codes = test_formats.CODES[0::2] | test_formats.CODES[1::2] << 16
-    unpack = kernel_in(test_formats.UNPACK, ptx=ptx, FORMAT=form)
+    codes = test_number_formats.CODES[0::2] | test_number_formats.CODES[1::2] << 16
+    unpack = kernel_in(test_number_formats.UNPACK, ptx=ptx, FORMAT=form)
     here, there = outputs(unpack, 256, 128, codes, np.zeros(1 << 16, np.float32))
     assert np.array_equal(here, there, equal_nan=True) and np.array_equal(np.signbit(here), np.signbit(there))
 
 
 def test_tf32():
-    x = test_formats.samples()
-    assert_same(kernel_in(test_formats.TO_TF32, ptx=ptx), -(-x.size // 128), 128, x, np.zeros(x.size, np.uint32))
+    x = test_number_formats.samples()
+    assert_same(kernel_in(test_number_formats.TO_TF32, ptx=ptx), -(-x.size // 128), 128, x, np.zeros(x.size, np.uint32))
 
 
 @pytest.mark.parametrize("form", test_matrices.CASES, ids="BF16 FP16 TF32 E4M3 INT8".split())
