@@ -31,10 +31,8 @@ def launch(rng, M, N):
 
 _HEAD = """@cuda.jit(device=True)
 def warp_sum(value):
-    away = 16
-    while away > 0:
+    for away in (16, 8, 4, 2, 1):
         value += cuda.shfl_down_sync(0xFFFFFFFF, value, away)
-        away //= 2
     return value
 
 

@@ -70,7 +70,7 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
     places = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
     return View(
         "landscape",
-        "Roofline: every kernel, under the roofs of any GPU",
+        "Roofline: kernels under the roofs of any GPU",
         data,
         lambda figure, _, step: chart.draw(
             figure, "wide", lambda axes: roofline_figure.content(axes, places, GPUS[gpu], precision)

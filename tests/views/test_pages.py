@@ -7,7 +7,7 @@ import labkit
 from labkit import cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import banks, inspector, memory, playground, schedule, tiling
+from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -52,6 +52,12 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
+        "landscape": landscape(
+            {
+                "copied": Standing("float32", 0.25, {"H100 SXM": 0.75}, product, 10**6),
+                "multiplied": Standing("float16 tensor", 1000, {"H200": 600}),
+            }
+        ),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -166,7 +172,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     assert "copies B[" in rows.nth(1).inner_text()
 
 
-@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "schedule", "playground"])
+@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "schedule", "landscape", "playground"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)
@@ -237,3 +243,25 @@ def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show
         choice.select_option(f"blocks = {blocks}")
         assert heading.inner_text().startswith(shown)
         assert page.locator("canvas").count() > 0
+
+
+def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(show):
+    page = show("landscape")
+    picture = "() => document.querySelector('canvas').toDataURL()"
+    told, drawn = page.locator(".body .say"), page.evaluate(picture)
+    cells = page.locator(".body td")
+    assert "meet at 20 FLOP/byte" in told.inner_text() and "Nothing is recorded" not in told.inner_text()
+    assert cells.nth(4).inner_text() == "750 GFLOP/s" and cells.nth(5).inner_text() == "90%"
+    page.get_by_label("GPU", exact=True).select_option("H200")
+    assert "meet at 13.9 FLOP/byte" in told.inner_text() and "Nothing is recorded" in told.inner_text()
+    assert cells.nth(4).inner_text() == "" and page.evaluate(picture) != drawn
+    page.get_by_label("precision", exact=True).select_option("float16 tensor")
+    assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernels" in told.inner_text()
+
+
+def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
+    page = show("landscape")
+    page.get_by_label("precision", exact=True).select_option("float8 tensor")
+    for gpu, precision in (("T4", "float32"), ("L4", "float8 tensor")):
+        page.get_by_label("GPU", exact=True).select_option(gpu)
+        assert page.get_by_label("precision", exact=True).input_value() == precision

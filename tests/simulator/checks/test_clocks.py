@@ -38,7 +38,9 @@ class WholeClocks:
 
     def publish(self, warp):
         self.advance(warp)
-        self.of[PUBLISHED, warp] = self.of[KNOWN, warp]
+        first = warp // WARPS_PER_BLOCK * WARPS_PER_BLOCK
+        own = slice(first, first + WARPS_PER_BLOCK)
+        self.of[PUBLISHED, warp, own] = np.maximum(self.of[PUBLISHED, warp, own], self.of[KNOWN, warp, own])
 
 
 def one_warp(warp):
