@@ -25,7 +25,7 @@ CHANGED = [
 
 @dataclass(frozen=True)
 class Diff:
-    """Lines of two steps, each marked "-" (only before), "+" (only after) or " "; None where equal lines are left out."""
+    """Lines of two steps, marked "-" (only before), "+" (only after) or " "; None where equal lines are left out."""
 
     before: str
     after: str

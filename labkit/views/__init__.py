@@ -5,6 +5,7 @@ from labkit.views.cache import cache, hit_rates
 from labkit.views.findings import findings
 from labkit.views.inspector import inspector
 from labkit.views.memory import banks, memory
+from labkit.views.outputs import outputs
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
@@ -19,6 +20,7 @@ __all__ = [
     "hit_rates",
     "inspector",
     "memory",
+    "outputs",
     "playground",
     "predict",
     "roofline",

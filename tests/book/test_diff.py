@@ -1,5 +1,6 @@
 import re
 from html import unescape
+from itertools import pairwise
 
 import pytest
 
@@ -7,7 +8,7 @@ from labkit import gemm
 from labkit.book import diff
 
 LADDER = gemm.ladder("fp32")
-PAIRS = list(zip(LADDER, LADDER[1:], strict=False))
+PAIRS = list(pairwise(LADDER))
 
 
 def source(step):
