@@ -1,6 +1,7 @@
 """The book's machinery: notebooks from their sources, a learner's workspace, kernels shown as they stand."""
 
+from labkit.book.diff import diff
 from labkit.book.show import show
 from labkit.book.table import Table
 
-__all__ = ["Table", "show"]
+__all__ = ["Table", "diff", "show"]

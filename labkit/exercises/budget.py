@@ -8,6 +8,7 @@ from labkit.trace import SiteCounters, Trace
 
 SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
+KEPT = "numbers kept in a thread's own arrays"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "accesses"),
     "global stores": ("global", "store", "accesses"),
@@ -24,7 +25,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES` or `FLOAT64`.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64` or `KEPT`.
     """
 
     counter: str
@@ -48,6 +49,8 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
     """What the whole launch used."""
     if counter == SHARED_BYTES:
         return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
+    if counter == KEPT:
+        return sum(prod(a.shape) for a in trace.arrays if a.space == "local")
     if counter == FLOAT64:
         return trace.counters.flops_by_dtype.get("float64", 0)
     return sum(share(counter, site) for site in trace.sites)

@@ -6,6 +6,7 @@ from labkit.views.findings import findings
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
 from labkit.views.memory import banks, memory
+from labkit.views.outputs import outputs
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
@@ -22,6 +23,7 @@ __all__ = [
     "inspector",
     "landscape",
     "memory",
+    "outputs",
     "playground",
     "predict",
     "roofline",

@@ -20,7 +20,7 @@ _INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playgrou
 _RECORDED = 2000  # accesses of a loop that are kept one by one, for the views
 
 
-def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = None, **sliders) -> View:
+def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str | Cpu | None = None, **sliders) -> View:
     """Try a kernel's parameters: a view, its counters and its findings follow the sliders.
 
     Where a kernel of the same name stands in the notebook, the newest one is run, so that editing its cell
@@ -35,6 +35,9 @@ def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = 
         or the arguments alone of a loop.
     view
         Which view of the Trace to show.
+    counters
+        Which numbers to show: called with the Trace, it returns each number's text by its label. The usual ones if
+        left out.
     record
         Index of the block to record; one inside the grid if left out.
     cpu
@@ -55,14 +58,15 @@ def playground(kernel, setup, view=tiling, record=None, cpu: str | Cpu | None = 
     if not callable(setup):
         raise TypeError(f"setup is a function that returns what the kernel is launched with, not {named(setup)}.")
     choices = {name: _choices(name, slider) for name, slider in sliders.items()}
-    return Playground(kernel, setup, view, record, cpu, choices)
+    return Playground(kernel, setup, view, counters or _counters, record, cpu, choices)
 
 
 class Playground(View):
     """The view that `playground` returns; `move(TILE=8)` does what a slider does."""
 
-    def __init__(self, kernel, setup, view, record, cpu, choices):
-        self.kernel, self.setup, self.view, self.record, self.cpu = kernel, setup, view, record, cpu
+    def __init__(self, kernel, setup, view, counters, record, cpu, choices):
+        self.kernel, self.setup, self.view, self.counters = kernel, setup, view, counters
+        self.record, self.cpu = record, cpu
         self.name = getattr(kernel, "py_func", kernel).__name__
         self.choices = choices
         self.trace: Trace | None = None
@@ -112,7 +116,7 @@ class Playground(View):
         try:
             self.trace = self._run(values)
             self._shown = self.view(self.trace)
-            counters = _counters(self.trace)
+            counters = self.counters(self.trace)
             rows = [[label, value, self._before.get(label, "")] for label, value in counters.items()]
             self._before = counters
         except Exception as problem:  # whatever the learner's kernel or setup raises is shown in the view

@@ -1,0 +1,91 @@
+"""`diff(before, after)`: what a step of a ladder changes in the one before it, constants and kernel."""
+
+import ast
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from html import escape
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from labkit.book.show import RULES
+from labkit.exercises.source import python_function
+from labkit.gemm import Step
+
+CONTEXT = 2  # equal lines that are shown around a change
+MARKS = {"-": ("labkit-gone", "taken out"), "+": ("labkit-new", "put in"), " ": ("", "")}
+CHANGED = [
+    ".labkit-diff .labkit-gone { background: color-mix(in srgb, #D55E00 16%, transparent); }",
+    ".labkit-diff .labkit-new { background: color-mix(in srgb, #009E73 20%, transparent); }",
+    ".labkit-diff .labkit-mark { display: inline-block; width: 1.6em; user-select: none; }",
+    ".labkit-diff .labkit-skip { opacity: 0.6; }",
+]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Lines of two steps, marked "-" (only before), "+" (only after) or " "; None where equal lines are left out."""
+
+    before: str
+    after: str
+    lines: tuple[tuple[str, str] | None, ...]
+
+    def __repr__(self):
+        shown = ["   ..." if line is None else f"{line[0]} {line[1]}" for line in self.lines]
+        return "\n".join([f"{self.before} -> {self.after}", *(line.rstrip() for line in shown)])
+
+    def _repr_html_(self):
+        rows = "".join(map(_row, self.lines))
+        title = f"<p><code>{escape(self.before)}</code> → <code>{escape(self.after)}</code></p>"
+        style = f"<style>{' '.join(RULES + CHANGED)}</style>"
+        return (
+            f'{style}{title}<div class="labkit-listing labkit-diff">'
+            f'<pre style="white-space: pre; overflow-x: auto">{rows}</pre></div>'
+        )
+
+
+def diff(before: Step, after: Step) -> Diff:
+    """What changes from one step of a ladder to another, in its constants and its kernel.
+
+    Parameters
+    ----------
+    before, after
+        Steps, such as `step("fp32", "tiled")`.
+    """
+    old, new = _constants_and_kernel(before), _constants_and_kernel(after)
+    lines: list[tuple[str, str] | None] = []
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for place, (kind, a, b, c, d) in enumerate(changes):
+        if kind != "equal":
+            lines += [("-", line) for line in old[a:b]] + [("+", line) for line in new[c:d]]
+            continue
+        head = CONTEXT if place else 0
+        tail = CONTEXT if place < len(changes) - 1 else 0
+        equal = [(" ", line) for line in old[a:b]]
+        if len(equal) <= head + tail + 1:  # a mark in place of one line would save nothing
+            lines += equal
+        else:
+            lines += [*equal[:head], None, *equal[len(equal) - tail :]]
+    return Diff(before.name, after.name, tuple(lines))
+
+
+def _constants_and_kernel(step) -> list[str]:
+    """A step's lines from the first after its imports to the end of its kernel."""
+    text = step.module.__loader__.get_source(step.module.__name__)
+    body = ast.parse(text).body
+    name = python_function(step.kernel).__name__
+    kernel = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == name)
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    lines = text.splitlines()[imports[-1].end_lineno : kernel.end_lineno]
+    return [line for i, line in enumerate(lines) if line.strip() or (i and lines[i - 1].strip())]
+
+
+def _row(line):
+    if line is None:
+        return '<span class="labkit-skip">   ⋮</span>\n'
+    mark, text = line
+    kind, spoken = MARKS[mark]
+    code = highlight(text, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
+    aloud = f' aria-label="{spoken}"' if spoken else ""
+    return f'<span class="{kind}"><span class="labkit-mark"{aloud}>{mark}</span>{code}</span>\n'

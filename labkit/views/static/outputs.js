@@ -1,0 +1,88 @@
+// The block's part of C with what one lane computes, between the rows of A and the columns of B that it needs;
+// beside it the warp's lanes as they stand, and with whom this lane shares what it loads.
+const view = {
+  start(ui, data) {
+    const {owner, warp, down, across, loaded} = data;
+    const [rows, columns] = owner.shape, lanes = down.length;
+    const last = {down: Math.max(...down) + 1, across: Math.max(...across) + 1};
+    const needs = Array.from({length: lanes}, () => ({rows: new Set(), columns: new Set()}));
+    const all = {rows: new Set(), columns: new Set()};
+    owner.forEach((thread, i) => {
+      const lane = thread - warp * 32;
+      if (thread < 0 || lane < 0 || lane >= lanes) return;
+      const row = Math.floor(i / columns), column = i % columns;
+      for (const set of [needs[lane].rows, all.rows]) set.add(row);
+      for (const set of [needs[lane].columns, all.columns]) set.add(column);
+    });
+    const pictures = ui.element('div', {class: 'row'}, ui.body);
+    const left = ui.element('div', {}, pictures), right = ui.element('div', {}, pictures);
+    const STRIP = 14, GAP = 6, HEAD = 18, EDGE = STRIP + GAP;
+    const side = width => width < 700 ? Math.min(width, 440) : 440;
+    const cell = width => (width - EDGE) / Math.max(columns, rows);
+
+    ui.canvas({
+      label: `part of ${data.array} that the block computes, by lane, warp and block`, parent: left, maxWidth: side,
+      height: width => HEAD + EDGE + Math.ceil(rows * cell(width)),
+      paint(g, width) {
+        const s = cell(width), gap = s > 5 ? 1 : s > 2.5 ? 0.5 : 0, x0 = EDGE, y0 = HEAD + EDGE;
+        const box = (x, y, w, h, colour) => { g.fillStyle = colour; g.fillRect(x, y, w, h); };
+        g.font = '600 13px system-ui, sans-serif';
+        for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', x0]]) {
+          g.fillStyle = ui.colour(role);
+          g.fillText(name, x, 12);
+        }
+        g.fillStyle = ui.colour('C');
+        g.fillText(data.array, x0 + columns * s - g.measureText(data.array).width, 12);
+        const lane = needs[ui.step];
+        for (let row = 0; row < rows; row++) {
+          const colour = lane.rows.has(row) ? ui.colour('hot') : all.rows.has(row) ? ui.colour('A', 0.6) : ui.colour('cell');
+          box(0, y0 + row * s, STRIP, s - gap, colour);
+        }
+        for (let column = 0; column < columns; column++) {
+          const colour = lane.columns.has(column) ? ui.colour('hot') : all.columns.has(column) ? ui.colour('B', 0.7) : ui.colour('cell');
+          box(x0 + column * s, HEAD, s - gap, STRIP, colour);
+        }
+        for (let row = 0; row < rows; row++) {
+          for (let column = 0; column < columns; column++) {
+            const thread = owner[row * columns + column], of = Math.floor(thread / 32);
+            const colour = thread === warp * 32 + ui.step ? ui.colour('hot') : thread < 0 ? ui.colour('cell')
+              : of === warp ? ui.colour('C', 0.75) : ui.colour('C', of % 2 ? 0.16 : 0.26);
+            box(x0 + column * s, y0 + row * s, s - gap, s - gap, colour);
+          }
+        }
+      },
+    });
+
+    const wide = () => Math.min(36, 460 / last.across), tall = 26;
+    ui.canvas({
+      label: 'lanes of the warp as they stand, and those that load the same', parent: right,
+      maxWidth: width => Math.min(width, Math.max(260, last.across * wide())),
+      height: () => HEAD + last.down * tall,
+      paint(g, width) {
+        const w = Math.min(36, width / last.across);
+        g.font = '12px system-ui, sans-serif';
+        g.textAlign = 'left';
+        g.fillStyle = ui.colour('dim');
+        g.fillText(`lanes of warp ${warp}, as their outputs lie`, 0, 12);
+        g.textAlign = 'center';
+        for (let lane = 0; lane < lanes; lane++) {
+          const shares = loaded.filter(({alike}) => alike[lane] === alike[ui.step]).map(({role}) => role);
+          const now = lane === ui.step, x = across[lane] * w, y = HEAD + down[lane] * tall;
+          g.fillStyle = now ? ui.colour('hot') : shares.length ? ui.colour(shares[0], 0.75) : ui.colour('cell');
+          g.fillRect(x, y, w - Math.min(2, w * 0.15), tall - 2);
+          if (shares.length > 1 && !now) {
+            g.fillStyle = ui.colour(shares[1], 0.75);
+            g.fillRect(x, y + tall / 2 - 1, w - Math.min(2, w * 0.15), tall / 2 - 1);
+          }
+          g.fillStyle = now || shares.length ? ui.colour('card') : ui.colour('fg');
+          g.font = `${Math.min(11, w * 0.6)}px ui-monospace, Menlo, monospace`;
+          g.fillText(lane, x + w / 2 - 1, y + 16);
+        }
+      },
+    });
+    const numbers = Object.entries(data.stats).map(([label, value]) => [ui.stat(label, right), value]);
+    ui.legend([['hot', 'this lane'], ['C', 'its warp', 0.75], ['C', 'its block', 0.25],
+      ...loaded.map(({array, role}) => [role, `loads the same of ${array}`, 0.75])]);
+    return step => { for (const [show, value] of numbers) show(Array.isArray(value) ? value[step] : value); };
+  },
+};
