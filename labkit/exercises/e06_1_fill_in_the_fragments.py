@@ -1,13 +1,13 @@
 """Exercise 06.1: which word of A and of B each lane loads for an `mma`, and where its sums go."""
 
 from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import half_launch
+from labkit.exercises.matmuls import half_launch, whole
 
-SIZES = ((2, 3, 2), (1, 2, 3))  # warps along M and N, steps of 16 along k
+SIZES = ((32, 24, 32), (16, 16, 48))  # M, N, K, rounded up to multiples of 16, 8 and 16
 
 
-def launch(rng, rows, columns, steps):
-    return half_launch(rng, 16 * rows, 8 * columns, 16 * steps, part=(16, 8), block=(32,))
+def launch(rng, M, N, K):
+    return half_launch(rng, whole(M, 16), whole(N, 8), whole(K, 16), part=(16, 8), block=(32,))
 
 
 A_RIGHT = "        a2, a3 = A[top + g, k + t + 4], A[top + g + 8, k + t + 4]\n"
@@ -56,7 +56,7 @@ EXERCISE = Exercise(
     function="one_product",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1, 4), range(4, 7), range(4, 7)),),
+    drawn=((range(16, 49, 16), range(32, 49, 8), range(64, 97, 16)),),
     variants=(
         Variant("the registers of A in the order of reading", "result", (("a1, a2, a3)", "a2, a1, a3)"),)),
         Variant("the right half of A forgotten", "result", ((A_RIGHT, "        a2, a3 = a0, a1\n"),)),

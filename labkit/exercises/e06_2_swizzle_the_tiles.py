@@ -2,17 +2,17 @@
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import half_launch
+from labkit.exercises.matmuls import half_launch, whole
 
-SIZES = ((2, 1, 2), (1, 3, 1))  # warps along M and N, steps of 64 along k
+SIZES = ((32, 8, 128), (16, 24, 64))  # M, N, K, rounded up to multiples of 16, 8 and 64
 BUDGETS = (
     Budget("bank conflicts", 0, "none"),
     Budget(SHARED_BYTES, (16 + 8) * 128, "24 rows of 128 bytes: no padding"),
 )
 
 
-def launch(rng, rows, columns, steps):
-    return half_launch(rng, 16 * rows, 8 * columns, 64 * steps, part=(16, 8), block=(32,), budgets=BUDGETS)
+def launch(rng, M, N, K):
+    return half_launch(rng, whole(M, 16), whole(N, 8), whole(K, 64), part=(16, 8), block=(32,), budgets=BUDGETS)
 
 
 SWIZZLED = "    return piece ^ row % 8\n"
@@ -25,7 +25,7 @@ EXERCISE = Exercise(
     function="no_conflicts",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1, 4), range(4, 6), range(3, 5)),),
+    drawn=((range(16, 49, 16), range(32, 41, 8), range(192, 257, 64)),),
     variants=(
         Variant("the bug itself", "budget", ((SWIZZLED, "    return piece\n"),)),
         Variant("two places alone", "budget", ((SWIZZLED, "    return piece ^ row % 2\n"),)),

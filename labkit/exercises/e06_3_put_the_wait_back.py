@@ -1,13 +1,13 @@
 """Exercise 06.3: a ring of asynchronous copies whose tiles are used before they have come."""
 
 from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import half_launch
+from labkit.exercises.matmuls import half_launch, whole
 
-SIZES = ((2, 1, 5), (1, 2, 1))  # blocks along M and N, steps of 16 along k
+SIZES = ((32, 16, 80), (16, 32, 16))  # M, N, K, rounded up to multiples of 16
 
 
-def launch(rng, rows, columns, steps):
-    return half_launch(rng, 16 * rows, 16 * columns, 16 * steps, part=(16, 16), block=(32, 2))
+def launch(rng, M, N, K):
+    return half_launch(rng, whole(M, 16), whole(N, 16), whole(K, 16), part=(16, 16), block=(32, 2))
 
 
 WAIT = "            ptx.cp_async_wait(AHEAD)\n"
@@ -22,7 +22,7 @@ EXERCISE = Exercise(
     function="copied_ahead",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1, 3), range(2, 4), range(6, 10)),),
+    drawn=((range(16, 33, 16), range(32, 49, 16), range(96, 145, 16)),),
     variants=(
         Variant("the bug itself", "in-flight", ((WAIT, ""),)),
         Variant("one group too many left under way", "in-flight", ((WAIT, WAIT.replace("AHEAD", "STAGES")),)),

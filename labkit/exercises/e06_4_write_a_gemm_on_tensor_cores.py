@@ -2,13 +2,13 @@
 
 from labkit.exercises.budget import Budget
 from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import half_launch
+from labkit.exercises.matmuls import half_launch, whole
 
 SIZES = ((32, 64, 48), (21, 37, 80))  # M, N and K, which is rounded up to a multiple of 16
 
 
 def launch(rng, M, N, K):
-    K = -(-K // 16) * 16
+    K = whole(K, 16)
     steps = -(-M // 16) * -(-N // 32) * (K // 16)
     loads = Budget("global loads", 384 * steps, "12 words a lane, block and step of k: each word of A once, of B once")
     return half_launch(rng, M, N, K, part=(16, 32), block=(32,), budgets=(loads,))

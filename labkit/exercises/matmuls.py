@@ -54,3 +54,8 @@ def half_launch(
         budgets=budgets,
         duties=(Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),),
     )
+
+
+def whole(size: int, step: int) -> int:
+    """The size, rounded up to a multiple of `step`."""
+    return -(-size // step) * step
