@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from math import prod
 
 from labkit.loops.loop_trace import LoopSite, LoopTrace
-from labkit.trace import SiteCounters, Trace
+from labkit.trace import TENSOR, SiteCounters, Trace
 
 SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
 KEPT = "numbers kept in a thread's own arrays"
+TENSOR_FLOPS = "FLOPs on tensor cores"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "accesses"),
     "global stores": ("global", "store", "accesses"),
@@ -25,7 +26,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64` or `KEPT`.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT` or `TENSOR_FLOPS`.
     """
 
     counter: str
@@ -53,6 +54,8 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
         return sum(prod(a.shape) for a in trace.arrays if a.space == "local")
     if counter == FLOAT64:
         return trace.counters.flops_by_dtype.get("float64", 0)
+    if counter == TENSOR_FLOPS:
+        return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR))
     return sum(share(counter, site) for site in trace.sites)
 
 

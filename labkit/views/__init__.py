@@ -3,6 +3,7 @@
 from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
 from labkit.views.findings import findings
+from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
 from labkit.views.memory import banks, memory
@@ -11,6 +12,7 @@ from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
+from labkit.views.swizzle import swizzle
 from labkit.views.tiling import tiling
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "banks",
     "cache",
     "findings",
+    "fragments",
     "hit_rates",
     "inspector",
     "landscape",
@@ -28,5 +31,6 @@ __all__ = [
     "predict",
     "roofline",
     "schedule",
+    "swizzle",
     "tiling",
 ]

@@ -5,7 +5,7 @@ from functools import cache
 import numba
 import numpy as np
 
-from labkit import cuda, places
+from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
 from labkit.exercises import exercise
 from labkit.exercises.source import run_cell
@@ -25,7 +25,7 @@ def cell(id, notebook="solved"):
 
 def function(id, text, name="<answer>"):
     """What the text of an exercise cell defines, run where the chapter's imports have been."""
-    return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit})[exercise(id).function]
+    return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})[exercise(id).function]
 
 
 def prose(chapter):

@@ -191,7 +191,7 @@ def _named_rows(w, site, array, mask, call, count, index):
         lost = w.active(named) & ~(np.zeros(w.lanes, np.bool_) if reached is False else w.active(reached))
         mask = both(mask, ~np.logical_or.reduceat(lost, w.warps[:, START]).take(w.row))
         named = False if mask is False else both(named, mask)
-        if mask is False:
+        if named is False:
             return None, False
     elements, totals = ROW_BYTES // array.itemsize, w.chunk.launch.counts[site]
     lanes, everyone = w.active(named), named is None

@@ -1,0 +1,122 @@
+"""Who holds what: the fragments of one `mma`, as the lanes of a warp loaded and stored them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from labkit.trace import TENSOR, WARP_LANES, Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_traces, join
+
+M, N = 16, 8  # of an `mma`
+
+
+def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = "C") -> View:
+    """Which elements of A, of B and of the sums each lane holds, for one `mma` in one or several formats.
+
+    Parameters
+    ----------
+    traces
+        By the format's name a run of a kernel in which one warp loads its words of A (16 rows) and of B (8 rows, the
+        columns of the product) from global memory, makes one `mma`, and stores its four sums to C.
+    A, B, C
+        The arrays' names in the kernel.
+
+    Raises
+    ------
+    ValueError
+        A run is not of one warp and one `mma`.
+    """
+    check_traces("fragments", traces)
+    choices = {name: _choice(name, trace, (A, B, C)) for name, trace in traces.items()}
+    first = next(iter(choices))
+    return View("fragments", "Fragments: who holds what in one `mma`", {**choices[first], "choices": choices}, still)
+
+
+def _choice(name, trace, arrays):
+    """What the view shows of one format."""
+    flops = sum(count for kind, count in trace.counters.flops_by_dtype.items() if kind.endswith(TENSOR))
+    k = flops // (2 * M * N)
+    held = [_accesses(trace, array, kind) for array, kind in zip(arrays, ("load", "load", "store"), strict=True)]
+    if [len(found) for found in held] != [4, 2, 4] or flops != 2 * M * N * k or not k:
+        raise ValueError(
+            f"fragments shows one warp that loads four words of {arrays[0]} and two of {arrays[1]}, makes one `mma`, "
+            f"and stores four sums to {arrays[2]}; the run {name!r} does something else."
+        )
+    words = trace.array(arrays[0]).shape[1]
+    each = [k // words, k // words, 1]  # elements of a register
+    widths = [words, words, N]
+    registers = [
+        [[_part(array, int(flat), width, size) for flat in row] for row in found]
+        for array, found, width, size in zip(arrays, held, widths, each, strict=True)
+    ]
+    names = [f"{letter}{n}" for letter, found in zip("abc", held, strict=True) for n in range(len(found))]
+    rows = [[lane, *(row[lane] for found in registers for row in found)] for lane in range(WARP_LANES)]
+    return {
+        "say": [_sentence(lane, registers, each[0]) for lane in range(WARP_LANES)],
+        "start": 6,
+        "name": name,
+        "arrays": list(arrays),
+        "k": k,
+        "each": each,
+        "held": [pack(found) for found in held],
+        "words": words,
+        "table": table(["lane", *names], rows),
+    }
+
+
+def _accesses(trace, array, kind):
+    """The element of each lane, a row for each access of the first warp."""
+    wanted = [i for i, found in enumerate(trace.sites) if found.site.array == array and found.site.kind == kind]
+    samples = trace.samples
+    return samples.index[np.isin(samples.site, wanted) & (samples.warp == 0)]
+
+
+def _part(array, flat, width, each):
+    """The elements of a register, as Python writes them."""
+    row, first = flat // width, flat % width * each
+    return f"{array}[{row}, {first}]" if each == 1 else f"{array}[{row}, {first}:{first + each}]"
+
+
+def _sentence(lane, registers, each):
+    held = [join([f"`{row[lane]}`" for row in found]) for found in registers]
+    size = "one element" if each == 1 else f"{each} elements"
+    return (
+        f"**Lane {lane}** (g = {lane // 4}, t = {lane % 4}) holds {held[0]}; {held[1]}: {size} a register. "
+        f"Its sums are {held[2]}."
+    )
+
+
+def cells(choice, lane):
+    """Row, column and register's name of what a lane holds, for A, for B turned as it is drawn, and for C."""
+    found = []
+    for which, (letter, packed) in enumerate(zip("abc", choice["held"], strict=True)):
+        width, each = (N if which == 2 else choice["words"]), choice["each"][which]
+        places = []
+        for number, flat in enumerate(unpack(packed)[:, lane].tolist()):
+            for i in range(each):
+                row, column = flat // width, flat % width * each + i
+                places.append((column, row, f"{letter}{number}") if which == 1 else (row, column, f"{letter}{number}"))
+        found.append(places)
+    return found
+
+
+def still(figure, data, step):
+    """A left, B above, C where they meet; what the lane holds is filled."""
+    k = data["k"]
+    figure.set_size_inches(0.3 * (k + 12), 0.3 * (k + 20))
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    corners = [(0, k + 1), (k + 1, 0), (k + 1, k + 1)]
+    shapes = [(M, k), (k, N), (M, N)]
+    from matplotlib.patches import Rectangle
+
+    for (x, y), (rows, columns), places, letter in zip(corners, shapes, cells(data, step), "ABC", strict=True):
+        for row in range(rows):
+            for column in range(columns):
+                axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS["cell"]))
+        for row, column, register in places:
+            axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS[letter]))
+            axes.text(x + column + 0.45, y + row + 0.45, register, ha="center", va="center", fontsize=6, color="white")
+    axes.set(xlim=(-0.5, k + 10), ylim=(k + 18, -0.5), aspect="equal")
+    axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"], wrap=True)

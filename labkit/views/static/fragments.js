@@ -1,0 +1,82 @@
+// A left, B above, C where they meet; every cell has the number of the lane that holds it, the chosen lane's are filled.
+const view = {
+  start(ui, data) {
+    const {k, each, held, words, arrays, choices} = data, ROWS = 16, COLS = 8;
+    const names = Object.keys(choices);
+    if (names.length > 1) {
+      const label = ui.element('label', {text: 'format '}, ui.body);
+      const select = ui.element('select', {}, label);
+      for (const name of names) ui.element('option', {text: name}, select);
+      select.value = data.name;
+      select.onchange = () => {
+        ui.replace({title: data.title, choices, ...choices[select.value]});
+        ui.root.querySelector('select').focus();
+      };
+    }
+    // of each matrix: where every cell's lane and register are, as it is drawn (B turned)
+    const shapes = [[ROWS, k], [k, COLS], [ROWS, COLS]];
+    const cells = shapes.map(([rows, columns], which) => {
+      const grid = Array.from({length: rows * columns}), width = which === 2 ? COLS : words;
+      for (let at = 0; at < held[which].length; at++) {
+        const lane = at % 32, register = Math.floor(at / 32), flat = held[which][at];
+        for (let i = 0; i < each[which]; i++) {
+          const row = Math.floor(flat / width), column = flat % width * each[which] + i;
+          grid[which === 1 ? column * columns + row : row * columns + column] = {lane, name: 'abc'[which] + register};
+        }
+      }
+      return grid;
+    });
+    const LEFT = 26, TOP = 36, GAP = 18, COLOURS = ['A', 'B', 'C'];
+    const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 580 / (k + ROWS)))));
+    const corner = (which, s) => [which === 0 ? LEFT : LEFT + k * s + GAP, which === 1 ? TOP : TOP + k * s + GAP];
+    const canvas = ui.canvas({
+      label: 'the elements of A, B and C, each with the lane that holds it', height: width => TOP + (k + ROWS) * size(width) + GAP + 4,
+      paint(g, width) {
+        const s = size(width), small = Math.max(7, Math.min(11, s * 0.5));
+        g.textBaseline = 'middle';
+        cells.forEach((grid, which) => {
+          const [x, y] = corner(which, s), columns = shapes[which][1];
+          g.textAlign = 'center';
+          grid.forEach((cell, at) => {
+            const left = x + at % columns * s, top = y + Math.floor(at / columns) * s, on = cell.lane === ui.step;
+            g.fillStyle = on ? ui.colour(COLOURS[which]) : ui.colour('cell');
+            g.fillRect(left, top, s - 1, s - 1);
+            g.fillStyle = on ? ui.colour('card') : ui.colour('dim');
+            g.font = `${on ? '700 ' : ''}${small}px ui-monospace, Menlo, monospace`;
+            if (on || s >= 13) g.fillText(on ? cell.name : cell.lane, left + s / 2 - 0.5, top + s / 2);
+          });
+          g.textAlign = 'left';
+          g.font = '600 13px system-ui, sans-serif';
+          g.fillStyle = ui.colour('fg');
+          const title = which === 1 ? `${arrays[1]}.T` : arrays[which];
+          if (which === 2) g.fillText(title, x + COLS * s + 6, y + 8);
+          else g.fillText(`${title}, ${shapes[which].join(' x ')}`, x, y - 10);
+        });
+        const [left, top] = [LEFT, TOP], line = Math.min(19, (k * s - 20) / 8);
+        g.textAlign = 'left';
+        g.font = '600 14px system-ui, sans-serif';
+        g.fillStyle = ui.colour('fg');
+        g.fillText(`lane ${ui.step}`, left, top);
+        g.font = `${Math.min(12.5, line * 0.75)}px ui-monospace, Menlo, monospace`;
+        const row = data.table.rows[ui.step].slice(1, 7);
+        row.forEach((text, i) => {
+          g.fillStyle = ui.colour(i < 4 ? 'A' : 'B');
+          g.fillRect(left, top + (i + 1.1) * line - 4, 8, 8);
+          g.fillStyle = ui.colour('fg');
+          g.fillText(`${i < 4 ? 'a' + i : 'b' + (i - 4)} = ${text}`, left + 14, top + (i + 1.1) * line, k * s - 14);
+        });
+      },
+    });
+    canvas.style.cursor = 'pointer';
+    canvas.onclick = event => {
+      const s = size(canvas.clientWidth);
+      cells.forEach((grid, which) => {
+        const [x, y] = corner(which, s), [rows, columns] = shapes[which];
+        const column = Math.floor((event.offsetX - x) / s), row = Math.floor((event.offsetY - y) / s);
+        if (column >= 0 && column < columns && row >= 0 && row < rows) ui.go(grid[row * columns + column].lane);
+      });
+    };
+    ui.legend([['A', "this lane's part of A"], ['B', 'of B'], ['C', 'of the sums'], ['cell', "another lane's: its number"]]);
+    return null;
+  },
+};

@@ -1,0 +1,166 @@
+"""A tile in shared memory and what an `ldmatrix` asks of it: rows of 128 bytes, eight lanes at a time."""
+
+import numpy as np
+
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import block_name, check_trace, join, recorded_block
+
+PIECE_BYTES, PIECES = 16, 8  # of a row
+ROW_BYTES = PIECE_BYTES * PIECES  # all 32 banks once
+LANES = 8  # that a pass serves
+MOST_STEPS = 400
+
+
+def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, block=None) -> View:
+    """Where the pieces of a tile's rows lie, and in which banks eight lanes of an `ldmatrix` meet.
+
+    Parameters
+    ----------
+    traces
+        Runs of kernels that make the same `ldmatrix`; several stand side by side.
+    array
+        The tile, a shared array with rows of 128 bytes; the first that an `ldmatrix` reads if left out.
+    labels
+        What to call each trace.
+    warp, block
+        Whose accesses: a warp of a recorded block (x, y, z), the first if left out.
+
+    Raises
+    ------
+    ValueError
+        The warp loads no matrices from such an array.
+    """
+    if not traces:
+        raise TypeError("swizzle takes a trace, what `labkit.simulate` returned, not nothing.")
+    sides = []
+    for number, trace in enumerate(traces):
+        check_trace("swizzle", trace)
+        label = labels[number] if number < len(labels) else trace.kernel
+        sides.append(_side(trace, array, label, warp, block))
+    steps = min(len(side["passes"]) for side in sides)
+    rows = [[step + 1, *(side["passes"][step] for side in sides)] for step in range(steps)]
+    data = {
+        "say": [_sentence(sides, step) for step in range(steps)],
+        "sides": sides,
+        "table": table(["eight lanes", *(f"passes, {side['label']}" for side in sides)], rows, by_step=True),
+    }
+    return View("swizzle", f"Swizzle: eight rows of `{sides[0]['array']}` at a time", data, still)
+
+
+def _side(trace, array, label, warp, block):
+    """The tile, what lies where, and the places that each group of eight lanes asks for."""
+    block, recorded = recorded_block(trace, block)
+    recorded = recorded[trace.samples.warp[recorded] == warp]
+    loads = [
+        i
+        for i, counted in enumerate(trace.sites)
+        if counted.site.space == "shared" and counted.site.kind == "load" and counted.site.bytes == PIECE_BYTES
+    ]
+    names = [trace.sites[i].site.array for i in loads if trace.array(trace.sites[i].site.array).shape[-1] > 0]
+    name = array if array is not None else next(iter(names), None)
+    loads = [i for i in loads if trace.sites[i].site.array == name]
+    found = recorded[np.isin(trace.samples.site[recorded], loads)]
+    if not len(found):
+        raise ValueError(
+            f"Warp {warp} of block {block_name(block)} makes no `ldmatrix`{f' of {array!r}' if array else ''}: "
+            "swizzle shows those of a tile whose rows have 128 bytes."
+        )
+    info = trace.array(name)
+    if info.shape[-1] * info.itemsize != ROW_BYTES:
+        raise ValueError(f"A row of {name} has {info.shape[-1] * info.itemsize} bytes: swizzle shows rows of 128.")
+    groups = []
+    for lanes in trace.samples.index[found]:
+        for first in range(0, len(lanes), LANES):
+            if (lanes[first : first + LANES] >= 0).all():
+                groups.append(_place(info, lanes[first : first + LANES]))
+    groups = np.array(groups[:MOST_STEPS])
+    contents = _contents(trace, recorded, name, info)
+    touched = int(groups.max()) // PIECES + 1
+    return {
+        "label": label,
+        "array": name,
+        "rows": touched,
+        "contents": pack(contents[:touched]),
+        "places": pack(groups),
+        "passes": [int(np.bincount(np.unique(group) % PIECES).max()) for group in groups],
+    }
+
+
+def _place(info, elements):
+    """The place of elements in the tile: 8 to a row."""
+    return (info.addresses(elements) - info.base_address) // PIECE_BYTES
+
+
+def _contents(trace, recorded, name, info):
+    """Which piece of its row lies at each place, by what the block copied there; -1 where that is unknown.
+
+    A copy is a load of 16 bytes of global memory and a store of them, one right after the other.
+    """
+    samples = trace.samples
+    rows = int(np.prod(info.shape[:-1]))
+    contents = np.full((rows, PIECES), -1)
+    pending: dict[int, tuple] = {}
+    for at in np.flatnonzero(samples.block == samples.block[recorded[0]]):
+        if samples.site[at] < 0:
+            continue
+        site, warp = trace.sites[samples.site[at]].site, int(samples.warp[at])
+        if site.space == "global" and site.kind == "load" and site.bytes == PIECE_BYTES:
+            pending[warp] = site, samples.index[at]
+        elif site.array == name and site.kind == "store" and warp in pending:
+            source, read = pending.pop(warp)
+            lanes = (samples.index[at] >= 0) & (read >= 0)
+            place = _place(info, samples.index[at][lanes])
+            of_row = read[lanes] % trace.array(source.array).shape[-1]
+            contents.reshape(-1)[place] = of_row * trace.array(source.array).itemsize // PIECE_BYTES % PIECES
+    return contents
+
+
+def _sentence(sides, step):
+    first = sides[0]
+    places = unpack(first["places"])[step].astype(int)
+    held = np.unique(unpack(first["contents"]).reshape(-1)[places])
+    what = f"piece {held[0]} of" if len(held) == 1 and held[0] >= 0 else "a piece each of"
+    rows = places // PIECES
+    told = []
+    for side in sides:
+        passes = side["passes"][step]
+        banks = np.unique(unpack(side["places"])[step].astype(int) % PIECES)
+        count = f"**{passes} passes**" if passes > 1 else "1 pass"
+        told.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
+    lanes = step % 4 * LANES
+    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {join(told)}."
+
+
+def still(figure, data, step):
+    """The tiles side by side; the places that eight lanes ask for are filled."""
+    from matplotlib.patches import Rectangle
+
+    sides = data["sides"]
+    figure.set_size_inches(4.6 * len(sides), 0.2 * max(side["rows"] for side in sides) + 1.4)
+    for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
+        contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
+        passes = side["passes"][step]
+        for row in range(side["rows"]):
+            for place in range(PIECES):
+                on = row * PIECES + place in wanted
+                colour = COLOURS["hot" if passes > 1 else "C"] if on else COLOURS["cell"]
+                axes.add_patch(Rectangle((place, row), 0.94, 0.9, facecolor=colour))
+                if contents[row, place] >= 0:
+                    colour = "white" if on else COLOURS["dim"]
+                    axes.text(
+                        place + 0.47,
+                        row + 0.47,
+                        contents[row, place],
+                        ha="center",
+                        va="center",
+                        fontsize=6,
+                        color=colour,
+                    )
+        axes.set(xlim=(0, PIECES), ylim=(side["rows"], 0), yticks=[])
+        axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
+        axes.set_xlabel("first of four banks", fontsize=8)
+        axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    figure.suptitle(heading(data, step), fontsize=8, x=0.01, ha="left", color=COLOURS["fg"])
