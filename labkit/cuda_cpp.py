@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit.places import folder
+from labkit.ptx import TensorMap
 
 
 class CppError(RuntimeError):
@@ -45,7 +46,8 @@ def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
 
     path = source_path(name)
     program = _ok(nvrtc.nvrtcCreateProgram(path.read_bytes(), path.name.encode(), 0, None, None))
-    options = [b"--gpu-architecture=sm_%d%d" % compute_capability, b"--std=c++17"]
+    architecture = b"sm_%d%d" % compute_capability + b"a" * (compute_capability == (9, 0))  # "a": with wgmma
+    options = [b"--gpu-architecture=" + architecture, b"--std=c++17"]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         log = bytearray(_ok(nvrtc.nvrtcGetProgramLogSize(program)))
@@ -67,7 +69,8 @@ def kernel(name: str) -> "CppKernel":
 class CppKernel:
     """A compiled twin: `kernel[grid, block, stream, shared_bytes](*arguments)`, as for numba's kernels.
 
-    NumPy arrays are copied to the GPU and back; device arrays of numba and torch are used in place.
+    NumPy arrays are copied to the GPU and back; device arrays of numba and torch are used in place, and tensor maps
+    pass as a pointer to where they lie.
     Python's ints pass as `int`, its floats as `float`.
     """
 
@@ -87,6 +90,8 @@ class CppKernel:
         function = self._function
         from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
 
+        limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(function, limit, shared_bytes)  # above 48 KB a kernel has to ask
         values, kinds, copies = [], [], []
         for argument in arguments:
             value, kind = _as_argument(argument, copies)
@@ -113,6 +118,10 @@ class CppKernel:
 
 def _as_argument(argument, copies):
     """The value of one argument and its C type; arrays that were copied are added to `copies`."""
+    if isinstance(argument, TensorMap):
+        from labkit.ptx.on_gpu.tensor_copies import address
+
+        return address(argument), ctypes.c_void_p
     if isinstance(argument, np.ndarray):
         from numba import cuda
 

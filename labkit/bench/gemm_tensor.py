@@ -1,11 +1,11 @@
-"""`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS, which take turns in one run on the same operands."""
+"""`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS and CUDA C++, which take turns in one run."""
 
 from math import ceil
 
 import numpy as np
 from rich.console import Console
 
-from labkit import device, gemm, ptx, timing
+from labkit import cuda_cpp, device, gemm, ptx, timing
 from labkit.bench import _record
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
@@ -13,6 +13,7 @@ SLOW_UP_TO = 8192  # the size from which on only the fastest steps are timed
 FAST = ("wgmma", "persistent")
 DTYPES = {ptx.BF16: "bfloat16", ptx.FP16: "float16", ptx.TF32: "tf32", ptx.E4M3: "float8_e4m3"}
 RIVALS = {ptx.BF16: "cuBLAS", ptx.FP16: "cuBLAS", ptx.TF32: "cuBLAS TF32", ptx.E4M3: "torch scaled_mm"}
+TWIN = "CUDA C++"
 ROWS_OF_ORACLE = 64
 COLUMNS = {
     "dtype": "",
@@ -56,28 +57,33 @@ def measure(problem: gemm.Problem, number: int, steps: list[gemm.Step]) -> list[
     generator = torch.Generator("cuda").manual_seed(0)
     operands = [_operands(M, N, K, number, generator) for _ in range(sets)]
     on_gpu = [tuple(map(_as_array, tensors)) for tensors in operands]
-    launches = {"": [_rival(number, *tensors) for tensors in operands]}
-    launches |= {step.slug: [_launch(step, arrays) for arrays in on_gpu] for step in steps}
+    rival = RIVALS[number]
+    launches = {rival: [_rival(number, *tensors) for tensors in operands]}
+    for step in steps:
+        launches[step.slug] = [_launch(step, arrays) for arrays in on_gpu]
+        if number == ptx.BF16 and f"gemm/tensor/{step.name}" in cuda_cpp.names():
+            launches[step.slug, TWIN] = [_twin(step, arrays) for arrays in on_gpu]
     times_ms = timing.gpu_times_ms(launches)
     errors = {name: _error(of[0], *operands[0]) for name, of in launches.items()}
-    rival_ms = times_ms.pop("")
-    return [
-        {
+    rows = []
+    for step in steps:
+        time_ms = times_ms[step.slug]
+        row = {
             "operation": "gemm_tensor",
-            "step": slug,
+            "step": step.slug,
             "problem": str(problem),
             "dtype": DTYPES[number],
             "time_ms": time_ms,
             "tflops": problem.flops / time_ms / 1e9,
             "gb_s": problem.least_bytes(itemsize) / time_ms / 1e6,
-            "error": errors[slug],
-            "rival": RIVALS[number],
-            "rival_time_ms": rival_ms,
-            "rival_error": errors[""],
-            "ratio": rival_ms / time_ms,
+            "error": errors[step.slug],
         }
-        for slug, time_ms in times_ms.items()
-    ]
+        for name, beside in ((rival, rival), (TWIN, (step.slug, TWIN))):
+            if beside in times_ms:
+                ratio = times_ms[beside] / time_ms
+                against = {"rival_time_ms": times_ms[beside], "rival_error": errors[beside], "ratio": ratio}
+                rows.append({**row, "rival": name, **against})
+    return rows
 
 
 def _operands(M, N, K, number, generator):
@@ -101,6 +107,15 @@ def _as_array(tensor):
 
 def _launch(step, arrays):
     return lambda stream: step.launch(*arrays, stream)
+
+
+def _twin(step, arrays):
+    twin = cuda_cpp.kernel(f"gemm/tensor/{step.name}")
+    A, B, C = arrays
+    sizes = *C.shape, A.shape[1] * A.dtype.itemsize // 4
+    return lambda stream: twin[(*step.geometry(*C.shape), stream, step.shared_bytes)](
+        *step.arguments(A, B, C)[:3], *sizes
+    )
 
 
 def _rival(number, A, B, C):
