@@ -41,27 +41,24 @@ def place(row, k):
 @cuda.jit(device=True)
 def copy_tiles(A_tile, B_tile, buffer, A, B, top, left, start, t):
     """Begins this thread's copies of both tiles, for BK values of k from `start` on."""
-    M, K, N = np.uint32(A.shape[0]), np.uint32(A.shape[1]), np.uint32(B.shape[1])
-    none = np.uint32(0)
+    (M, K), N = A.shape, B.shape[1]
     if K % 4 == 0 and N % 4 == 0:
         row, col = t // (BK // 4), t % (BK // 4) * 4
         for i in range(0, BM, A_STEP):
-            at = np.uint32(top + row + i), np.uint32(start + col)
-            valid = np.uint32(16) if at[0] < M and at[1] < K else none
-            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, at, 16, valid)
+            valid = 16 if top + row + i < M and start + col < K else 0
+            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, (top + row + i, start + col), 16, valid)
         row, col = t // (BN // 4), t % (BN // 4) * 4
         for i in range(0, BK, B_STEP):
-            at = np.uint32(start + row + i), np.uint32(left + col)
-            valid = np.uint32(16) if at[0] < K and at[1] < N else none
-            ptx.cp_async(B_tile, (buffer, row + i, col), B, at, 16, valid)
+            valid = 16 if start + row + i < K and left + col < N else 0
+            ptx.cp_async(B_tile, (buffer, row + i, col), B, (start + row + i, left + col), 16, valid)
     else:  # rows that begin anywhere: value by value
         for n in range(t, BM * BK, THREADS):
             row, col = n // BK, n % BK
-            valid = np.uint32(4) if top + row < M and start + col < K else none
+            valid = 4 if top + row < M and start + col < K else 0
             ptx.cp_async(A_tile, (buffer, row, place(row, col)), A, (top + row, start + col), 4, valid)
         for n in range(t, BK * BN, THREADS):
             row, col = n // BN, n % BN
-            valid = np.uint32(4) if start + row < K and left + col < N else none
+            valid = 4 if start + row < K and left + col < N else 0
             ptx.cp_async(B_tile, (buffer, row, col), B, (start + row, left + col), 4, valid)
     ptx.cp_async_commit()
 
@@ -106,11 +103,11 @@ def tuned(A, B, C):
         for j in range(TN):
             sums[i, j] = 0
     now = np.uint32(0)
-    copy_tiles(A_tile, B_tile, now, A, B, top, left, np.uint32(0), t)
+    copy_tiles(A_tile, B_tile, now, A, B, top, left, 0, t)
     for start in range(0, K, BK):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, np.uint32(start + BK), t)
+        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, start + BK, t)
         load_rows(b, B_tile, now, 0, x)
         for k in range(0, BK, 8):
             load_rows(b_next, B_tile, now, k + 4, x)
