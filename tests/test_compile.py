@@ -14,6 +14,7 @@ from numba_oracle import variable_types
 from labkit import gemm
 from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
 from labkit.simulator import run
+from labkit.simulator.errors import LaunchError
 
 STEPS = gemm.ladder("fp32")
 TARGETS = [(7, 5), (8, 0), (9, 0)]
@@ -27,7 +28,9 @@ REGISTERS = {  # that a thread may take: of 65536, a block of 256 threads leaves
     "swizzle": 128,
     "double_buffering": 168,
     "warp_tiles": 168,
+    "tuned": 255,
 }
+NEEDS = {"tuned": (8, 0)}
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
@@ -56,9 +59,13 @@ def matrices(n):
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
-def test_a_step_assembles_without_spills(step, target, tmp_path):
+def test_a_step_assembles_without_spills_or_says_which_gpu_it_needs(step, target, tmp_path):
     from labkit.compiler import ptx_text
 
+    if target < (needed := NEEDS.get(step.slug, target)):
+        with pytest.raises(LaunchError, match=r"needs a GPU of compute capability {}\.{}, ".format(*needed)):
+            ptx_text(step.kernel, matrices(3), target)
+        return
     report, cubin = assembled(ptx_text(step.kernel, matrices(3), target), target, tmp_path)
     assert cubin.startswith(b"\x7fELF")
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report

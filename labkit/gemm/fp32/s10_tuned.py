@@ -1,0 +1,140 @@
+"""Copies that pass the registers by leave them to 16 x 8 outputs a thread, and to fragments loaded ahead of their use.
+
+`cp.async` brings the next tiles while the block computes, and holds no register meanwhile. It copies vectors as they
+are: A's tile keeps its rows, and a thread loads four k of a row at once, not four rows of a k. A row of A then meets
+the rows of B for these k, while the rows of B for the following four are on their way from shared memory. So that
+lanes on neighbouring rows of A find their values in different banks, groups of four k change places in some rows.
+
+Nothing in the loop asks where the matrices end: a copy writes zeros for what lies outside.
+
+Costs, for sides that are multiples of the tile:
+
+    K * (1 / BM + 1 / BN) / 4                 global loads per output
+    K * ((1 + 4 / BK) / TM + 1 / TN) / 4      shared loads per output
+    2 * (BM + BN) * BK * 4                    bytes of shared memory per block
+    K / BK                                    barriers per block
+    0                                         bank conflicts per block
+
+Limited by the multiply-adds: they are nine of ten instructions in the loop. Compute capability 8.0.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.gemm.problem import check_c_order, check_operands
+
+BM, BN, BK = 128, 128, 16  # a block's part of C, and its steps along K
+WM, WN = 64, 64  # a warp's part of that
+LANES_Y, LANES_X = 4, 8  # its lanes
+TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
+WARPS_Y, WARPS_X = BM // WM, BN // WN
+THREADS = 32 * WARPS_Y * WARPS_X
+A_STEP, B_STEP = THREADS * 4 // BK, THREADS * 4 // BN  # rows of A and of B that the block copies at once
+
+
+@cuda.jit(device=True)
+def place(row, k):
+    """Where in its row of A's tile a value lies: groups of four k change places in every other pair of rows."""
+    return k ^ row // 2 % 2 * 4
+
+
+@cuda.jit(device=True)
+def copy_tiles(A_tile, B_tile, buffer, A, B, top, left, start, t):
+    """Begins this thread's copies of both tiles, for BK values of k from `start` on."""
+    (M, K), N = A.shape, B.shape[1]
+    if K % 4 == 0 and N % 4 == 0:
+        row, col = t // (BK // 4), t % (BK // 4) * 4
+        for i in range(0, BM, A_STEP):
+            valid = 16 if top + row + i < M and start + col < K else 0
+            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, (top + row + i, start + col), 16, valid)
+        row, col = t // (BN // 4), t % (BN // 4) * 4
+        for i in range(0, BK, B_STEP):
+            valid = 16 if start + row + i < K and left + col < N else 0
+            ptx.cp_async(B_tile, (buffer, row + i, col), B, (start + row + i, left + col), 16, valid)
+    else:  # rows that begin anywhere: value by value
+        for n in range(t, BM * BK, THREADS):
+            row, col = n // BK, n % BK
+            valid = 4 if top + row < M and start + col < K else 0
+            ptx.cp_async(A_tile, (buffer, row, place(row, col)), A, (top + row, start + col), 4, valid)
+        for n in range(t, BK * BN, THREADS):
+            row, col = n // BN, n % BN
+            valid = 4 if start + row < K and left + col < N else 0
+            ptx.cp_async(B_tile, (buffer, row, col), B, (start + row, left + col), 4, valid)
+    ptx.cp_async_commit()
+
+
+@cuda.jit(device=True)
+def load_rows(b, B_tile, buffer, k, x):
+    """Loads this thread's part of four rows of B."""
+    for n in range(4):
+        for j in range(0, TN, 4):
+            b[n, j], b[n, j + 1], b[n, j + 2], b[n, j + 3] = ptx.load4(B_tile, (buffer, k + n, x + j * LANES_X))
+
+
+@cuda.jit(device=True)
+def multiply(sums, A_tile, buffer, k, y, b):
+    """Adds the products of A's columns from k to k + 3 and the four rows of B in `b`."""
+    a = cuda.local.array(4, np.float32)
+    for i in range(TM):
+        row = y + i * LANES_Y
+        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, place(row, k)))
+        for n in range(4):
+            for j in range(TN):
+                sums[i, j] += a[n] * b[n, j]
+
+
+@cuda.jit(launch_bounds=(THREADS, 2))  # two blocks on an SM
+def tuned(A, B, C):
+    A_tile = cuda.shared.array((2, BM, BK), np.float32, alignment=16)
+    B_tile = cuda.shared.array((2, BK, BN), np.float32, alignment=16)
+    sums = cuda.local.array((TM, TN), np.float32)
+    b = cuda.local.array((4, TN), np.float32)
+    b_next = cuda.local.array((4, TN), np.float32)
+    # unsigned, so that the compiler knows: no index below counts from the end
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    top, left = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    y, x = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
+    t = np.uint32(warp * 32 + lane)
+    M, K = A.shape
+    N = B.shape[1]
+
+    for i in range(TM):
+        for j in range(TN):
+            sums[i, j] = 0
+    now = np.uint32(0)
+    copy_tiles(A_tile, B_tile, now, A, B, top, left, 0, t)
+    for start in range(0, K, BK):
+        ptx.cp_async_wait(0)
+        cuda.syncthreads()
+        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, start + BK, t)
+        load_rows(b, B_tile, now, 0, x)
+        for k in range(0, BK, 8):
+            load_rows(b_next, B_tile, now, k + 4, x)
+            multiply(sums, A_tile, now, k, y, b)
+            load_rows(b, B_tile, now, (k + 8) % BK, x)  # the last time in vain, for want of a branch
+            multiply(sums, A_tile, now, k + 4, y, b_next)
+        now = now ^ np.uint32(1)
+
+    for i in range(TM):
+        row = top + y + i * LANES_Y
+        for j in range(0, TN, 4):
+            col = left + x + j * LANES_X
+            if N % 4 == 0 and row < M and col < N:
+                ptx.store4(C, (row, col), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
+            elif row < M:
+                for n in range(4):
+                    if col + n < N:
+                        C[row, col + n] = sums[i, j + n]
+
+
+def geometry(M: int, N: int):
+    """Grid and block for an M x N result: x counts columns."""
+    return (-(-N // BN), -(-M // BM)), (32, WARPS_Y * WARPS_X)
+
+
+def launch(A, B, C):
+    """C = A @ B."""
+    M, N, _ = check_operands(A, B, C)
+    check_c_order(A, B, C)
+    tuned[geometry(M, N)](A, B, C)
