@@ -36,7 +36,7 @@ def geometry(M: int, N: int):
     return (-(-M // BLOCK), -(-N // BLOCK)), (BLOCK, BLOCK)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    naive[geometry(M, N)](A, B, C)
+    naive[(*geometry(M, N), stream)](A, B, C)

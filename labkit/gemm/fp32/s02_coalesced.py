@@ -37,7 +37,7 @@ def geometry(M: int, N: int):
     return (-(-N // BLOCK), -(-M // BLOCK)), (BLOCK, BLOCK)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    coalesced[geometry(M, N)](A, B, C)
+    coalesced[(*geometry(M, N), stream)](A, B, C)

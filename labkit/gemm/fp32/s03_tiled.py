@@ -51,7 +51,7 @@ def geometry(M: int, N: int):
     return (-(-N // TILE), -(-M // TILE)), (TILE, TILE)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    tiled[geometry(M, N)](A, B, C)
+    tiled[(*geometry(M, N), stream)](A, B, C)

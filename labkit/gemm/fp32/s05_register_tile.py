@@ -75,7 +75,7 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (COLUMNS, ROWS)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    register_tile[geometry(M, N)](A, B, C)
+    register_tile[(*geometry(M, N), stream)](A, B, C)

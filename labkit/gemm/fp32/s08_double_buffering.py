@@ -102,8 +102,8 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (COLUMNS, ROWS)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
     check_c_order(A, B, C)
-    double_buffering[geometry(M, N)](A, B, C)
+    double_buffering[(*geometry(M, N), stream)](A, B, C)

@@ -107,8 +107,8 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (32, WARPS_Y * WARPS_X)
 
 
-def launch(A, B, C):
+def launch(A, B, C, stream=0):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
     check_c_order(A, B, C)
-    warp_tiles[geometry(M, N)](A, B, C)
+    warp_tiles[(*geometry(M, N), stream)](A, B, C)
