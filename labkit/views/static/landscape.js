@@ -108,6 +108,7 @@ const view = {
               g.fill();
             }
           }
+          if (!mine) continue;   // the table has the names of all
           const [, tflops] = places.at(-1);
           g.font = '12px system-ui, sans-serif';
           const wide = g.measureText(kernel.name).width;
@@ -125,7 +126,7 @@ const view = {
             g.stroke();
           }
           taken.push(box);
-          text(kernel.name, box[0], box[3] - 3, 'left', mine ? 'fg' : 'dim');
+          text(kernel.name, box[0], box[3] - 3, 'left', 'fg');
         }
       },
     });
@@ -138,7 +139,8 @@ const view = {
       for (const title of ['kernel', 'precision', 'FLOP / byte', 'at best', 'measured', 'of the roof there'])
         ui.element('th', {scope: 'col', text: title}, head);
       const body = ui.element('tbody', {}, list);
-      for (const kernel of data.kernels) {
+      const first = kernel => kernel.precision === precision() ? 0 : 1;
+      for (const kernel of [...data.kernels].sort((one, other) => first(one) - first(other))) {
         const best = kernel.best[gpus.value], measured = kernel.measured[gpus.value];
         const has = kernel.precision in gpu().peaks;
         const row = ui.element('tr', {}, body);
