@@ -79,9 +79,10 @@ const view = {
         text(`ridge ${three(corner)}`, x(corner) + 5, y(Y[0]) - 7, 'left', 'fg');
         taken.push([x(corner), x(corner) + 62, y(Y[0]) - 20, y(Y[0])]);
         const name = `${speed(peak)} ${chosen}`;
-        text(name, width - MARGIN.right, y(peak) - 6, 'right', 'fg', '650 12px system-ui, sans-serif');
-        taken.push([width - MARGIN.right - 7 * name.length, width, y(peak) - 20, y(peak) + 3]);
-
+        g.font = '650 12px system-ui, sans-serif';
+        const wide = g.measureText(name).width, from = Math.min(x(corner) + 6, width - MARGIN.right - wide);
+        text(name, from, y(peak) - 6, 'left', 'fg', g.font);
+        taken.push([from, from + wide, y(peak) - 20, y(peak) + 3]);
         for (const kind of others) {   // the name of each roof that has room for it
           const box = [width - MARGIN.right - 6.2 * kind.length, width, y(figures.peaks[kind]) - 15, y(figures.peaks[kind])];
           if (!free(box)) continue;
