@@ -2,22 +2,25 @@
 
 import numpy as np
 
-from labkit import gemm, results
+from labkit import gemm, ptx, results
 from labkit.blas import axpy, dot, gemv, gemv_t, nrm2
+from labkit.gemm import formats
+from labkit.gemm.tensor import operands
 from labkit.gpus import NAMES_OF_DRIVER
 from labkit.simulator.run import simulate
 from labkit.views import Standing
 
 LENGTH = 2**18
 ROWS, COLUMNS = 512, 1024
-SIDE = 256
-LARGE_SIDE = 4096  # of a GEMM that was not measured
+OF_FP32 = gemm.Problem(128, 128, 256)
+OF_TENSOR = gemm.Problem(128, 256, 1024)  # deep, so that what is done once a tile counts little
+LARGE = gemm.Problem(4096, 4096, 4096)  # what a GEMM was measured with
 
 
 def standings() -> dict[str, Standing]:
     """Every kernel of the book by its name, and the vendor's library beside them."""
-    libraries = {f"cuBLAS {dtype}": batches(dtype).get("batch 4096") for dtype in ARITHMETIC}
-    return blas() | gemm_ladder("fp32") | {name: known for name, known in libraries.items() if known}
+    libraries = {f"cuBLAS {dtype}": batches(dtype).get(f"batch {LARGE.M}") for dtype in ARITHMETIC}
+    return blas() | gemm_fp32() | gemm_tensor() | {name: known for name, known in libraries.items() if known}
 
 
 def blas() -> dict[str, Standing]:
@@ -41,26 +44,46 @@ def blas() -> dict[str, Standing]:
         ),
     }
     return {
-        name: _standing("blas", name, trace, flops, flops / trace.counters.dram_bytes)
+        name: _standing("float32", flops / trace.counters.dram_bytes, trace, flops, _rows("blas", step=name))
         for name, trace, flops in (
             (kernel.py_func.__name__, simulate(kernel, *launch), flops) for kernel, (flops, *launch) in launches.items()
         )
     }
 
 
-def gemm_ladder(precision: str) -> dict[str, Standing]:
-    """The steps of a ladder of GEMM."""
-    problem, large = (gemm.Problem(side, side, side) for side in (SIDE, LARGE_SIDE))
+def gemm_fp32() -> dict[str, Standing]:
+    """The steps of the fp32 ladder."""
+    A, B, C = OF_FP32.operands()
     return {
         step.slug: _standing(
-            "gemm",
-            step.slug,
-            simulate(step.kernel, *step.geometry(SIDE, SIDE), *problem.operands()),
-            problem.flops,
-            large.flops / large.least_bytes(),
+            "float32",
+            LARGE.flops / LARGE.least_bytes(),
+            simulate(step.kernel, *step.geometry(*C.shape), *step.arguments(A, B, C), shared_bytes=step.shared_bytes),
+            OF_FP32.flops,
+            _rows("gemm", step=step.slug, problem=str(LARGE)),
         )
-        for step in gemm.ladder(precision)
+        for step in gemm.ladder("fp32")
     }
+
+
+def gemm_tensor() -> dict[str, Standing]:
+    """The steps of the tensor cores' ladder, in bfloat16."""
+    M, N, K = OF_TENSOR.M, OF_TENSOR.N, OF_TENSOR.K
+    rng = np.random.default_rng(0)
+    A, B = (formats.encode(rng.standard_normal((rows, K)), ptx.BF16) for rows in (M, N))
+    C = np.zeros((M, N), A.dtype)
+    found = {}
+    for step in gemm.ladder("tensor"):
+        kernel = operands.in_format(step.kernel, ptx.BF16)
+        launch = *step.geometry(M, N), *step.arguments(A, B, C)
+        found[step.slug] = _standing(
+            "bfloat16 tensor",
+            LARGE.flops / LARGE.least_bytes(A.itemsize),
+            simulate(kernel, *launch, shared_bytes=step.shared_bytes),
+            OF_TENSOR.flops,
+            _rows("gemm_tensor", step=step.slug, problem=str(LARGE), dtype="bfloat16"),
+        )
+    return found
 
 
 ARITHMETIC = {"float16": "float16 tensor", "float32": "float32"}  # what cuBLAS multiplies with
@@ -69,29 +92,27 @@ ARITHMETIC = {"float16": "float16 tensor", "float32": "float32"}  # what cuBLAS 
 def batches(dtype: str) -> dict[str, Standing]:
     """cuBLAS with more and more inputs at a time, as it was recorded: "batch 1", "batch 4", ..."""
     found = {}
-    for machine, row in _rows("batch"):
-        if row["dtype"] == dtype:
-            name = f"batch {row['batch']}"
-            speeds = found[name].measured_tflops if name in found else {}
-            found[name] = Standing(ARITHMETIC[dtype], _intensity(row), {**speeds, machine: row["tflops"]})
+    for machine, row in _rows("batch", dtype=dtype):
+        name = f"batch {row['batch']}"
+        speeds = found[name].measured_tflops if name in found else {}
+        found[name] = Standing(ARITHMETIC[dtype], _intensity(row), {**speeds, machine: row["tflops"]})
     return found
 
 
-def _standing(operation, step, trace, flops, intensity):
-    """A kernel with the largest problem that was recorded of it; where none was, at the intensity given."""
+def _standing(precision, intensity, trace, flops, rows):
+    """A kernel with the last of the rows that were recorded; where there are none, at the intensity given."""
     speeds = {}
-    for machine, row in _rows(operation):
-        if row["step"] == step:
-            speeds[machine], intensity = row["tflops"], _intensity(row)
-    return Standing("float32", intensity, speeds, trace, flops)
+    for machine, row in rows:
+        speeds[machine], intensity = row["tflops"], _intensity(row)
+    return Standing(precision, intensity, speeds, trace, flops)
 
 
-def _rows(operation):
-    """All recorded rows of an operation, each with the name of its GPU in `labkit.gpus`."""
+def _rows(operation, **fields):
+    """Recorded rows of an operation with these values, each with the name of its GPU in `labkit.gpus`."""
     for machine, what in results.recorded():
         if what == operation:
             found = results.load(operation, machine)
-            for row in found.rows:
+            for row in found.select(**fields):
                 yield NAMES_OF_DRIVER.get(found.header.get("gpu"), machine), row
 
 

@@ -30,9 +30,11 @@ def test_blas_stands_at_the_intensity_of_its_formula():
         assert standing.trace.errors == ()
 
 
-def test_every_step_of_the_ladder_is_there(monkeypatch):
-    monkeypatch.setattr(book, "SIDE", 128)
-    assert list(book.gemm_ladder("fp32")) == [step.slug for step in gemm.ladder("fp32")]
+def test_every_step_of_the_ladders_is_there(monkeypatch):
+    monkeypatch.setattr(book, "OF_FP32", gemm.Problem(128, 128, 32))
+    monkeypatch.setattr(book, "OF_TENSOR", gemm.Problem(128, 256, 64))
+    assert list(book.gemm_fp32()) == [step.slug for step in gemm.ladder("fp32")]
+    assert list(book.gemm_tensor()) == [step.slug for step in gemm.ladder("tensor")]
 
 
 def test_without_recordings_nothing_is_missing_but_what_was_measured(recordings):

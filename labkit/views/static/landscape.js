@@ -79,9 +79,10 @@ const view = {
         text(`ridge ${three(corner)}`, x(corner) + 5, y(Y[0]) - 7, 'left', 'fg');
         taken.push([x(corner), x(corner) + 62, y(Y[0]) - 20, y(Y[0])]);
         const name = `${speed(peak)} ${chosen}`;
-        text(name, width - MARGIN.right, y(peak) - 6, 'right', 'fg', '650 12px system-ui, sans-serif');
-        taken.push([width - MARGIN.right - 7 * name.length, width, y(peak) - 20, y(peak) + 3]);
-
+        g.font = '650 12px system-ui, sans-serif';
+        const wide = g.measureText(name).width, from = Math.min(x(corner) + 6, width - MARGIN.right - wide);
+        text(name, from, y(peak) - 6, 'left', 'fg', g.font);
+        taken.push([from, from + wide, y(peak) - 20, y(peak) + 3]);
         for (const kind of others) {   // the name of each roof that has room for it
           const box = [width - MARGIN.right - 6.2 * kind.length, width, y(figures.peaks[kind]) - 15, y(figures.peaks[kind])];
           if (!free(box)) continue;
@@ -108,6 +109,7 @@ const view = {
               g.fill();
             }
           }
+          if (!mine) continue;   // the table has the names of all
           const [, tflops] = places.at(-1);
           g.font = '12px system-ui, sans-serif';
           const wide = g.measureText(kernel.name).width;
@@ -125,7 +127,7 @@ const view = {
             g.stroke();
           }
           taken.push(box);
-          text(kernel.name, box[0], box[3] - 3, 'left', mine ? 'fg' : 'dim');
+          text(kernel.name, box[0], box[3] - 3, 'left', 'fg');
         }
       },
     });
@@ -138,7 +140,8 @@ const view = {
       for (const title of ['kernel', 'precision', 'FLOP / byte', 'at best', 'measured', 'of the roof there'])
         ui.element('th', {scope: 'col', text: title}, head);
       const body = ui.element('tbody', {}, list);
-      for (const kernel of data.kernels) {
+      const first = kernel => kernel.precision === precision() ? 0 : 1;
+      for (const kernel of [...data.kernels].sort((one, other) => first(one) - first(other))) {
         const best = kernel.best[gpus.value], measured = kernel.measured[gpus.value];
         const has = kernel.precision in gpu().peaks;
         const row = ui.element('tr', {}, body);
