@@ -121,7 +121,7 @@ def test_unknown_ladders_and_steps_are_told_which_there_are():
 
 
 def test_all_steps_have_the_same_form(step):
-    assert list(inspect.signature(step.launch).parameters) == ["A", "B", "C"]
+    assert list(inspect.signature(step.launch).parameters) == ["A", "B", "C", "stream"]
     assert list(inspect.signature(step.geometry).parameters) == ["M", "N"]
 
 
