@@ -67,12 +67,8 @@ def measure(problem: gemm.Problem, steps: list[gemm.Step]) -> list[dict]:
             "time_ms": time_ms,
             "tflops": problem.flops / time_ms / 1e9,
             "gb_s": problem.least_bytes() / time_ms / 1e6,
-<<<<<<< HEAD
             "error": _error(step.launch, on_gpu[0], operands[0]),
-=======
-            "error": error,
             "registers": max(step.kernel.get_regs_per_thread().values()),
->>>>>>> part-ch05
         }
         for rival, name in ((TWIN, (step.slug, TWIN)), (CUBLAS, CUBLAS)):
             if name in times_ms:
