@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import block_name, check_trace, join, recorded_block
+from labkit.views.wording import block_name, check_trace, recorded_block
 
 PIECE_BYTES, PIECES = 16, 8  # of a row
 ROW_BYTES = PIECE_BYTES * PIECES  # all 32 banks once
@@ -57,8 +57,7 @@ def _side(trace, array, label, warp, block):
         for i, counted in enumerate(trace.sites)
         if counted.site.space == "shared" and counted.site.kind == "load" and counted.site.bytes == PIECE_BYTES
     ]
-    names = [trace.sites[i].site.array for i in loads if trace.array(trace.sites[i].site.array).shape[-1] > 0]
-    name = array if array is not None else next(iter(names), None)
+    name = array if array is not None else next((trace.sites[i].site.array for i in loads), None)
     loads = [i for i in loads if trace.sites[i].site.array == name]
     found = recorded[np.isin(trace.samples.site[recorded], loads)]
     if not len(found):
@@ -129,7 +128,7 @@ def _sentence(sides, step):
         count = f"**{passes} passes**" if passes > 1 else "1 pass"
         told.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
     lanes = step % 4 * LANES
-    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {join(told)}."
+    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(told)}."
 
 
 def still(figure, data, step):
@@ -148,7 +147,15 @@ def still(figure, data, step):
                 axes.add_patch(Rectangle((place, row), 0.94, 0.9, facecolor=colour))
                 if contents[row, place] >= 0:
                     colour = "white" if on else COLOURS["dim"]
-                    axes.text(place + 0.47, row + 0.47, contents[row, place], ha="center", va="center", fontsize=6, color=colour)
+                    axes.text(
+                        place + 0.47,
+                        row + 0.47,
+                        contents[row, place],
+                        ha="center",
+                        va="center",
+                        fontsize=6,
+                        color=colour,
+                    )
         axes.set(xlim=(0, PIECES), ylim=(side["rows"], 0), yticks=[])
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
