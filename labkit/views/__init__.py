@@ -6,6 +6,7 @@ from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.memory import banks, memory
+from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
@@ -22,6 +23,7 @@ __all__ = [
     "hit_rates",
     "inspector",
     "memory",
+    "pipeline",
     "playground",
     "predict",
     "roofline",

@@ -10,6 +10,7 @@ PIECE_BYTES, PIECES = 16, 8  # of a row
 ROW_BYTES = PIECE_BYTES * PIECES  # all 32 banks once
 LANES = 8  # that a pass serves
 MOST_STEPS = 400
+MOST_ROWS = 16  # in the picture at a time
 
 
 def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, block=None) -> View:
@@ -136,11 +137,13 @@ def still(figure, data, step):
     from matplotlib.patches import Rectangle
 
     sides = data["sides"]
-    figure.set_size_inches(4.6 * len(sides), 0.2 * max(side["rows"] for side in sides) + 1.4)
+    figure.set_size_inches(4.6 * len(sides), 0.2 * MOST_ROWS + 1.4)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
         contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
         passes = side["passes"][step]
-        for row in range(side["rows"]):
+        shown = min(side["rows"], MOST_ROWS)
+        first = min(min(wanted) // PIECES // MOST_ROWS * MOST_ROWS, side["rows"] - shown)
+        for row in range(first, first + shown):
             for place in range(PIECES):
                 on = row * PIECES + place in wanted
                 colour = COLOURS["hot" if passes > 1 else "C"] if on else COLOURS["cell"]
@@ -156,7 +159,7 @@ def still(figure, data, step):
                         fontsize=6,
                         color=colour,
                     )
-        axes.set(xlim=(0, PIECES), ylim=(side["rows"], 0), yticks=[])
+        axes.set(xlim=(0, PIECES), ylim=(first + shown, first), yticks=[])
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
         axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")

@@ -194,6 +194,7 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
     boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
     boxes.count_accesses(w, lanes, map_site, True)
     tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
+    w.chunk.sample(w, tile_site, tile, mask, flat)
     flat, each = flat[lanes], box_bytes // tile.itemsize
     covered = tiles.elements(flat, each)
     _count_tile(w, tile_site, lanes, each, boxes.rows)
