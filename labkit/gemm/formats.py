@@ -30,7 +30,8 @@ def encode(values: Float[np.ndarray, "..."], number: int) -> Shaped[np.ndarray, 
 def decode(array: Shaped[np.ndarray, "..."], number: int) -> Float[np.ndarray, "..."]:
     """What an array in a format stands for, in float64; the reverse of `encode`."""
     if number == ptx.BF16:
-        return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     return _E4M3_VALUES[array] if number == ptx.E4M3 else array.astype(np.float64)
 
 

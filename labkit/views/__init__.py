@@ -8,6 +8,7 @@ from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
+from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
@@ -27,6 +28,7 @@ __all__ = [
     "landscape",
     "memory",
     "outputs",
+    "pipeline",
     "playground",
     "predict",
     "roofline",

@@ -4,12 +4,13 @@ import numpy as np
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import block_name, check_trace, join, recorded_block
+from labkit.views.wording import block_name, check_trace, recorded_block
 
 PIECE_BYTES, PIECES = 16, 8  # of a row
 ROW_BYTES = PIECE_BYTES * PIECES  # all 32 banks once
 LANES = 8  # that a pass serves
 MOST_STEPS = 400
+MOST_ROWS = 16  # in the picture at a time
 
 
 def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, block=None) -> View:
@@ -57,8 +58,7 @@ def _side(trace, array, label, warp, block):
         for i, counted in enumerate(trace.sites)
         if counted.site.space == "shared" and counted.site.kind == "load" and counted.site.bytes == PIECE_BYTES
     ]
-    names = [trace.sites[i].site.array for i in loads if trace.array(trace.sites[i].site.array).shape[-1] > 0]
-    name = array if array is not None else next(iter(names), None)
+    name = array if array is not None else next((trace.sites[i].site.array for i in loads), None)
     loads = [i for i in loads if trace.sites[i].site.array == name]
     found = recorded[np.isin(trace.samples.site[recorded], loads)]
     if not len(found):
@@ -129,7 +129,7 @@ def _sentence(sides, step):
         count = f"**{passes} passes**" if passes > 1 else "1 pass"
         told.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
     lanes = step % 4 * LANES
-    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {join(told)}."
+    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(told)}."
 
 
 def still(figure, data, step):
@@ -137,11 +137,13 @@ def still(figure, data, step):
     from matplotlib.patches import Rectangle
 
     sides = data["sides"]
-    figure.set_size_inches(4.6 * len(sides), 0.2 * max(side["rows"] for side in sides) + 1.4)
+    figure.set_size_inches(4.6 * len(sides), 0.2 * MOST_ROWS + 1.4)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
         contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
         passes = side["passes"][step]
-        for row in range(side["rows"]):
+        shown = min(side["rows"], MOST_ROWS)
+        first = min(min(wanted) // PIECES // MOST_ROWS * MOST_ROWS, side["rows"] - shown)
+        for row in range(first, first + shown):
             for place in range(PIECES):
                 on = row * PIECES + place in wanted
                 colour = COLOURS["hot" if passes > 1 else "C"] if on else COLOURS["cell"]
@@ -157,7 +159,7 @@ def still(figure, data, step):
                         fontsize=6,
                         color=colour,
                     )
-        axes.set(xlim=(0, PIECES), ylim=(side["rows"], 0), yticks=[])
+        axes.set(xlim=(0, PIECES), ylim=(first + shown, first), yticks=[])
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
         axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")

@@ -196,6 +196,7 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
     boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
     boxes.count_accesses(w, lanes, map_site, True)
     tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
+    w.chunk.sample(w, tile_site, tile, mask, flat)
     rows = boxes.read()
     targets = [(w.active(mask), 0)]
     if ctas is not None:

@@ -190,6 +190,8 @@ def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index
     if mask is False:
         return
     caller = callers(w, mask)
+    w.chunk.sample(w, a_site, a, mask, a_flat)
+    w.chunk.sample(w, b_site, b, mask, b_flat)
     left, registers = _read(w, caller, a_site, a, a_flat, M)
     right, others = _read(w, caller, b_site, b, b_flat, n)
     _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))

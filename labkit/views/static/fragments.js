@@ -27,6 +27,7 @@ const view = {
       return grid;
     });
     const LEFT = 26, TOP = 36, GAP = 18, COLOURS = ['A', 'B', 'C'];
+    const DARK = '#1b1f24';  // on orange, in both themes
     const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 580 / (k + ROWS)))));
     const corner = (which, s) => [which === 0 ? LEFT : LEFT + k * s + GAP, which === 1 ? TOP : TOP + k * s + GAP];
     const canvas = ui.canvas({
@@ -41,7 +42,7 @@ const view = {
             const left = x + at % columns * s, top = y + Math.floor(at / columns) * s, on = cell.lane === ui.step;
             g.fillStyle = on ? ui.colour(COLOURS[which]) : ui.colour('cell');
             g.fillRect(left, top, s - 1, s - 1);
-            g.fillStyle = on ? ui.colour('card') : ui.colour('dim');
+            g.fillStyle = on ? (which === 1 ? DARK : ui.colour('card')) : ui.colour('dim');
             g.font = `${on ? '700 ' : ''}${small}px ui-monospace, Menlo, monospace`;
             if (on || s >= 13) g.fillText(on ? cell.name : cell.lane, left + s / 2 - 0.5, top + s / 2);
           });

@@ -2,9 +2,9 @@
 const view = {
   start(ui, data) {
     const sheet = ui.element('div', {class: 'row'}, ui.body), alone = data.sides.length === 1;
-    const TOP = 40, LEFT = 34, ROW = 19, STACK = 9;
+    const TOP = 40, LEFT = 34, ROW = 19, STACK = 9, MOST_ROWS = 16;
     for (const side of data.sides) {
-      const bottom = TOP + side.rows * ROW + 24, worst = Math.max(...side.passes);
+      const shown = Math.min(side.rows, MOST_ROWS), bottom = TOP + shown * ROW + 24, worst = Math.max(...side.passes);
       ui.canvas({
         label: `${side.label}: rows of ${side.array}, eight pieces each, and the banks they lie in`, parent: sheet,
         maxWidth: all => alone ? Math.min(560, all) : all < 620 ? all : Math.min(470, Math.floor((all - 24) / 2)),
@@ -12,6 +12,7 @@ const view = {
         paint(g, width) {
           const step = Math.min(ui.step, side.passes.length - 1), passes = side.passes[step], w = (width - LEFT) / 8;
           const wanted = side.places.subarray(step * 8, step * 8 + 8), hue = passes > 1 ? 'hot' : 'C';
+          const from = Math.min(Math.floor(Math.min(...wanted) / 8 / MOST_ROWS) * MOST_ROWS, side.rows - shown);
           g.textBaseline = 'alphabetic';
           g.textAlign = 'left';
           g.font = '600 13px system-ui, sans-serif';
@@ -27,8 +28,8 @@ const view = {
           for (let p = 0; p < 8; p++) g.fillText(p ? `${4 * p}-${4 * p + 3}` : 'banks 0-3', LEFT + (p + 0.5) * w, TOP - 6, w - 2);
           const asked = new Map();
           wanted.forEach((place, i) => asked.set(place, i));
-          for (let row = 0; row < side.rows; row++) {
-            const y = TOP + row * ROW;
+          for (let row = from; row < from + shown; row++) {
+            const y = TOP + (row - from) * ROW;
             g.textAlign = 'right';
             g.font = '11px ui-monospace, Menlo, monospace';
             g.fillStyle = ui.colour('dim');

@@ -1,0 +1,129 @@
+"""A ring of tiles in shared memory over time: which stages are being filled, used, or free, and by whom."""
+
+import numpy as np
+
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import block_name, check_trace, join, recorded_block
+
+FREE, FILLED, USED = range(3)  # what a stage is
+MOST_STEPS = 400
+
+
+def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
+    """Step through the stages of a ring: who fills one, who uses one, which copies are under way.
+
+    Time is the order in which the simulator ran the block. A step is a run of accesses to one stage, all to fill it or
+    all to use it. A stage counts as under way from when its copy begins until somebody first uses it.
+
+    Parameters
+    ----------
+    trace
+        A run that recorded the block.
+    array
+        The ring, a shared array whose first axis are its stages; the first with three axes if left out.
+    block
+        Index (x, y, z) of a recorded block; the first recorded one if left out.
+
+    Raises
+    ------
+    ValueError
+        The kernel has no such ring.
+    """
+    check_trace("pipeline", trace)
+    block, rows = recorded_block(trace, block)
+    rings = [info for info in trace.arrays if info.space == "shared" and len(info.shape) >= 3]
+    info = next((ring for ring in rings if array in (None, ring.name)), None)
+    runs = _runs(trace, rows, info) if info else []
+    if not runs:
+        raise ValueError(
+            f"Block {block_name(block)} fills no ring{f' {array!r}' if array else ''}: pipeline shows a shared array "
+            "with three axes, the first of which are the stages."
+        )
+    stages = info.shape[0]
+    state, tile, filled = np.zeros(stages, int), np.full(stages, -1), 0
+    states, tiles, says, lines = [], [], [], []
+    for fills, stage, warps, line in runs[:MOST_STEPS]:
+        state[state == USED] = FREE  # what was used last is left by now, unless this step uses it
+        if fills:
+            state[stage], tile[stage] = FILLED, filled
+            filled += 1
+        else:
+            state[stage] = USED
+        states.append(state.copy())
+        tiles.append(tile.copy())
+        says.append(_sentence(fills, stage, warps, line, state, tile))
+        lines.append([len(lines) + 1, line, "fill" if fills else "use", stage, int(tile[stage]), _those(warps)])
+    data = {
+        "say": says,
+        "stages": stages,
+        "states": pack(np.array(states)),
+        "tiles": pack(np.array(tiles)),
+        "at": pack(np.array([stage for _, stage, *_ in runs[:MOST_STEPS]])),
+        "who": [_those(warps) for _, _, warps, _ in runs[:MOST_STEPS]],
+        "table": table(["step", "line", "does", "stage", "tile", "warps"], lines, by_step=True),
+    }
+    return View("pipeline", f"Pipeline: the {stages} stages of `{info.name}` in `{trace.kernel}`", data, still)
+
+
+def _runs(trace, rows, info):
+    """Runs of accesses to one stage: whether they fill it, the stage, the warps, and the first access's line."""
+    of_stage = int(np.prod(info.shape[1:]))
+    samples, runs = trace.samples, []
+    for at in rows:
+        if samples.site[at] < 0:
+            continue
+        site = trace.sites[samples.site[at]].site
+        if site.array != info.name or site.kind == "atomic":
+            continue
+        fills, stage = site.kind == "store", int(samples.index[at].max()) // of_stage
+        if not runs or runs[-1][:2] != (fills, stage):
+            runs.append((fills, stage, set(), site.line))
+        runs[-1][2].add(int(samples.warp[at]))
+    return runs
+
+
+def _those(warps):
+    """Warps in words: warp 0, or warps 4 to 11."""
+    low, high = min(warps), max(warps)
+    return f"warp {low}" if low == high else f"warps {low} to {high}"
+
+
+def _sentence(fills, stage, warps, line, state, tile):
+    verb = "begins to fill" if len(warps) == 1 else "begin to fill"
+    if not fills:
+        verb = "uses" if len(warps) == 1 else "use"
+    under_way = sorted(int(n) for n in tile[state == FILLED])
+    rest = (
+        f"Under way or waiting: tile{'s'[: len(under_way) != 1]} {join(list(map(str, under_way)))}. "
+        if under_way
+        else ""
+    )
+    free = [str(n) for n in np.flatnonzero(state == FREE)]
+    empty = f"Free: stage{'s'[: len(free) != 1]} {join(free)}." if free else "No stage is free."
+    who = _those(warps)
+    return f"Line {line}: **{who} {verb} tile {tile[stage]}**, in stage {stage}. {rest}{empty}"
+
+
+def still(figure, data, step):
+    """The stages as rows, time to the right; the step shown is framed."""
+    from matplotlib.patches import Rectangle
+
+    states, tiles = unpack(data["states"]), unpack(data["tiles"])
+    shown = min(len(states), 40)
+    figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)
+    axes = figure.add_subplot()
+    colours = [COLOURS["cell"], COLOURS["B"], COLOURS["C"]]
+    for at in range(shown):
+        for stage in range(data["stages"]):
+            state = states[at, stage]
+            axes.add_patch(Rectangle((at, stage), 0.94, 0.9, facecolor=colours[state]))
+            if state != FREE:
+                axes.text(at + 0.47, stage + 0.47, tiles[at, stage], ha="center", va="center", fontsize=7)
+    if step < shown:
+        axes.add_patch(Rectangle((step - 0.03, -0.05), 1, data["stages"], fill=False, edgecolor=COLOURS["ink"]))
+    axes.set(xlim=(-0.2, shown + 0.2), ylim=(data["stages"] + 0.1, -0.2), xlabel="steps", xticks=[])
+    axes.set_yticks(np.arange(data["stages"]) + 0.45, [f"stage {n}" for n in range(data["stages"])], fontsize=8)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])

@@ -1,0 +1,86 @@
+"""The pipeline view tells who fills and who uses the stages of a ring, in the order of the run."""
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import cuda, gemm, ptx
+from labkit.views import pipeline
+from labkit.views.base import unpack
+
+STAGES = 3
+AHEAD = 2
+
+
+@cuda.jit
+def ring(x, out):
+    tiles = cuda.shared.array((STAGES, 1, 32), np.float32, alignment=16)
+    lane = cuda.threadIdx.x
+    steps = x.size // 32
+    for step in range(AHEAD + steps):
+        if step < steps:
+            ptx.cp_async(tiles, (step % STAGES, 0, lane), x, step * 32 + lane, 4, 4)
+        ptx.cp_async_commit()
+        if step >= AHEAD:
+            ptx.cp_async_wait(AHEAD)
+            out[(step - AHEAD) * 32 + lane] = tiles[(step - AHEAD) % STAGES, 0, lane]
+
+
+@pytest.fixture(scope="module")
+def view():
+    x = np.arange(4 * 32, dtype=np.float32)
+    trace = labkit.simulate(ring, 1, 32, x, x * 0)
+    assert (trace.outputs[1] == x).all() and not trace.errors
+    return pipeline(trace)
+
+
+def column(view, name):
+    return [row[view.data["table"]["columns"].index(name)] for row in view.data["table"]["rows"]]
+
+
+def test_steps_are_fills_and_uses_in_the_order_of_the_run(view):
+    assert column(view, "does") == ["fill"] * 3 + ["use", "fill"] + ["use"] * 3
+    assert column(view, "stage") == [0, 1, 2, 0, 0, 1, 2, 0]
+    assert column(view, "tile") == [0, 1, 2, 0, 3, 1, 2, 3]
+
+
+def test_a_stage_is_free_filled_or_used(view):
+    free, filled, used = range(3)
+    assert unpack(view.data["states"]).tolist() == [
+        [filled, free, free],
+        [filled, filled, free],
+        [filled, filled, filled],
+        [used, filled, filled],
+        [filled, filled, filled],
+        [filled, used, filled],
+        [filled, free, used],
+        [used, free, free],
+    ]
+
+
+def test_the_sentence_says_who_does_what(view):
+    assert "warp 0 begins to fill tile 0, in stage 0" in view.sentence
+    assert "Free: stages 1 and 2" in view.sentence
+    assert "**warp 0 uses tile 1**, in stage 1. Under way or waiting: tiles 2 and 3" in view.data["say"][5]
+
+
+@pytest.mark.parametrize("slug, fills", [("copy_engine", "warp 0"), ("wgmma", "warp 0"), ("pipelined", "warps 0 to 7")])
+def test_the_steps_of_the_ladder_show_who_fills(slug, fills):
+    step = gemm.step("tensor", slug)
+    A, B, C = np.zeros((128, 384), np.uint16), np.zeros((256, 384), np.uint16), np.zeros((128, 256), np.uint16)
+    launch = *step.geometry(128, 256), *step.arguments(A, B, C)
+    shown = pipeline(labkit.simulate(step.kernel, *launch, shared_bytes=step.shared_bytes))
+    does = list(zip(column(shown, "does"), column(shown, "warps"), strict=True))
+    assert {who for what, who in does if what == "fill"} == {fills}
+    assert column(shown, "does").count("fill") == column(shown, "does").count("use") == 6
+
+
+def test_a_kernel_without_a_ring_is_refused():
+    trace = labkit.simulate(ring, 1, 32, np.zeros(32, np.float32), np.zeros(32, np.float32))
+    with pytest.raises(ValueError, match="fills no ring 'nothing'"):
+        pipeline(trace, "nothing")
+
+
+def test_a_still_picture_is_drawn(view, tmp_path):
+    view.save_png(tmp_path / "pipeline.png", step=3)
+    assert (tmp_path / "pipeline.png").stat().st_size > 5_000
