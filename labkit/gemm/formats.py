@@ -24,7 +24,8 @@ def encode(values: Float[np.ndarray, "..."], number: int) -> Shaped[np.ndarray, 
         return np.where(np.isnan(values), BF16_NAN, rounded)
     if number == ptx.E4M3:
         return _e4m3(values)
-    return values.astype(np.float16) if number == ptx.FP16 else values
+    with np.errstate(over="ignore"):  # what is too large becomes infinity
+        return values.astype(np.float16) if number == ptx.FP16 else values
 
 
 def decode(array: Shaped[np.ndarray, "..."], number: int) -> Float[np.ndarray, "..."]:
