@@ -45,7 +45,7 @@ def measure(problem: gemm.Problem) -> list[dict]:
     cublas_ms = _time_cublas(on_gpu) if find_spec("torch") else None
     for step in gemm.ladder("fp32"):
         geometry = step.geometry(problem.M, problem.N)
-        ours = [_launch(step.kernel, geometry, arrays) for arrays in on_gpu]
+        ours = [_launch(step.kernel, geometry, arrays, step.shared_bytes) for arrays in on_gpu]
         error = _error(step.launch, on_gpu[0], expected)
         time_ms = timing.gpu_time_ms(ours)
         row = {
@@ -74,8 +74,8 @@ def one_row_a_step(rows: list[dict]) -> list[dict]:
     return list(shown.values())
 
 
-def _launch(kernel, geometry, arguments):
-    return lambda stream: kernel[(*geometry, stream)](*arguments)
+def _launch(kernel, geometry, arguments, shared_bytes=0):
+    return lambda stream: kernel[(*geometry, stream, shared_bytes)](*arguments)
 
 
 def _time_twin(step, geometry, problem, on_gpu) -> float | None:

@@ -55,7 +55,7 @@ def gemm_ladder(precision: str) -> dict[str, Standing]:
         step.slug: _standing(
             "gemm",
             step.slug,
-            simulate(step.kernel, *step.geometry(SIDE, SIDE), *problem.operands()),
+            simulate(step.kernel, *step.geometry(SIDE, SIDE), *problem.operands(), shared_bytes=step.shared_bytes),
             problem.flops,
             large.flops / large.least_bytes(),
         )

@@ -23,19 +23,21 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.gemm.problem import check_c_order, check_operands
 
-BM, BN, BK = 128, 128, 16  # a block's part of C, and its steps along K
+BM, BN, BK = 128, 256, 32  # a block's part of C, and its steps along K
 WM, WN = 64, 64  # a warp's part of that
 LANES_Y, LANES_X = 4, 8  # its lanes
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
 WARPS_Y, WARPS_X = BM // WM, BN // WN
 THREADS = 32 * WARPS_Y * WARPS_X
 A_STEP, B_STEP = THREADS * 4 // BK, THREADS * 4 // BN  # rows of A and of B that the block copies at once
+B_BYTE = 2 * BM * BK * 4  # where B's tiles begin in dynamic shared memory
+SHARED_BYTES = B_BYTE + 2 * BK * BN * 4
 
 
 @cuda.jit(device=True)
 def place(row, k):
-    """Where in its row of A's tile a value lies: groups of four k change places in every other pair of rows."""
-    return k ^ row // 2 % 2 * 4
+    """Where in its row of A's tile a value lies: groups of four k change places, otherwise in each of four rows."""
+    return k ^ row % 4 * 4
 
 
 @cuda.jit(device=True)
@@ -83,10 +85,10 @@ def multiply(sums, A_tile, buffer, k, y, b):
                 sums[i, j] += a[n] * b[n, j]
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))  # two blocks on an SM
+@cuda.jit(launch_bounds=(THREADS, 1))  # one block on an SM
 def tuned(A, B, C):
-    A_tile = cuda.shared.array((2, BM, BK), np.float32, alignment=16)
-    B_tile = cuda.shared.array((2, BK, BN), np.float32, alignment=16)
+    A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
+    B_tile = ptx.shared_array(B_BYTE, (2, BK, BN), np.float32)
     sums = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
@@ -137,4 +139,4 @@ def launch(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
     check_c_order(A, B, C)
-    tuned[geometry(M, N)](A, B, C)
+    tuned[(*geometry(M, N), 0, SHARED_BYTES)](A, B, C)
