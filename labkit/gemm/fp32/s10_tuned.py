@@ -3,7 +3,8 @@
 `cp.async` brings the next tiles while the block computes, and holds no register meanwhile. It copies vectors as they
 are: A's tile keeps its rows, and a thread loads four k of a row at once, not four rows of a k. A row of A then meets
 the rows of B for these k, while the rows of B for the following four are on their way from shared memory. So that
-lanes on neighbouring rows of A find their values in different banks, groups of four k change places in some rows.
+lanes on neighbouring rows of A find their values in different banks, groups of four k change places, otherwise in
+each of four rows.
 
 Nothing in the loop asks where the matrices end: a copy writes zeros for what lies outside.
 
@@ -15,7 +16,10 @@ Costs, for sides that are multiples of the tile:
     K / BK                                    barriers per block
     0                                         bank conflicts per block
 
-Limited by the multiply-adds: they are nine of ten instructions in the loop. Compute capability 8.0.
+Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.89 of
+cuBLAS's speed at 4096 and 0.90 at 8192 (H100). Tried as well, at 4096: tiles of 128 x 128 x 16, two blocks on an SM,
+0.87; 256 x 128 x 16 0.83; and, without loading rows of B ahead, 128 x 128 x 16 0.88, with 8 x 16 outputs a thread 0.77,
+with 8 x 8 0.78, with padding in place of changed places 0.82. Compute capability 8.0.
 """
 
 import numpy as np
