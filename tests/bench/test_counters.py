@@ -101,7 +101,7 @@ def test_there_are_kernels_enough_of_every_kind():
 def test_a_kernel_is_right_and_without_an_error(name):
     one = LAUNCHES[name]
     given = one.arguments()
-    trace = simulate(one.kernel, one.grid, one.block, *given)
+    trace = simulate(one.kernel, one.grid, one.block, *given, shared_bytes=one.shared_bytes)
     assert not trace.errors
     kernel = one.kernel.__name__
     out = trace.outputs[RESULT.get(kernel, -1)]
@@ -114,7 +114,7 @@ def test_an_instruction_tells_its_width():
 
 def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_code_makes():
     one = LAUNCHES["tiled 200x120x72"]
-    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    trace = one.simulate()
     factors = {counter.name: counter.factor(TILED, trace) for counter in COUNTERS}
     assert factors.pop("shared_load_requests") == 20 / 32
     assert factors.pop("shared_load_wavefronts") == (16 + 4 * 2) / 32, "all lanes of a half-warp read the same four"
@@ -123,7 +123,7 @@ def test_the_sass_factor_is_the_share_of_the_sources_accesses_that_the_machine_c
 
 def test_loads_that_the_machine_code_merges_otherwise_leave_wavefronts_as_they_are():
     one = LAUNCHES["tiled 200x120x72"]
-    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    trace = one.simulate()
     assert wavefront_factor(TILED, trace) == 24 / 32
     assert wavefront_factor(code(LDS=32), trace) == 1
     assert wavefront_factor(code(LDS=24, LDS_128=2), trace) == 1, "half of them, and it is unknown which"
@@ -131,7 +131,7 @@ def test_loads_that_the_machine_code_merges_otherwise_leave_wavefronts_as_they_a
 
 def test_a_counter_that_a_launch_leaves_open_is_not_held_against_it():
     one = LAUNCHES["histogram_global 262144"]
-    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    trace = one.simulate()
     metrics = dict.fromkeys(METRICS, 1.0)
     rows = {row["counter"]: row for row in compare(one, trace, Profiled(metrics, code()))}
     left_open = {name for name, row in rows.items() if row["held"] is None}
@@ -141,7 +141,7 @@ def test_a_counter_that_a_launch_leaves_open_is_not_held_against_it():
 
 def test_dram_is_not_written_what_l2_still_holds():
     one = LAUNCHES["copy 262144"]
-    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    trace = one.simulate()
     read, written = (c for c in COUNTERS if c.name.startswith("dram_"))
     assert (read.predicted(trace), written.predicted(trace)) == (1 << 20, 0)
 
@@ -164,7 +164,7 @@ def test_a_run_of_ncu_is_read_launch_by_launch(tmp_path):
 
 def test_a_counter_that_is_off_misses_its_bound():
     one = LAUNCHES["tiled 200x120x72"]
-    trace = simulate(one.kernel, one.grid, one.block, *one.arguments())
+    trace = one.simulate()
     metrics = dict.fromkeys(METRICS, 0.0) | {
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": trace.counters.global_load_requests,
         "smsp__sass_inst_executed_op_shared_ld.sum": trace.counters.shared_loads / 32 * 20 / 32,

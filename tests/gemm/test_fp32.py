@@ -35,7 +35,7 @@ def right(C, A, B):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
 def test_a_step_multiplies_and_has_no_error(step, shape):
     A, B, C = gemm.Problem(*shape).operands(seed=3)
-    trace = labkit.simulate(step.kernel, *step.geometry(*shape[:2]), A, B, C)
+    trace = labkit.simulate(step.kernel, *step.geometry(*shape[:2]), A, B, C, shared_bytes=step.shared_bytes)
     assert right(trace.outputs[2], A, B)
     assert trace.errors == ()
 
@@ -70,10 +70,15 @@ def test_launch_takes_any_order_of_elements_or_says_that_it_needs_rows(step):
     assert right(C[:1], A[:1], B)
 
 
+def run(step, M, N, K):
+    operands = gemm.Problem(M, N, K).operands()
+    return labkit.simulate(step.kernel, *step.geometry(M, N), *operands, shared_bytes=step.shared_bytes)
+
+
 def test_what_is_advised_is_the_idea_of_a_later_step():
     advised = {}
     for step in STEPS:
-        trace = labkit.simulate(step.kernel, *step.geometry(256, 128), *gemm.Problem(256, 128, 32).operands())
+        trace = run(step, 256, 128, 32)
         advised[step.slug] = {finding.kind for finding in trace.advice}
     assert advised.pop("naive") == {"uncoalesced"}
     assert advised.pop("vectorised") == {"bank-conflict"}
@@ -87,8 +92,8 @@ def costs(step) -> dict[str, str]:
 
 
 def test_a_step_costs_what_its_docstring_says(step):
-    M, N, K = 256, 384, 64
-    trace = labkit.simulate(step.kernel, *step.geometry(M, N), *gemm.Problem(M, N, K).operands())
+    M, N, K = 256, 512, 64
+    trace = run(step, M, N, K)
     counters, blocks = trace.counters, prod(trace.grid)
     warps = blocks * prod(trace.block) / 32
     counted = {

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-import labkit
 from labkit import device
 from labkit.bench import _record
 from labkit.bench.counters import ncu
@@ -37,7 +36,7 @@ def main(record=False, out=None) -> None:
         raise SystemExit(1)
     with tempfile.TemporaryDirectory() as folder:
         profile = ncu.start(Path(out or folder))
-        traces = [labkit.simulate(one.kernel, one.grid, one.block, *one.arguments()) for one in launches()]
+        traces = [one.simulate() for one in launches()]
         profiled = ncu.finish(profile)
     rows = [row for both in zip(launches(), traces, profiled, strict=True) for row in compare(*both)]
     _record.show(f"counters of {found.name} that miss their bound", [r for r in rows if r["held"] is False], COLUMNS)

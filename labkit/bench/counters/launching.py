@@ -13,7 +13,7 @@ def main(path: Path) -> None:
     code = []
     for launch in launches():
         arguments = [cuda.to_device(a) if hasattr(a, "nbytes") and a.ndim else a for a in launch.arguments()]
-        launch.kernel[launch.grid, launch.block](*arguments)
+        launch.kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()
         code.append(launch.kernel.inspect_sass(tuple(map(launch.kernel.typeof_pyval, arguments))))
     path.write_text(json.dumps(code), encoding="utf-8")

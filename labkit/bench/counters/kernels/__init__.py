@@ -28,4 +28,4 @@ def _ladder():
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             grid, block = step.geometry(problem.M, problem.N)
             shape = str(problem)
-            yield Launch(step.kernel, grid, block, problem.operands, shape, name=step.slug)
+            yield Launch(step.kernel, grid, block, problem.operands, shape, step.slug, shared_bytes=step.shared_bytes)

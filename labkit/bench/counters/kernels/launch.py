@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from labkit import simulate
+
 WARP_BLOCK = 256  # threads of a block, where nothing asks for another number
 
 
@@ -23,10 +25,15 @@ class Launch:
     problem: str
     name: str = ""
     left_open: dict[str, str] = field(default_factory=dict)
+    shared_bytes: int = 0
 
     @property
     def title(self) -> str:
         return self.name or self.kernel.__name__
+
+    def simulate(self):
+        """The trace of this launch."""
+        return simulate(self.kernel, self.grid, self.block, *self.arguments(), shared_bytes=self.shared_bytes)
 
 
 FIRST_WARP = {
