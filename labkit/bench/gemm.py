@@ -57,6 +57,7 @@ def measure(problem: gemm.Problem) -> list[dict]:
             "tflops": problem.flops / time_ms / 1e9,
             "gb_s": problem.least_bytes() / time_ms / 1e6,
             "error": error,
+            "registers": max(step.kernel.get_regs_per_thread().values()),
         }
         rivals = {TWIN: _time_twin(step, geometry, problem, on_gpu), CUBLAS: cublas_ms}
         for rival, rival_ms in rivals.items():

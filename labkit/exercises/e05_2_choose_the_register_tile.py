@@ -4,7 +4,7 @@ from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import product_launch
 
-SIZES = ((64, 192, 24), (21, 58, 19))  # M, N, K; ragged ones have no budget of loads, only a right result
+SIZES = ((64, 128, 16), (21, 58, 19))  # M, N, K; ragged ones have no budget of loads, only a right result
 AT_MOST_BYTES = 3072
 AT_MOST_KEPT = 32
 

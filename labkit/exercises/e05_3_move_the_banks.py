@@ -55,10 +55,7 @@ EXERCISE = Exercise(
         Variant(
             "no tile at all",
             "budget",
-            (
-                (f"T[start + k, top + t] = {_LOAD}", "T[start + k, top + t] = A[top + t, start + k]"),
-                ("for n in range(t, BM * BK, BM):", "for n in range(t, BM * BK, BM + 0):"),
-            ),
+            ((f"T[start + k, top + t] = {_LOAD}", "T[start + k, top + t] = A[top + t, start + k]"),),
         ),
         Variant("a row too many", "bounds", (("top + t < A.shape[0]", "top + t <= A.shape[0]"),)),
         Variant(
@@ -67,9 +64,9 @@ EXERCISE = Exercise(
             ((_STORE, "tile[k, (row + k * 4) % BM]"), (_LOAD, "tile[k, (t + k * 4) % BM]")),
         ),
         Variant(
-            "moved by half as many rows again",
+            "moved into the other half, too",
             "solved",
-            ((_STORE, "tile[k, row ^ k * 12]"), (_LOAD, "tile[k, t ^ k * 12]")),
+            ((_STORE, "tile[k, row ^ k * 4 + 32]"), (_LOAD, "tile[k, t ^ k * 4 + 32]")),
         ),
     ),
 )

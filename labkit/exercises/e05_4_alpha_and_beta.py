@@ -18,8 +18,7 @@ def launch(rng, M, N, K, halves):
     kept = beta * C.astype(float) if beta else np.zeros((M, N))
     value = alpha * oracle(A, B) + kept
     bound = alpha * error_bound(A, B) + 4 * np.finfo(np.float32).eps * (np.abs(value) + np.abs(kept))
-    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
-    loads = 2 * TILE**2 * tiles + (M * N if beta else 0)
+    loads = M * K * -(-N // TILE) + K * N * -(-M // TILE) + (M * N if beta else 0)
     of_C = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}, beta {beta:g}",
@@ -27,7 +26,7 @@ def launch(rng, M, N, K, halves):
         outputs={4: Expected(value, bound)},
         grid=grid_for((N, M), (TILE, TILE)),
         block=(TILE, TILE),
-        budgets=(Budget("global loads", loads, f"2 for each thread and tile, {of_C}"), FLOAT32_ALONE),
+        budgets=(Budget("global loads", loads, f"each element once for each tile, {of_C}"), FLOAT32_ALONE),
     )
 
 

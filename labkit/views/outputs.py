@@ -40,6 +40,7 @@ def outputs_data(trace: Trace, block, warp) -> dict:
     down, across = _ranks(rows_of), _ranks(columns_of)
     alike = {array: _ranks(elements) for array, elements in loaded.items()}
     roles = {array: "B" if classes == across and classes != down else "A" for array, classes in alike.items()}
+    alike = {array: alike[array] for array in sorted(alike, key=roles.get)}
     says = [_sentence(lane, warp, len(own[lane]), len(rows_of[lane]), len(columns_of[lane]), alike) for lane in lanes]
     multiply_adds = trace.counters.flops / 2
     loads = trace.counters.shared_loads or trace.counters.global_loads
@@ -57,7 +58,7 @@ def outputs_data(trace: Trace, block, warp) -> dict:
         "stats": {
             "outputs of this lane": [len(places) for places in own],
             "rows and columns of the warp": f"{len(_union(rows_of))} + {len(_union(columns_of))}",
-            f"{space} loads for each multiply-add": f"{loads / multiply_adds:.3g}" if multiply_adds else "",
+            f"{space} loads for each multiply-add": f"{loads / multiply_adds:.4g}" if multiply_adds else "",
         },
         "table": table(
             ["lane", f"rows of {name}", f"columns of {name}", *(f"same of {array} as lanes" for array in alike)],
@@ -131,13 +132,12 @@ def _union(sets):
 def _sentence(lane, warp, count, rows, columns, alike):
     what = "1 output" if count == 1 else f"{count} outputs"
     shape = f", in {rows} row{'s'[: rows != 1]} and {columns} column{'s'[: columns != 1]}" if count > 1 else ""
-    shared = [(array, classes.count(classes[lane]) - 1) for array, classes in alike.items()]
-    told = join([f"of `{array}` as {_others(others)}" for array, others in shared])
+    told = join([f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in alike.items()])
     return f"Lane {lane} of warp {warp} computes **{what}**{shape}." + (f" It loads the same {told}." if told else "")
 
 
 def _others(count):
-    return "no other lane" if count == 0 else "1 other lane" if count == 1 else f"{count} other lanes"
+    return "no other lane" if count == 0 else "1 other lane" if count == 1 else f"{count} others"
 
 
 def _ranges(numbers):

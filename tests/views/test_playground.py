@@ -170,3 +170,11 @@ def test_what_cannot_be_run_is_refused():
 def test_a_setup_that_returns_no_launch_is_told_in_the_view(prepared):
     view = playground(walk, lambda n: prepared, n=[1])
     assert "setup returns `grid, block, *arguments`, not" in view.data["error"]
+
+
+def test_the_numbers_beside_it_can_be_ones_own():
+    view = playground(tiled, setup, counters=lambda trace: {"blocks": f"{np.prod(trace.grid)}"}, TILE=[4, 8, 16])
+    before = view.data["counters"]
+    view.move(TILE=16)
+    assert [row[0] for row in before] == ["blocks"]
+    assert view.data["counters"][0][2] == before[0][1] != view.data["counters"][0][1]

@@ -24,7 +24,8 @@ const view = {
       label: `part of ${data.array} that the block computes, by lane, warp and block`, parent: left, maxWidth: side,
       height: width => HEAD + EDGE + Math.ceil(rows * cell(width)),
       paint(g, width) {
-        const s = cell(width), gap = s > 5 ? 1 : s > 2.5 ? 0.5 : 0, x0 = EDGE, y0 = HEAD + EDGE;
+        const s = cell(width), gap = s > 5 ? 1 : 0,   // finer lines would only pale the colours
+           x0 = EDGE, y0 = HEAD + EDGE;
         const box = (x, y, w, h, colour) => { g.fillStyle = colour; g.fillRect(x, y, w, h); };
         g.font = '600 13px system-ui, sans-serif';
         for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', x0]]) {
@@ -74,13 +75,14 @@ const view = {
             g.fillStyle = ui.colour(shares[1], 0.75);
             g.fillRect(x, y + tall / 2 - 1, w - Math.min(2, w * 0.15), tall / 2 - 1);
           }
-          g.fillStyle = now || shares.length ? ui.colour('card') : ui.colour('fg');
+          g.fillStyle = now || shares[0] === 'A' ? ui.colour('card') : shares.length ? '#1b1f24' : ui.colour('fg');   // B is pale in both themes
           g.font = `${Math.min(11, w * 0.6)}px ui-monospace, Menlo, monospace`;
           g.fillText(lane, x + w / 2 - 1, y + 16);
         }
       },
     });
-    const numbers = Object.entries(data.stats).map(([label, value]) => [ui.stat(label, right), value]);
+    const stats = ui.element('div', {class: 'stats'}, right);
+    const numbers = Object.entries(data.stats).map(([label, value]) => [ui.stat(label, stats), value]);
     ui.legend([['hot', 'this lane'], ['C', 'its warp', 0.75], ['C', 'its block', 0.25],
       ...loaded.map(({array, role}) => [role, `loads the same of ${array}`, 0.75])]);
     return step => { for (const [show, value] of numbers) show(Array.isArray(value) ? value[step] : value); };
