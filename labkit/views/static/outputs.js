@@ -1,5 +1,22 @@
 // The block's part of C with what one lane computes, between the rows of A and the columns of B that it needs;
 // beside it the warp's lanes as they stand, and with whom this lane shares what it loads.
+
+// How strongly each warp is drawn, by its number: neighbours differ, along rows and along columns.
+function labkitCheckered(owner, columns) {
+  const first = new Map();   // the row and column at which each warp's outputs begin
+  owner.forEach((thread, i) => {
+    const of = Math.floor(thread / 32), row = Math.floor(i / columns), column = i % columns;
+    const [top, left] = first.get(of) ?? [row, column];
+    first.set(of, [top, Math.min(left, column)]);
+  });
+  const rank = axis => {
+    const starts = [...new Set([...first.values()].map(begin => begin[axis]))].sort((a, b) => a - b);
+    return begin => starts.indexOf(begin[axis]);
+  };
+  const down = rank(0), across = rank(1);
+  return new Map([...first].map(([of, begin]) => [of, (down(begin) + across(begin)) % 2 ? 0.16 : 0.26]));
+}
+
 const view = {
   start(ui, data) {
     const {owner, warp, down, across, loaded} = data;
@@ -14,8 +31,10 @@ const view = {
       for (const set of [needs[lane].rows, all.rows]) set.add(row);
       for (const set of [needs[lane].columns, all.columns]) set.add(column);
     });
+    const shade = labkitCheckered(owner, columns);
     const pictures = ui.element('div', {class: 'row'}, ui.body);
-    const left = ui.element('div', {}, pictures), right = ui.element('div', {}, pictures);
+    const left = ui.element('div', {}, pictures);
+    const right = ui.element('div', {style: 'flex:1 1 300px;min-width:0'}, pictures);
     const STRIP = 14, GAP = 6, HEAD = 18, EDGE = STRIP + GAP;
     const side = width => width < 700 ? Math.min(width, 440) : 440;
     const cell = width => (width - EDGE) / Math.max(columns, rows);
@@ -24,9 +43,12 @@ const view = {
       label: `part of ${data.array} that the block computes, by lane, warp and block`, parent: left, maxWidth: side,
       height: width => HEAD + EDGE + Math.ceil(rows * cell(width)),
       paint(g, width) {
-        const s = cell(width), gap = s > 5 ? 1 : 0,   // finer lines would only pale the colours
-           x0 = EDGE, y0 = HEAD + EDGE;
-        const box = (x, y, w, h, colour) => { g.fillStyle = colour; g.fillRect(x, y, w, h); };
+        const s = cell(width), gap = s > 5 ? 1 : 0, x0 = EDGE, y0 = HEAD + EDGE;   // lines between finer cells would pale them
+        const pixel = x => Math.round(x * devicePixelRatio) / devicePixelRatio;   // no seams between cells
+        const box = (x, y, w, h, colour) => {
+          g.fillStyle = colour;
+          g.fillRect(pixel(x), pixel(y), pixel(x + w) - pixel(x) - gap, pixel(y + h) - pixel(y) - gap);
+        };
         g.font = '600 13px system-ui, sans-serif';
         for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', x0]]) {
           g.fillStyle = ui.colour(role);
@@ -37,18 +59,18 @@ const view = {
         const lane = needs[ui.step];
         for (let row = 0; row < rows; row++) {
           const colour = lane.rows.has(row) ? ui.colour('hot') : all.rows.has(row) ? ui.colour('A', 0.6) : ui.colour('cell');
-          box(0, y0 + row * s, STRIP, s - gap, colour);
+          box(0, y0 + row * s, STRIP, s, colour);
         }
         for (let column = 0; column < columns; column++) {
           const colour = lane.columns.has(column) ? ui.colour('hot') : all.columns.has(column) ? ui.colour('B', 0.7) : ui.colour('cell');
-          box(x0 + column * s, HEAD, s - gap, STRIP, colour);
+          box(x0 + column * s, HEAD, s, STRIP, colour);
         }
         for (let row = 0; row < rows; row++) {
           for (let column = 0; column < columns; column++) {
             const thread = owner[row * columns + column], of = Math.floor(thread / 32);
             const colour = thread === warp * 32 + ui.step ? ui.colour('hot') : thread < 0 ? ui.colour('cell')
-              : of === warp ? ui.colour('C', 0.75) : ui.colour('C', of % 2 ? 0.16 : 0.26);
-            box(x0 + column * s, y0 + row * s, s - gap, s - gap, colour);
+              : of === warp ? ui.colour('C', 0.75) : ui.colour('C', shade.get(of));
+            box(x0 + column * s, y0 + row * s, s, s, colour);
           }
         }
       },
