@@ -3,6 +3,8 @@
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
+>>> [step.slug for step in gemm.ladder("tensor")][-2:]
+['persistent', 'split']
 """
 
 from labkit.gemm.ladder import Step, ladder, step
