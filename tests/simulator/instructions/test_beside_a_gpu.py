@@ -43,7 +43,9 @@ def test_halves(form):
     codes = test_number_formats.CODES[0::2] | test_number_formats.CODES[1::2] << 16
     unpack = kernel_in(test_number_formats.UNPACK, ptx=ptx, FORMAT=form)
     here, there = outputs(unpack, 256, 128, codes, np.zeros(1 << 16, np.float32))
-    assert np.array_equal(here, there, equal_nan=True) and np.array_equal(np.signbit(here), np.signbit(there))
+    assert np.array_equal(here, there, equal_nan=True)
+    numbers = ~np.isnan(here)  # a conversion of NaN may drop its sign
+    assert np.array_equal(np.signbit(here[numbers]), np.signbit(there[numbers]))
 
 
 def test_tf32():
