@@ -38,6 +38,6 @@ EXERCISE = Exercise(
         Variant("the wrong stage", "in-flight", (("(step - AHEAD) % STAGES", "step % STAGES"),)),
         Variant("a step too few", "result", (("range(AHEAD + steps)", "range(AHEAD + steps - 1)"),)),
         Variant("waiting for everything", "solved", ((WAIT, WAIT.replace("AHEAD", "0")),)),
-        Variant("waiting for one group more", "solved", ((WAIT, WAIT.replace("AHEAD", "AHEAD - 1")),)),
+        Variant("waiting for one group more", "solved", ((WAIT, WAIT.replace("AHEAD", "1")),)),
     ),
 )

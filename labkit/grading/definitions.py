@@ -11,10 +11,10 @@ import numba
 import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
-from labkit import cuda
+from labkit import cuda, ptx
 from labkit.simulator.limits import MAX_ENTRIES
 
-MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "numba.cuda": cuda}
+MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
 MAX_EXPONENT = 64  # of whole numbers: no kernel has use for more bits
 _OPERATORS = {
     ast.Add: operator.add,
@@ -115,6 +115,8 @@ def _constant(node, found):
             return _computed(type(sign), _number(left, found), _number(right, found))
         case ast.Attribute(ast.Name(module), name) if found.get(module) in (np, numba):
             return _scalar_type(getattr(found[module], name, None))
+        case ast.Attribute(ast.Name(module), name) if found.get(module) is ptx:
+            return _format(name)
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
             return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
         case ast.Call(function, [argument], []):
@@ -155,6 +157,14 @@ def _scalar_type(value):
     if isinstance(value, numba.types.Number) or (isinstance(value, type) and issubclass(value, np.number)):
         return value
     raise _NotConstant
+
+
+def _format(name):
+    """The number of a format of the tensor cores, such as `ptx.BF16`."""
+    value = getattr(ptx, name, None)
+    if type(value) is not int:
+        raise _NotConstant
+    return value
 
 
 def _converted(type_, argument, found):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from labkit import ptx
 from labkit.grading.definitions import definitions
 
 
@@ -35,3 +36,8 @@ def test_a_tuple_that_doubles_is_none_when_it_is_too_long():
     found = constants("T = (1, 2)\n" + "T = (T, T)\n" * 8 + "U = (T, T)\nV = (U, U)")
     assert len(found["T"]) == 2
     assert (found["U"], found["V"]) == (None, (None, None))
+
+
+def test_formats_of_the_tensor_cores_are_constants_and_nothing_else_of_the_module_is():
+    found = constants("from labkit import ptx\nFORMAT = ptx.TF32\nBOX = ptx.TensorMap\nROW = ptx.nothing")
+    assert (found["FORMAT"], found["BOX"], found["ROW"]) == (ptx.TF32, None, None)
