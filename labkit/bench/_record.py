@@ -29,6 +29,17 @@ def header() -> dict:
     }
 
 
+def require_gpu(what: str):
+    """The GPU; ends the program with a sentence where there is none. `what` the bench does: "times kernels"."""
+    from labkit import device
+
+    found = device.detect()
+    if found.kind != "gpu":
+        Console().print(f"This bench {what} on a GPU, but {found.detail}; run `labkit doctor`.")
+        raise SystemExit(1)
+    return found
+
+
 def gpu() -> dict:
     """Name, compute capability and driver of the GPU; nothing where there is none."""
     from labkit import device

@@ -5,9 +5,7 @@ Each launch has weights and inputs of its own, so many of them that none are lef
 
 from math import ceil
 
-from rich.console import Console
-
-from labkit import device, gemm, timing
+from labkit import gemm, timing
 from labkit.bench import _record
 
 SIDE = 4096
@@ -18,10 +16,7 @@ COLUMNS = {"dtype": "", "problem": "", "time_ms": ".4f", "tflops": ".2f", "gb_s"
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench times kernels on a GPU, but {found.detail}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("times kernels")
     rows = [measure(batch, dtype) for dtype in DTYPES for batch in BATCHES]
     _record.show(f"X @ W.T by cuBLAS, W {SIDE} x {SIDE}, on {found.name}", rows, COLUMNS)
     _record.finish("batch", rows, found.name, record, out)

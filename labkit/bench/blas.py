@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
-from rich.console import Console
-
-from labkit import device, timing
+from labkit import timing
 from labkit.bench import _record
 from labkit.bench.gemm import one_row_a_step
 from labkit.blas import axpy, copy, dot, gemv, gemv_t, nrm2
@@ -45,10 +43,7 @@ class Work:
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench times kernels on a GPU, but {found.detail}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("times kernels")
     rows = [row for step, (_, problems) in WORKS.items() for problem in problems for row in measure(step, problem)]
     _record.show(f"BLAS level 1 and 2 in float32 on {found.name}", one_row_a_step(rows), COLUMNS)
     _record.finish("blas", rows, found.name, record, out)

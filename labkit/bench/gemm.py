@@ -4,9 +4,8 @@ from importlib.util import find_spec
 from math import ceil
 
 import numpy as np
-from rich.console import Console
 
-from labkit import cuda_cpp, device, gemm, timing
+from labkit import cuda_cpp, gemm, timing
 from labkit.bench import _record
 
 SIZES = (1024, 2048, 4096, 8192)
@@ -27,10 +26,7 @@ COLUMNS = {
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench times kernels on a GPU, but {found.detail}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("times kernels")
     rows = []
     for size in SIZES:
         steps = gemm.ladder("fp32") if size < FAST_FROM else [gemm.step("fp32", slug) for slug in FAST]

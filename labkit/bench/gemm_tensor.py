@@ -3,9 +3,8 @@
 from math import ceil
 
 import numpy as np
-from rich.console import Console
 
-from labkit import cuda_cpp, device, gemm, ptx, timing
+from labkit import cuda_cpp, gemm, ptx, timing
 from labkit.bench import _record
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
@@ -29,10 +28,7 @@ COLUMNS = {
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench times kernels on a GPU, but {found.detail}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("times kernels")
     rows = []
     for number in DTYPES:
         for size in SIZES:

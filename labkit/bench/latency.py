@@ -6,9 +6,8 @@ from the value is inside the time, a few cycles.
 """
 
 import numpy as np
-from rich.console import Console
 
-from labkit import cuda, device, timing
+from labkit import cuda, timing
 from labkit.bench import _record
 
 LINE_BYTES = 128
@@ -26,10 +25,7 @@ def walk(ring, steps, place):
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench times loads on a GPU, but {found.detail}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("times loads")
     from numba import cuda as numba_cuda
 
     clock_ghz = numba_cuda.get_current_device().CLOCK_RATE / 1e6

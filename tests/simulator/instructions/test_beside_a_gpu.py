@@ -26,6 +26,8 @@ def outputs(kernel, grid, block, *arguments, shared_bytes=0):
     try:
         kernel[grid, block, 0, shared_bytes](*there)
     except LaunchError as older:
+        if "needs a GPU of compute capability" not in str(older):
+            raise
         pytest.skip(str(older))
     return trace.outputs[-1], there[-1].copy_to_host()
 

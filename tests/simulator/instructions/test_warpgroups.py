@@ -86,8 +86,6 @@ def start(n, blocks=2):
 @pytest.mark.parametrize("n", [8, 64, 136, 184])
 @pytest.mark.parametrize("form", KINDS)
 def test_a_product_of_tiles(form, n):
-    if n * 128 + ROWS * 128 > 48 << 10:
-        pytest.skip("more shared memory than a plain array gets")
     _, trace, expected = run(PRODUCT, form, n)
     assert not trace.errors, trace.errors
     assert np.array_equal(trace.outputs[2], expected + start(n))
