@@ -3,10 +3,12 @@
 Each launch has weights and inputs of its own, so many of them that none are left in L2 when their turn comes again.
 """
 
+from functools import partial
 from math import ceil
 
 from labkit import gemm, timing
 from labkit.bench import _record
+from labkit.bench._torch import on_stream
 
 SIDE = 4096
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
@@ -37,16 +39,9 @@ def measure(batch: int, dtype: str) -> dict:
         X, W = (torch.randn(rows, SIDE, device="cuda").to(kind) for rows in (batch, SIDE))
         return X, W, torch.full((batch, SIDE), float("nan"), dtype=kind, device="cuda")
 
-    def launch_of(X, W, Y):
-        def launch(stream):
-            with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
-                torch.mm(X, W.T, out=Y)
-
-        return launch
-
     of_launches = [operands() for _ in range(sets)]
     torch.cuda.synchronize()
-    time_ms = timing.gpu_time_ms([launch_of(*tensors) for tensors in of_launches])
+    time_ms = timing.gpu_time_ms([on_stream(partial(torch.mm, X, W.T, out=Y)) for X, W, Y in of_launches])
     X, W, Y = of_launches[0]
     expected = X.double() @ W.double().T
     return {

@@ -11,6 +11,7 @@ from math import ceil
 
 from labkit import timing
 from labkit.bench import _record
+from labkit.bench._torch import on_stream
 from labkit.bench.gemm import one_row_a_step
 from labkit.blas import axpy, copy, dot, gemv, gemv_t, nrm2
 
@@ -56,7 +57,7 @@ def measure(step: str, problem: tuple[int, ...]) -> list[dict]:
     works = [first, *(make(*problem) for _ in range(_sets(first.bytes) - 1))]
     error = first.error()
     time_ms = timing.gpu_time_ms([work.ours for work in works])
-    rivals = {LIBRARY: timing.gpu_time_ms([_on_torchs_stream(work.library) for work in works])}
+    rivals = {LIBRARY: timing.gpu_time_ms([on_stream(work.library) for work in works])}
     del works
     rivals |= copy_times_ms(first.bytes)
     row = {
@@ -216,13 +217,3 @@ def _view(tensor):
 
 def _relative(found, expected):
     return float((found - expected).norm() / expected.norm())
-
-
-def _on_torchs_stream(call):
-    import torch
-
-    def launch(stream):
-        with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
-            call()
-
-    return launch

@@ -1,5 +1,6 @@
 """`labkit bench gemm`: each fp32 step beside its CUDA C++ twin and cuBLAS, which take turns in one run."""
 
+from functools import partial
 from importlib.util import find_spec
 from math import ceil
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from labkit import cuda_cpp, gemm, timing
 from labkit.bench import _record
+from labkit.bench._torch import on_stream
 
 SIZES = (1024, 2048, 4096, 8192)
 FAST_FROM = 8192  # the size from which on only the fastest steps are timed
@@ -95,15 +97,7 @@ def _cublas(on_gpu):
 
     torch.backends.cuda.matmul.allow_tf32 = False
     tensors = [[torch.as_tensor(array, device="cuda") for array in arrays] for arrays in on_gpu]
-
-    def launch_of(A, B, C):
-        def launch(stream):
-            with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
-                torch.mm(A, B, out=C)
-
-        return launch
-
-    return [launch_of(*arrays) for arrays in tensors]
+    return [on_stream(partial(torch.mm, A, B, out=C)) for A, B, C in tensors]
 
 
 def _error(launch, on_gpu, operands) -> float:

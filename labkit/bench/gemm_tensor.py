@@ -1,11 +1,13 @@
 """`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS and CUDA C++, which take turns in one run."""
 
+from functools import partial
 from math import ceil
 
 import numpy as np
 
 from labkit import cuda_cpp, gemm, ptx, timing
 from labkit.bench import _record
+from labkit.bench._torch import on_stream
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
 SLOW_UP_TO = 8192  # the size from which on only the fastest steps are timed
@@ -118,16 +120,11 @@ def _rival(number, A, B, C):
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True  # no effect on the other formats
-    one = torch.ones((), device="cuda")
-
-    def launch(stream):
-        with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
-            if number == ptx.E4M3:
-                torch._scaled_mm(A, B.T, one, one, out_dtype=C.dtype, use_fast_accum=True, out=C)
-            else:
-                torch.mm(A, B.T, out=C)
-
-    return launch
+    if number == ptx.E4M3:
+        one = torch.ones((), device="cuda")
+        options = {"out_dtype": C.dtype, "use_fast_accum": True, "out": C}
+        return on_stream(partial(torch._scaled_mm, A, B.T, one, one, **options))
+    return on_stream(partial(torch.mm, A, B.T, out=C))
 
 
 def _error(launch, A, B, C) -> float:
