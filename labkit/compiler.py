@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from inspect import isfunction
 from types import SimpleNamespace
 
@@ -13,7 +14,8 @@ from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
-from labkit.ptx.on_gpu.tensor_copies import AsArgument
+from labkit.ptx.on_gpu import launches
+from labkit.ptx.on_gpu.tensor_copies import device_function
 from labkit.rebinding import names_of, rebuilt
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
@@ -87,7 +89,8 @@ class Dispatcher(CUDADispatcher):
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
-        return super().compile_device(args, return_type)
+        with device_function():
+            return super().compile_device(args, return_type)
 
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
@@ -106,7 +109,7 @@ class Dispatcher(CUDADispatcher):
 
 
 def prepare(kernel, cluster=1):
-    """Gives a compiled kernel the attributes that numba has no option for; returns it.
+    """Gives a compiled kernel the attributes and the launch that numba has no option for; returns it.
 
     Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, and run in clusters
     of so many blocks along x. (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt
@@ -122,6 +125,8 @@ def prepare(kernel, cluster=1):
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
     for name, value in attributes.items():
         driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
+    if launches.takes_maps(kernel):
+        kernel.launch = partial(launches.launch, kernel)
     return kernel
 
 
@@ -135,8 +140,7 @@ def _prepared(dispatcher, cluster):
 
 def _dispatcher(function, options):
     theirs = cuda.jit(function, **{name: value for name, value in options.items() if name != "cluster"}).targetoptions
-    extensions = [*(theirs.get("extensions") or []), AsArgument]
-    made = Dispatcher(function, targetoptions={**options, **theirs, "extensions": extensions})
+    made = Dispatcher(function, targetoptions={**options, **theirs})
     if options.get("cache"):
         made.enable_caching()
     return made

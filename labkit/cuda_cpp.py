@@ -70,8 +70,7 @@ class CppKernel:
     """A compiled twin: `kernel[grid, block, stream, shared_bytes](*arguments)`, as for numba's kernels.
 
     NumPy arrays are copied to the GPU and back; device arrays of numba and torch are used in place, and tensor maps
-    pass as a pointer to where they lie.
-    Python's ints pass as `int`, its floats as `float`.
+    pass by value, 128 bytes. Python's ints pass as `int`, its floats as `float`.
     """
 
     def __init__(self, name: str):
@@ -119,9 +118,9 @@ class CppKernel:
 def _as_argument(argument, copies):
     """The value of one argument and its C type; arrays that were copied are added to `copies`."""
     if isinstance(argument, TensorMap):
-        from labkit.ptx.on_gpu.tensor_copies import address
+        from labkit.ptx.on_gpu.tensor_copies import encoded
 
-        return address(argument), ctypes.c_void_p
+        return encoded(argument), None  # a struct of the driver's
     if isinstance(argument, np.ndarray):
         from numba import cuda
 

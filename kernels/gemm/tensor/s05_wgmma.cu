@@ -21,6 +21,11 @@ __device__ void mbarrier_wait(const void *barrier, unsigned parity)
                  "@done bra passed;\nbra again;\npassed:\n}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// The driver's CUtensorMap.
+struct __align__(64) TensorMap {
+    char bytes[128];
+};
+
 __device__ void tma_load(void *tile, const void *map, int row, int word, const void *barrier)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
@@ -62,7 +67,7 @@ __device__ unsigned pack2(float low, float high)
 
 // C as words of two bfloat16; K counts words.
 extern "C" __global__ __launch_bounds__(32 * WARPS, 1)
-void wgmma(const void *A_map, const void *B_map, unsigned *C, int M, int N, int K)
+void wgmma(const __grid_constant__ TensorMap A_map, const __grid_constant__ TensorMap B_map, unsigned *C, int M, int N, int K)
 {
     extern __shared__ __align__(1024) unsigned tiles[];
     auto A_tiles = reinterpret_cast<unsigned(*)[BM][BK]>(tiles);
@@ -91,8 +96,8 @@ void wgmma(const void *A_map, const void *B_map, unsigned *C, int M, int N, int 
                 mbarrier_wait(&empty[stage], (turn + 1) % 2);
                 asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&full[stage])),
                              "r"(STAGE_BYTES) : "memory");
-                tma_load(A_tiles[stage], A_map, top, tile * BK, &full[stage]);
-                tma_load(B_tiles[stage], B_map, left, tile * BK, &full[stage]);
+                tma_load(A_tiles[stage], &A_map, top, tile * BK, &full[stage]);
+                tma_load(B_tiles[stage], &B_map, left, tile * BK, &full[stage]);
             }
         }
     } else {

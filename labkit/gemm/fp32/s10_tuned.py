@@ -16,10 +16,12 @@ Costs, for sides that are multiples of the tile:
     K / BK                                    barriers per block
     0                                         bank conflicts per block
 
-Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.89 of
-cuBLAS's speed at 4096 and 0.90 at 8192 (H100). Tried as well, at 4096: tiles of 128 x 128 x 16, two blocks on an SM,
-0.87; 256 x 128 x 16 0.83; and, without loading rows of B ahead, 128 x 128 x 16 0.88, with 8 x 16 outputs a thread 0.77,
-with 8 x 8 0.78, with padding in place of changed places 0.82. Compute capability 8.0.
+Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.93 of
+cuBLAS's speed at 4096 and 0.94 at 8192 (H100). Tried as well, at 4096: 8 values of k a pass through the loop instead of
+16 0.90, and then indices of 64 bits for the copies 0.83, or the copy engine in place of `cp.async` 0.87; tiles of
+128 x 128 x 16, two blocks on an SM, 0.87, 256 x 128 x 16 0.83; and, without loading rows of B ahead, 128 x 128 x 16
+0.88, with 8 x 16 outputs a thread 0.77, with 8 x 8 0.78, with padding in place of changed places 0.82. Compute
+capability 8.0.
 """
 
 import numpy as np
@@ -47,24 +49,31 @@ def place(row, k):
 @cuda.jit(device=True)
 def copy_tiles(A_tile, B_tile, buffer, A, B, top, left, start, t):
     """Begins this thread's copies of both tiles, for BK values of k from `start` on."""
-    (M, K), N = A.shape, B.shape[1]
+    M, K, N = (
+        np.uint32(A.shape[0]),
+        np.uint32(A.shape[1]),
+        np.uint32(B.shape[1]),
+    )  # registers are short: 32 bits will do
+    none = np.uint32(0)
     if K % 4 == 0 and N % 4 == 0:
         row, col = t // (BK // 4), t % (BK // 4) * 4
         for i in range(0, BM, A_STEP):
-            valid = 16 if top + row + i < M and start + col < K else 0
-            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, (top + row + i, start + col), 16, valid)
+            at = np.uint32(top + row + i), np.uint32(start + col)
+            valid = np.uint32(16) if at[0] < M and at[1] < K else none
+            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, at, 16, valid)
         row, col = t // (BN // 4), t % (BN // 4) * 4
         for i in range(0, BK, B_STEP):
-            valid = 16 if start + row + i < K and left + col < N else 0
-            ptx.cp_async(B_tile, (buffer, row + i, col), B, (start + row + i, left + col), 16, valid)
+            at = np.uint32(start + row + i), np.uint32(left + col)
+            valid = np.uint32(16) if at[0] < K and at[1] < N else none
+            ptx.cp_async(B_tile, (buffer, row + i, col), B, at, 16, valid)
     else:  # rows that begin anywhere: value by value
         for n in range(t, BM * BK, THREADS):
             row, col = n // BK, n % BK
-            valid = 4 if top + row < M and start + col < K else 0
+            valid = np.uint32(4) if top + row < M and start + col < K else none
             ptx.cp_async(A_tile, (buffer, row, place(row, col)), A, (top + row, start + col), 4, valid)
         for n in range(t, BK * BN, THREADS):
             row, col = n // BN, n % BN
-            valid = 4 if start + row < K and left + col < N else 0
+            valid = np.uint32(4) if start + row < K and left + col < N else none
             ptx.cp_async(B_tile, (buffer, row, col), B, (start + row, left + col), 4, valid)
     ptx.cp_async_commit()
 
@@ -109,17 +118,21 @@ def tuned(A, B, C):
         for j in range(TN):
             sums[i, j] = 0
     now = np.uint32(0)
-    copy_tiles(A_tile, B_tile, now, A, B, top, left, 0, t)
+    copy_tiles(A_tile, B_tile, now, A, B, top, left, np.uint32(0), t)
     for start in range(0, K, BK):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, start + BK, t)
+        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, np.uint32(start + BK), t)
         load_rows(b, B_tile, now, 0, x)
-        for k in range(0, BK, 8):
+        for k in range(0, BK, 16):
             load_rows(b_next, B_tile, now, k + 4, x)
             multiply(sums, A_tile, now, k, y, b)
-            load_rows(b, B_tile, now, (k + 8) % BK, x)  # the last time in vain, for want of a branch
+            load_rows(b, B_tile, now, k + 8, x)
             multiply(sums, A_tile, now, k + 4, y, b_next)
+            load_rows(b_next, B_tile, now, k + 12, x)
+            multiply(sums, A_tile, now, k + 8, y, b)
+            load_rows(b, B_tile, now, (k + 16) % BK, x)  # the last time in vain, for want of a branch
+            multiply(sums, A_tile, now, k + 12, y, b_next)
         now = now ^ np.uint32(1)
 
     for i in range(TM):

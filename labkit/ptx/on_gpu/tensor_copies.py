@@ -1,9 +1,9 @@
 """The machine code of TMA copies, and tensor maps as arguments of a kernel."""
 
-import ctypes
-from functools import cache
+from contextlib import contextmanager
+from functools import lru_cache
 
-import numpy as np
+from llvmlite import ir
 from numba import cuda
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
@@ -14,6 +14,7 @@ from labkit.ptx.on_gpu.definitions import (
     I64,
     VOID,
     assembly,
+    fixed,
     index_kinds,
     intrinsic,
     literal,
@@ -23,49 +24,68 @@ from labkit.ptx.on_gpu.definitions import (
 
 
 class TensorMapType(types.Type):
-    """numba's type of a tensor map: to the kernel it is where the map lies in memory."""
+    """numba's type of a tensor map: in a kernel it is where the map lies in memory."""
 
     def __init__(self, axes):
         self.axes = axes
         super().__init__(f"TensorMap({axes} axes)")
 
 
+BY_VALUE = ir.VectorType(I64, 16)  # 128 bytes, aligned as the copy engine wants a map, which a struct would not be
+_in_device_function = []
+
+
 @register_model(TensorMapType)
 class _TensorMapModel(core_models.PrimitiveModel):
+    """A kernel gets the map itself among its parameters, where the copy engine finds it soon; others get its address.
+
+    Of a parameter the address is taken by the name that LLVM gives it in PTX, the kernel's and its number.
+    """
+
     def __init__(self, manager, kind):
         super().__init__(manager, kind, I64)
 
+    def get_argument_type(self):
+        return BY_VALUE
 
-class AsArgument:
-    """Passes tensor maps to kernels: an extension of numba's dispatcher."""
+    def as_argument(self, builder, value):  # of a device function: the address goes first
+        return builder.insert_element(BY_VALUE(ir.Undefined), value, fixed(0))
 
-    @staticmethod
-    def prepare_args(kind, value, **_):
-        return (types.uint64, address(value)) if isinstance(kind, TensorMapType) else (kind, value)
+    def from_argument(self, builder, value):
+        if _in_device_function:
+            return builder.extract_element(value, fixed(0))
+        name = f"{builder.function.name}_param_{builder.function.args.index(value) - 1}"  # 0 is where numba returns to
+        text = f"{{\n.reg .b64 map;\nmov.b64 map, {name};\ncvta.param.u64 $0, map;\n}}"
+        return assembly(builder, text, I64, [], memory=False)
+
+
+@contextmanager
+def device_function():
+    """While one is compiled, and not a kernel."""
+    _in_device_function.append(True)
+    try:
+        yield
+    finally:
+        _in_device_function.pop()
 
 
 ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
-def address(tensor_map) -> int:
-    """Where a tensor map lies in the GPU's memory."""
+def encoded(tensor_map):
+    """The 128 bytes of a tensor map, as the driver's `CUtensorMap`."""
     array = cuda.as_cuda_array(tensor_map.array)
     begin = array.__cuda_array_interface__["data"][0]
     elements = "TFLOAT32" if tensor_map.to_tf32 else ELEMENTS[array.dtype.itemsize]
-    return _on_gpu(begin, array.shape, array.strides, elements, tensor_map.box).device_ctypes_pointer.value
+    return _encoded(begin, array.shape, array.strides, elements, tensor_map.box)
 
 
-@cache
-def _on_gpu(begin, shape, strides, elements, box):
-    """A map in the GPU's memory; kept, since it takes long to make, and none can be made in a graph."""
-    return cuda.to_device(_encoded(begin, shape, strides, elements, box))
-
-
-def _encoded(begin, shape, strides, elements, box) -> np.ndarray:
-    """The 128 bytes that describe it (CUDA driver API, cuTensorMapEncodeTiled)."""
+@lru_cache(4096)
+def _encoded(begin, shape, strides, elements, box):
+    """(CUDA driver API, cuTensorMapEncodeTiled.)"""
     from cuda.bindings import driver
 
-    status, encoded = driver.cuTensorMapEncodeTiled(
+    status, made = driver.cuTensorMapEncodeTiled(
         getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{elements}"),
         len(shape),
         begin,
@@ -80,7 +100,7 @@ def _encoded(begin, shape, strides, elements, box) -> np.ndarray:
     )
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the driver refuses a tensor map of {shape} {elements}: {status.name}")
-    return np.frombuffer(ctypes.string_at(encoded.getPtr(), 128), np.uint8).copy()
+    return made
 
 
 def _place(context, builder, kinds, place):
