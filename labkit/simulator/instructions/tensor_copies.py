@@ -296,11 +296,16 @@ def _stores(w) -> Groups:
 # --- in a kernel's text --------------------------------------------------------------------------
 
 
-def _boxed(translator, node, tensor_map, place, kind):
-    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
-    value = translator.expression(tensor_map)
+def _tensor_map(translator, node, argument):
+    value = translator.expression(argument)
     if not isinstance(value.type, TensorMap):
         translator.fail(node, "this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+    return value
+
+
+def _boxed(translator, node, tensor_map, place, kind):
+    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
+    value = _tensor_map(translator, node, tensor_map)
     axes = len(value.type.box)
     begin = translator.expression(place)
     items = begin.type.items if isinstance(begin.type, Tuple) else ()
@@ -333,6 +338,15 @@ class LoadCall:
         site, array, mask, at = mbarriers.barrier(translator, node, barriers, i, "atomic")
         given = "".join(f", {node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks)
         translator.emit(f"{translator.constant(load)}(w, {mask}, {box}, {to}, {site}, {array}, {at}{given})")
+        return Value("None", types.none)
+
+
+class Prefetch:
+    """A function `(tensor_map)`, which changes nothing but how soon a copy is done."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        _tensor_map(translator, node, node.args[0])
         return Value("None", types.none)
 
 
