@@ -7,7 +7,8 @@
 ['persistent', 'split']
 """
 
+from labkit.gemm.interface import multiply
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "oracle", "step"]
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step"]

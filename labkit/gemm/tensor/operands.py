@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit import ptx, specialise
 from labkit.gemm.problem import check_matrices
+from labkit.gemm.views import viewed
 
 ROW_ALIGNMENT_BYTES = 16  # of vector copies and of the copy engine
 
@@ -64,5 +65,8 @@ def in_format(kernel, number: int):
 
 
 def as_words(X):
-    """A matrix as 32-bit words: what a register holds, two or four elements of a row."""
-    return X.view(np.uint32)
+    """A matrix as 32-bit words: what a register holds, two or four elements of a row. Rows may have gaps between them."""
+    if not hasattr(X, "copy_to_host"):
+        return X.view(np.uint32)
+    *batch, length = X.shape
+    return viewed(X, (*batch, length * X.dtype.itemsize // 4), (*X.strides[:-1], 4), np.uint32)

@@ -1,0 +1,55 @@
+"""A product computed in one of the ways there are, whatever its operands look like."""
+
+from labkit.gemm.arrange import arranged, in_pieces, lies_in_pieces
+from labkit.gemm.candidates import Candidate
+from labkit.gemm.combine import combined
+from labkit.gemm.ladder import Step
+from labkit.gemm.ladder import step as step_of
+from labkit.gemm.precisions import Precision
+from labkit.gemm.views import turned
+from labkit.gemm.workspace import workspace
+
+
+def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha: float, beta: float, stream=0) -> None:
+    """C = alpha * left @ right.T + beta * C.
+
+    Parameters
+    ----------
+    candidate
+        One of those that `candidates` gives for the precision.
+    left, right, C
+        Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
+        a matrix. K is at least 1.
+    """
+    by_step(step_of(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+
+
+def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
+    """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
+
+    The matrices of a batch take a launch each. Where alpha is not 1 or beta not 0, the product is rounded to the result's
+    format before the sum is.
+    """
+    (M, N), K = C.shape[-2:], left.shape[-1]
+    in_place = (alpha, beta) == (1, 0)
+    width = N
+    if precision.number is None and not hasattr(step.module, "check_c_order"):  # a step that takes any strides
+        A, B = left, turned(right)
+    else:
+        K, width = in_pieces(K, left.dtype), in_pieces(N, C.dtype)
+        gaps = precision.number is not None
+        in_place = in_place and lies_in_pieces(C, (M, N), gaps)
+        A = arranged(left, (M, K), "left", stream, gaps)
+        if precision.number is None:
+            B = arranged(turned(right), (K, width), "right", stream, gaps)
+        else:
+            B = arranged(right, (width, K), "right", stream, gaps)
+    product = C if in_place else workspace("product", (*C.shape[:-1], width), C.dtype, stream)
+    for z in range(C.shape[0] if len(C.shape) == 3 else 1):
+        step.launch(_matrix(A, z), _matrix(B, z), _matrix(product, z), stream)
+    if product is not C:
+        combined(product, C, alpha, beta, precision.result_number, stream)
+
+
+def _matrix(X, z):
+    return X[z] if len(X.shape) == 3 else X
