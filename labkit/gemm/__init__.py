@@ -10,5 +10,6 @@
 from labkit.gemm.interface import multiply
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+from labkit.gemm.tuner import tune
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step"]
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]

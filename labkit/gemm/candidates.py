@@ -1,4 +1,4 @@
-"""The ways in which a product can be computed, the most promising first: which kernel, and how it cuts the product up."""
+"""The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
 
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ class Candidate(NamedTuple):
     """A step of a ladder by its slug."""
 
     step: str
+
+    def __str__(self):
+        return self.step
 
     def as_data(self) -> dict:
         """As JSON gives it back."""
@@ -78,9 +81,9 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
 
 def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
     """Whether the step takes the precision, and a GPU of this capability has all of its instructions."""
-    if precision.number == ptx.TF32 and step.slug not in TAKE_TF32:
+    if step.ladder == "tensor" and precision.format == ptx.TF32 and step.slug not in TAKE_TF32:
         return False
-    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.number))) for name in _called(step.kernel))
+    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.format))) for name in _called(step.kernel))
     return not any(lacks(capability, needed) for needed in needs if needed)
 
 

@@ -27,20 +27,20 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
     """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
 
-    The matrices of a batch take a launch each. Where alpha is not 1 or beta not 0, the product is rounded to the result's
-    format before the sum is.
+    The matrices of a batch take a launch each. Where alpha is not 1 or beta not 0, the product is rounded to the
+    result's format before the sum is.
     """
     (M, N), K = C.shape[-2:], left.shape[-1]
     in_place = (alpha, beta) == (1, 0)
     width = N
-    if precision.number is None and not hasattr(step.module, "check_c_order"):  # a step that takes any strides
+    if precision.ladder == "fp32" and not hasattr(step.module, "check_c_order"):  # a step that takes any strides
         A, B = left, turned(right)
     else:
         K, width = in_pieces(K, left.dtype), in_pieces(N, C.dtype)
-        gaps = precision.number is not None
+        gaps = precision.ladder == "tensor"
         in_place = in_place and lies_in_pieces(C, (M, N), gaps)
         A = arranged(left, (M, K), "left", stream, gaps)
-        if precision.number is None:
+        if precision.ladder == "fp32":
             B = arranged(turned(right), (K, width), "right", stream, gaps)
         else:
             B = arranged(right, (width, K), "right", stream, gaps)
@@ -48,7 +48,7 @@ def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, strea
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
         step.launch(_matrix(A, z), _matrix(B, z), _matrix(product, z), stream)
     if product is not C:
-        combined(product, C, alpha, beta, precision.result_number, stream)
+        combined(product, C, alpha, beta, precision.result_format, stream)
 
 
 def _matrix(X, z):

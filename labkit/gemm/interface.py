@@ -6,9 +6,9 @@ from jaxtyping import Shaped
 from labkit import cuda
 from labkit.gemm.candidates import Shape
 from labkit.gemm.carry_out import carry_out
+from labkit.gemm.choices import choice
 from labkit.gemm.combine import combined
 from labkit.gemm.precisions import PRECISIONS, Precision, precision_of
-from labkit.gemm.choices import choice
 from labkit.gemm.views import share_memory, stacked, tidied, turned
 
 
@@ -45,8 +45,8 @@ def multiply(
 
     Returns
     -------
-    C. Sums are float32; they are rounded to C's format once, or on GPUs other than of compute capability 9.0 twice where
-    alpha or beta is given.
+    C. Sums are float32; they are rounded to C's format once, or twice where alpha or beta is given on a GPU of
+    another compute capability than 9.0.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def multiply(
     -----
     The kernel is the one that `labkit.gemm.tune` found fastest for this shape on this GPU, else the one that is
     reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.arrange`).
-    (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: the meaning of alpha, beta and op.)
+    (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _multiply(precision, left, right, C, alpha, beta, stream):
         left, C = stacked(left, C)
     if left.shape[-1] == 0 or alpha == 0:
         nothing = cuda.device_array((1, 0, 0), precision.result)
-        combined(nothing, C, 0, beta, precision.result_number, stream)
+        combined(nothing, C, 0, beta, precision.result_format, stream)
         return
     carry_out(choice(precision, Shape.of(left, right, C)), precision, left, right, C, alpha, beta, stream)
 
@@ -154,7 +154,7 @@ def _result_shape(A, B, transpose_a, transpose_b) -> tuple[int, ...]:
     (*batch_a, rows_a, cols_a), (*batch_b, rows_b, cols_b) = A.shape, B.shape
     M, K = (cols_a, rows_a) if transpose_a else (rows_a, cols_a)
     K_of_b, N = (cols_b, rows_b) if transpose_b else (rows_b, cols_b)
-    if K != K_of_b:
+    if K_of_b != K:
         raise ValueError(
             f"op(A) is {M} x {K} and op(B) is {K_of_b} x {N}: op(A) needs as many columns as op(B) has rows"
         )

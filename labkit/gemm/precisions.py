@@ -9,36 +9,40 @@ from labkit.gemm.tensor.operands import DTYPES, RESULTS
 
 
 class Precision(NamedTuple):
-    """`number` is the format's in `labkit.ptx`, which the tensor cores take; None stands for float32 on CUDA cores."""
+    """How operands are multiplied: by the steps of which ladder, and their format's number in `labkit.ptx`."""
 
     name: str
-    number: int | None
-    operands: np.dtype
-    result: np.dtype
-    result_number: int
+    ladder: str
+    format: int
 
     @property
-    def ladder(self) -> str:
-        """The ladder of kernels whose steps multiply it."""
-        return "fp32" if self.number is None else "tensor"
+    def result_format(self) -> int:
+        return RESULTS[self.format]
+
+    @property
+    def operands(self) -> np.dtype:
+        """What arrays of operands hold."""
+        return DTYPES[self.format]
+
+    @property
+    def result(self) -> np.dtype:
+        """What arrays of results hold."""
+        return DTYPES[self.result_format]
 
 
-def _precision(name, number):
-    stored = ptx.TF32 if number is None else number
-    return Precision(name, number, DTYPES[stored], DTYPES[RESULTS[stored]], RESULTS[stored])
-
-
-NUMBERS = {
-    "float32": None,
-    "tf32": ptx.TF32,
-    "bfloat16": ptx.BF16,
-    "float16": ptx.FP16,
-    "float8_e4m3": ptx.E4M3,
+PRECISIONS = {
+    precision.name: precision
+    for precision in (
+        Precision("float32", "fp32", ptx.TF32),  # an array of TF32 is one of float32
+        Precision("tf32", "tensor", ptx.TF32),
+        Precision("bfloat16", "tensor", ptx.BF16),
+        Precision("float16", "tensor", ptx.FP16),
+        Precision("float8_e4m3", "tensor", ptx.E4M3),
+    )
 }
-PRECISIONS = {name: _precision(name, number) for name, number in NUMBERS.items()}
 
 
 def precision_of(dtype, tf32: bool = False) -> Precision | None:
-    """The precision of operands that are stored so; None if there is none."""
-    wanted = ("tf32",) if tf32 else ("float32", "bfloat16", "float16", "float8_e4m3")
-    return next((PRECISIONS[name] for name in wanted if PRECISIONS[name].operands == dtype), None)
+    """The precision in which operands are multiplied that are stored so; None if there is none."""
+    names = ("tf32",) if tf32 else (name for name in PRECISIONS if name != "tf32")
+    return next((PRECISIONS[name] for name in names if PRECISIONS[name].operands == dtype), None)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm
@@ -15,8 +15,7 @@ SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 
 def encoded(values, precision, result=False):
     """The values as the precision stores them, and what these stand for, in float64."""
-    number = precision.result_number if result else (precision.number or precision.result_number)
-    number = precision.result_number if precision.number is None else number
+    number = precision.result_format if result else precision.format
     array = np.ascontiguousarray(formats.encode(values, number))
     return array, formats.decode(array, number)
 
@@ -70,7 +69,7 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
     A, B, C = (laid_out(X, order) for X, order in zip((A, B, C), orders))
     options = {"transpose_a": transposes[0], "transpose_b": transposes[1], "tf32": name == "tf32"}
     assert gemm.multiply(A, B, C, alpha=alpha, beta=beta, **options) is C
-    result = formats.decode(C.copy_to_host(), precision.result_number)
+    result = formats.decode(C.copy_to_host(), precision.result_format)
     rounding = ROUNDING[name]
     bound = 2 * rounding * np.abs(expected) + (K + 2) * 2.0**-23 * size
     bound += 2 * rounding * size if name == "tf32" else rounding * np.abs(alpha * (a @ b))

@@ -65,7 +65,7 @@ def in_format(kernel, number: int):
 
 
 def as_words(X):
-    """A matrix as 32-bit words: what a register holds, two or four elements of a row. Rows may have gaps between them."""
+    """A matrix, whose rows may lie apart, as 32-bit words: what a register holds, two or four elements of a row."""
     if not hasattr(X, "copy_to_host"):
         return X.view(np.uint32)
     *batch, length = X.shape
