@@ -17,12 +17,14 @@ from labkit.blas.access import in_vectors
 from labkit.gemm.views import as_batch, as_bits
 from labkit.gemm.workspace import workspace
 
+BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 PIECE_BYTES = 16  # what vector loads and the copy engine take at once
 
 ELEMENT = np.uint16
 TILE = 64  # elements along each side
 PITCH = 66  # elements from a row of the tile to the next: 33 banks
 LANES, WARPS = 32, 8
+ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, all of which it loads before it stores one
 
 
 @cuda.jit(device=True)
@@ -32,66 +34,62 @@ def tile_of(block, rows, cols):
     return block // (down * across), block // across % down * TILE, block % across * TILE
 
 
-@cuda.jit(device=True)
-def bits_at(source, z, row, col):
-    """An element of the source, or zero outside of it."""
-    return source[z, row, col] if row < source.shape[1] and col < source.shape[2] else ELEMENT(0)
-
-
 @cuda.jit
 def copy(source, target):
+    held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     z, top, left = tile_of(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[1]), np.uint32(target.shape[2]))
-    for i in range(0, TILE, WARPS):
-        for j in range(0, TILE, LANES):
-            row, col = top + i + warp, left + j + lane
+    for i in range(ROWS):
+        for j in range(COLUMNS):
+            row, col = top + i * WARPS + warp, left + j * LANES + lane
+            inside = row < source.shape[1] and col < source.shape[2]
+            held[i, j] = source[z, row, col] if inside else ELEMENT(0)
+    for i in range(ROWS):
+        for j in range(COLUMNS):
+            row, col = top + i * WARPS + warp, left + j * LANES + lane
             if row < target.shape[1] and col < target.shape[2]:
-                target[z, row, col] = bits_at(source, z, row, col)
+                target[z, row, col] = held[i, j]
 
 
 @cuda.jit
 def turn(source, target):
-    tile = cuda.shared.array((TILE, PITCH), ELEMENT)
+    tile = cuda.shared.array((TILE, PITCH), ELEMENT)  # a row of it is a column of the source
+    held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     z, top, left = tile_of(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[1]), np.uint32(target.shape[2]))
-    for i in range(0, TILE, WARPS):
-        for j in range(0, TILE, LANES):
-            tile[i + warp, j + lane] = bits_at(source, z, top + j + lane, left + i + warp)
+    for i in range(ROWS):
+        for j in range(COLUMNS):
+            row, col = top + j * LANES + lane, left + i * WARPS + warp
+            inside = row < source.shape[1] and col < source.shape[2]
+            held[i, j] = source[z, row, col] if inside else ELEMENT(0)
+    for i in range(ROWS):
+        for j in range(COLUMNS):
+            tile[i * WARPS + warp, j * LANES + lane] = held[i, j]
     cuda.syncthreads()
-    for i in range(0, TILE, WARPS):
-        for j in range(0, TILE, LANES):
-            row, col = top + i + warp, left + j + lane
+    for i in range(ROWS):
+        for j in range(COLUMNS):
+            row, col = top + i * WARPS + warp, left + j * LANES + lane
             if row < target.shape[1] and col < target.shape[2]:
-                target[z, row, col] = tile[j + lane, i + warp]
+                target[z, row, col] = tile[j * LANES + lane, i * WARPS + warp]
 
 
 @cache
-def _for_elements(kernel, itemsize):
-    element = {1: np.uint8, 2: np.uint16, 4: np.uint32}[itemsize]
-    tile = tile_side(itemsize)
-    constants = {"ELEMENT": element, "TILE": tile}
+def for_elements(kernel, itemsize: int):
+    """The kernel for elements of so many bytes, as whose bits it moves them."""
+    constants = {"ELEMENT": BITS[itemsize]}
     if kernel is turn:
-        constants["PITCH"] = tile + 4 // itemsize
+        constants["PITCH"] = TILE + 4 // itemsize
     return specialise(kernel, **constants)
-
-
-def tile_side(itemsize: int) -> int:
-    """Elements along each side of a tile: rows of at least 128 bytes, and enough loads under way."""
-    return max(64, 128 // itemsize)
 
 
 def rearrange(source, target, stream=0):
     """target = source as far as both go, and zeros beyond; element for element, whatever their strides."""
     source, target = as_batch(as_bits(source)), as_batch(as_bits(target))
     along_columns = abs(source.strides[1]) < abs(source.strides[2])
-    itemsize = target.dtype.itemsize
-    kernel = _for_elements(turn if along_columns else copy, itemsize)
-    kernel[_tiles(target.shape, tile_side(itemsize)), (LANES, WARPS), stream](source, target)
-
-
-def _tiles(shape, side) -> int:
-    batches, rows, cols = shape
-    return batches * -(-rows // side) * -(-cols // side)
+    kernel = for_elements(turn if along_columns else copy, target.dtype.itemsize)
+    batches, rows, cols = target.shape
+    tiles = batches * -(-rows // TILE) * -(-cols // TILE)
+    kernel[tiles, (LANES, WARPS), stream](source, target)
 
 
 def in_pieces(elements: int, dtype) -> int:

@@ -45,7 +45,8 @@ def combine(product, C, alpha, beta):
 
 
 @cache
-def _for_results(result: int):
+def for_results(result: int):
+    """The kernel for results in a format, of which TF32 stands for float32."""
     if result == ptx.TF32:
         return specialise(combine, number=itself, element=itself)
     return specialise(combine, RESULT=result)
@@ -61,5 +62,5 @@ def combined(product, C, alpha: float, beta: float, result: int, stream=0):
     product, C = as_batch(product), as_batch(C)
     batches, rows, cols = C.shape
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
-    kernel = _for_results(result)
+    kernel = for_results(result)
     kernel[blocks, (COLUMNS, ROWS), stream](product, C, np.float32(alpha), np.float32(beta))

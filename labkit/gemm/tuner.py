@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 from tqdm.auto import tqdm
 
-from labkit import cuda, timing
+from labkit import cuda, device, timing
 from labkit.gemm import choices, formats
 from labkit.gemm.candidates import Candidate, Shape, candidates
 from labkit.gemm.carry_out import carry_out
@@ -51,7 +51,7 @@ def tune(
         raise ValueError(f"there is no precision {dtype!r}; there are {', '.join(PRECISIONS)}")
     if min(M, N, K, batches, most) < 1:
         raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
-    if not cuda.on_gpu():
+    if device.current().kind != "gpu":
         raise RuntimeError("tuning times kernels on a GPU, and kernels run in the simulator here; see `labkit doctor`")
     precision, shape = PRECISIONS[dtype], Shape(M, N, K, batches)
     operands = _operands(precision, shape)
