@@ -3,10 +3,9 @@
 from labkit.gemm.arrange import arranged, in_pieces, lies_in_pieces
 from labkit.gemm.candidates import Candidate
 from labkit.gemm.combine import combined
-from labkit.gemm.ladder import Step
-from labkit.gemm.ladder import step as step_of
+from labkit.gemm.ladder import Step, step
 from labkit.gemm.precisions import Precision
-from labkit.gemm.views import turned
+from labkit.gemm.views import matrix_of, turned
 from labkit.gemm.workspace import workspace
 
 
@@ -21,7 +20,7 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
         a matrix. K is at least 1.
     """
-    by_step(step_of(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+    by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
@@ -43,13 +42,9 @@ def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, strea
         if precision.ladder == "fp32":
             B = arranged(turned(right), (K, width), "right", stream, gaps)
         else:
-            B = arranged(right, (width, K), "right", stream, gaps)
+            B = arranged(right, (N, K), "right", stream, gaps)
     product = C if in_place else workspace("product", (*C.shape[:-1], width), C.dtype, stream)
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
-        step.launch(_matrix(A, z), _matrix(B, z), _matrix(product, z), stream)
+        step.launch(matrix_of(A, z), matrix_of(B, z), matrix_of(product, z), stream)
     if product is not C:
         combined(product, C, alpha, beta, precision.result_format, stream)
-
-
-def _matrix(X, z):
-    return X[z] if len(X.shape) == 3 else X

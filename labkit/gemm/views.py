@@ -11,11 +11,11 @@ from labkit.simulator.host import DeviceArray, unwrap
 class _Described:
     """What the CUDA array interface, version 3, asks of an array; keeps the owner of its memory alive."""
 
-    def __init__(self, owner, shape, strides, dtype):
+    def __init__(self, owner, shape, strides, dtype, begin_byte):
         self.owner = owner
-        data = owner.__cuda_array_interface__["data"]
+        address, read_only = owner.__cuda_array_interface__["data"]
         self.__cuda_array_interface__ = {
-            "data": data,
+            "data": (address + begin_byte, read_only),
             "shape": shape,
             "strides": strides,
             "typestr": dtype.str,
@@ -23,12 +23,17 @@ class _Described:
         }
 
 
-def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None):
+def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
     """The memory of a device array under another shape, with these strides in bytes, and as another type."""
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if isinstance(X, DeviceArray):
-        return X.strided(shape, strides, dtype)
-    return cuda.as_cuda_array(_Described(X, shape, strides, dtype), sync=False)
+        return X.strided(shape, strides, dtype, begin_byte)
+    return cuda.as_cuda_array(_Described(X, shape, strides, dtype, begin_byte), sync=False)
+
+
+def matrix_of(X, z: int):
+    """One matrix of a batch; of a matrix, the matrix itself."""
+    return X if len(X.shape) == 2 else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
 def turned(X):

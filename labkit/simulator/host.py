@@ -75,13 +75,13 @@ class DeviceArray:
         self.fill_blank()  # what is written through the view cannot be told
         return DeviceArray(self._memory.view(dtype))
 
-    def strided(self, shape, strides, dtype) -> "DeviceArray":
-        """The memory from the first element on under another shape, its strides in bytes, and as another type."""
+    def strided(self, shape, strides, dtype, begin_byte: int = 0) -> "DeviceArray":
+        """The memory from a byte after its begin on under another shape, its strides in bytes, and as another type."""
         self.fill_blank()  # what is written through it cannot be told
         root = self._memory
         while isinstance(root.base, np.ndarray):
             root = root.base
-        begin = self._memory.ctypes.data - root.ctypes.data
+        begin = self._memory.ctypes.data + begin_byte - root.ctypes.data
         return DeviceArray(np.ndarray(shape, dtype, root.reshape(-1, order="A"), begin, strides))
 
     def transpose(self, axes=None) -> "DeviceArray":
