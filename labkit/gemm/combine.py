@@ -53,7 +53,7 @@ def for_results(result: int):
 
 
 def combined(product, C, alpha: float, beta: float, result: int, stream=0):
-    """C = alpha * product + beta * C, element for element; the product may be larger than C, or of no size for zeros.
+    """C = alpha * product + beta * C, element for element; rows of the product may be longer, and what it lacks is zero.
 
     `result` is the number of the format in `labkit.ptx` that both hold; sums are float32.
     """
@@ -64,3 +64,9 @@ def combined(product, C, alpha: float, beta: float, result: int, stream=0):
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
     kernel = for_results(result)
     kernel[blocks, (COLUMNS, ROWS), stream](product, C, np.float32(alpha), np.float32(beta))
+
+
+def scaled(C, beta: float, result: int, stream=0):
+    """C = beta * C."""
+    nothing = cuda.device_array((1, 0, 0), as_bits(C).dtype if result != ptx.TF32 else C.dtype)
+    combined(nothing, C, 0, beta, result, stream)

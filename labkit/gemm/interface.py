@@ -7,7 +7,7 @@ from labkit import cuda
 from labkit.gemm.candidates import Shape
 from labkit.gemm.carry_out import carry_out
 from labkit.gemm.choices import choice
-from labkit.gemm.combine import combined
+from labkit.gemm.combine import scaled
 from labkit.gemm.precisions import PRECISIONS, Precision, precision_of
 from labkit.gemm.views import share_memory, stacked, tidied, turned
 
@@ -108,10 +108,9 @@ def _multiply(precision, left, right, C, alpha, beta, stream):
     if len(right.shape) == 2:  # all matrices of a batch times one: one taller matrix, if they follow one another
         left, C = stacked(left, C)
     if left.shape[-1] == 0 or alpha == 0:
-        nothing = cuda.device_array((1, 0, 0), precision.result)
-        combined(nothing, C, 0, beta, precision.result_format, stream)
-        return
-    carry_out(choice(precision, Shape.of(left, right, C)), precision, left, right, C, alpha, beta, stream)
+        scaled(C, beta, precision.result_format, stream)
+    else:
+        carry_out(choice(precision, Shape.of(left, right, C)), precision, left, right, C, alpha, beta, stream)
 
 
 def _runs_down(C) -> bool:
