@@ -53,7 +53,7 @@ def for_results(result: int):
 
 
 def combined(product, C, alpha: float, beta: float, result: int, stream=0):
-    """C = alpha * product + beta * C, element for element; rows of the product may be longer, and what it lacks is zero.
+    """C = alpha * product + beta * C, element for element; the product may be larger than C, and what it lacks is zero.
 
     `result` is the number of the format in `labkit.ptx` that both hold; sums are float32.
     """

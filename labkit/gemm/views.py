@@ -36,6 +36,14 @@ def matrix_of(X, z: int):
     return X if len(X.shape) == 2 else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
+def rows_of(X, first: int, most: int):
+    """So many rows of a matrix, or as many as there are, from the first on."""
+    if X.shape[0] <= most:
+        return X
+    rows = min(most, X.shape[0] - first)
+    return viewed(X, (rows, X.shape[1]), X.strides, begin_byte=first * X.strides[0])
+
+
 def turned(X):
     """The transpose of each matrix, without a copy."""
     *batch, rows, cols = X.shape

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.gemm import arrange, candidates, formats, interface, views, workspace
+from labkit.gemm import arrange, candidates, carry_out, formats, interface, views, workspace
 from labkit.gemm.precisions import PRECISIONS
 
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
@@ -128,6 +128,15 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
     gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, transpose_b=True)
     assert copies == []
     assert np.allclose(C.copy_to_host(), A.astype(float) @ B.T.astype(float), rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_more_rows_than_a_grid_has_blocks_take_several_launches(dtype, monkeypatch):
+    monkeypatch.setattr(carry_out, "MOST_ROWS", 8)
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, 21, 16)).astype(dtype), rng.standard_normal((2, 16, 5)).astype(dtype)
+    expected = A.astype(float) @ B.astype(float)
+    assert np.linalg.norm(gemm.multiply(A, B) - expected) < 1e-3 * np.linalg.norm(expected)
 
 
 def test_numpy_arrays_are_copied_there_and_back():
