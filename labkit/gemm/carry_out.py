@@ -28,8 +28,8 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
     """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
 
-    The matrices of a batch take a launch each, and so do the parts of one with millions of rows. Where alpha is not 1 or
-    beta not 0, the product is rounded to the result's format before the sum is.
+    The matrices of a batch take a launch each, and so do the parts of one with millions of rows. Where alpha is not 1
+    or beta not 0, the product is rounded to the result's format before the sum is.
     """
     (M, N), K = C.shape[-2:], left.shape[-1]
     in_place = (alpha, beta) == (1, 0)
