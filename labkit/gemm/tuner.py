@@ -12,6 +12,7 @@ from labkit.gemm import choices, formats
 from labkit.gemm.candidates import Candidate, Shape, candidates
 from labkit.gemm.carry_out import carry_out
 from labkit.gemm.precisions import PRECISIONS, Precision
+from labkit.gemm.views import turned
 
 MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands
@@ -32,7 +33,7 @@ def tune(
     dtype
         What is multiplied: float32, tf32, bfloat16, float16 or float8_e4m3.
     batches
-        How many such products `multiply` is given at once.
+        How many such products `multiply` gets at once, in batches of both operands.
     most
         How many candidates are timed, the most promising ones.
 
@@ -77,13 +78,19 @@ def _launch(candidate, precision, arrays, stream):
 
 
 def _operands(precision: Precision, shape: Shape) -> list[tuple]:
-    """Sets of left, right and C, together larger than L2."""
+    """Sets of left, right and C, together larger than L2; each lies as the ladder's kernels take it."""
     M, N, K, batches = shape
     batch = (batches,) if batches > 1 else ()
-    shapes = (*batch, M, K), (*batch, N, K)
     rng = np.random.default_rng(0)
     values = formats.encode(rng.standard_normal(RANDOM_VALUES), precision.format)
-    hosts = [np.resize(values, of) for of in shapes]
+    along_k = precision.ladder == "tensor"
+    left, right = np.resize(values, (*batch, M, K)), np.resize(values, (*batch, N, K) if along_k else (*batch, K, N))
     l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
-    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / sum(host.nbytes for host in hosts))))
-    return [(*map(cuda.to_device, hosts), cuda.device_array((*batch, M, N), precision.result)) for _ in range(sets)]
+    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / (left.nbytes + right.nbytes))))
+
+    def one():
+        on_gpu = cuda.to_device(right)
+        C = cuda.device_array((*batch, M, N), precision.result)
+        return cuda.to_device(left), on_gpu if along_k else turned(on_gpu), C
+
+    return [one() for _ in range(sets)]

@@ -9,6 +9,7 @@ from labkit import cuda, gemm, simulate
 from labkit.gemm import arrange, candidates, carry_out, formats, interface, views, workspace
 from labkit.gemm.precisions import PRECISIONS
 
+pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
 SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 
