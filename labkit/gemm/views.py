@@ -33,7 +33,9 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
 
 def matrix_of(X, z: int):
     """One matrix of a batch; of a matrix, the matrix itself."""
-    return X if len(X.shape) == 2 else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
+    if len(X.shape) == 2:
+        return X
+    return X[z] if isinstance(X, np.ndarray) else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
 def rows_of(X, first: int, most: int):
@@ -80,7 +82,9 @@ def stacked(left, C):
 
 def as_batch(X):
     """A matrix as a batch of one; a batch as it is."""
-    return X if len(X.shape) == 3 else viewed(X, (1, *X.shape), (0, *X.strides))
+    if len(X.shape) == 3:
+        return X
+    return X[None] if isinstance(X, np.ndarray) else viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
 
 
 def as_bits(X):

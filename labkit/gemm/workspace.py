@@ -27,9 +27,25 @@ def workspace(role: str, shape: tuple[int, ...], dtype, stream=0):
         More memory is needed while the stream is captured into a graph, where none can be had.
     """
     dtype = np.dtype(dtype)
+    piece = _piece(role, prod(shape) * dtype.itemsize, stream)
+    strides = tuple(prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape)))
+    return viewed(piece, shape, strides, dtype)
+
+
+def counters(count: int, stream=0):
+    """So many uint32 of 0, in which blocks count themselves in, and which a kernel leaves at 0.
+
+    Raises
+    ------
+    RuntimeError
+        As `workspace`.
+    """
+    return viewed(_piece("counters", 4 * count, stream), (count,), (4,), np.uint32)
+
+
+def _piece(role, needed_bytes, stream):
     captured = _is_captured(stream)
     key = cuda.get_current_device().id, _handle(stream), role
-    needed_bytes = prod(shape) * dtype.itemsize
     piece = _pieces.get(key)
     if piece is None or piece.size < needed_bytes:
         if captured:
@@ -37,11 +53,13 @@ def workspace(role: str, shape: tuple[int, ...], dtype, stream=0):
                 f"this product needs {needed_bytes:,} bytes beside its operands, which cannot be had while a graph is "
                 "captured: multiply once on the same stream before"
             )
-        piece = _pieces[key] = cuda.device_array(-(-needed_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES, np.uint8)
+        size = -(-needed_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        zeros = role == "counters"
+        piece = cuda.to_device(np.zeros(size, np.uint8)) if zeros else cuda.device_array(size, np.uint8)
+        _pieces[key] = piece
     if captured and not any(piece is held for held in _in_graphs):
         _in_graphs.append(piece)
-    strides = tuple(prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape)))
-    return viewed(piece, shape, strides, dtype)
+    return piece
 
 
 def _handle(stream) -> int:
