@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.gemm import arrange, candidates, carry_out, formats, interface, views, workspace
+from labkit.gemm import arrange, candidates, carry_out, combine, formats, interface, views, workspace
+from labkit.gemm.choices import choice
 from labkit.gemm.precisions import PRECISIONS
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -80,15 +81,20 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
 
 @pytest.fixture
 def copies(monkeypatch):
-    """The shapes of all that is copied before or after a product."""
+    """The names of the kernels by which operands and results are copied."""
     made = []
-    rearrange = arrange.rearrange
+    for_elements, for_results = arrange.for_elements, combine.for_results
 
-    def counted(source, target, stream=0):
-        made.append(target.shape)
-        rearrange(source, target, stream)
+    def counted(kernel, itemsize):
+        made.append(kernel.__name__)
+        return for_elements(kernel, itemsize)
 
-    monkeypatch.setattr(arrange, "rearrange", counted)
+    def counted_result(result):
+        made.append("combine")
+        return for_results(result)
+
+    monkeypatch.setattr(arrange, "for_elements", counted)
+    monkeypatch.setattr(combine, "for_results", counted_result)
     return made
 
 
@@ -119,7 +125,11 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
     assert multiplied(A_device.T, B_device, transpose_a=True, **options)
     assert copies == []
     assert multiplied(cuda.to_device(np.asfortranarray(A)), B_device, **options)
-    assert len(copies) == 1
+    assert copies == ["turn"]
+    gaps = cuda.to_device(np.zeros((16, 40), A.dtype))[:, 1:33]
+    gaps[:] = A_device
+    assert multiplied(gaps, B_device, **options)
+    assert copies == ["turn", "copy"]
 
 
 def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
@@ -129,6 +139,17 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
     gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, transpose_b=True)
     assert copies == []
     assert np.allclose(C.copy_to_host(), A.astype(float) @ B.T.astype(float), rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: shapes.append(shape) or choice(precision, shape))
+    A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
+    B = cuda.to_device(np.eye(8, dtype=np.float32))
+    B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B
+    assert (gemm.multiply(cuda.to_device(A), B).copy_to_host() == A).all()
+    assert shapes == [candidates.Shape(15, 8, 8)]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
