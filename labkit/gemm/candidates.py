@@ -2,24 +2,31 @@
 
 from typing import NamedTuple
 
-from labkit import cuda, ptx
+from labkit import cuda
+from labkit.gemm.arrange import in_pieces
 from labkit.gemm.ladder import Step, ladder
 from labkit.gemm.precisions import Precision
+from labkit.gemm.tensor.plans import Plan, Work, plans
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.rebinding import names_of
 
 
 class Candidate(NamedTuple):
-    """A step of a ladder by its slug."""
+    """A step of a ladder by its slug, and how it cuts the product up if it can be told."""
 
     step: str
+    plan: Plan | None = None
 
     def __str__(self):
-        return self.step
+        return self.step if self.plan is None else f"{self.step} ({_words(self.plan)})"
 
     def as_data(self) -> dict:
         """As JSON gives it back."""
-        return self._asdict()
+        return {"step": self.step, "plan": self.plan and self.plan._asdict()}
+
+
+def _words(plan):
+    return ", ".join(f"{name} {value}" for name, value in plan._asdict().items())
 
 
 class Shape(NamedTuple):
@@ -41,7 +48,7 @@ class Shape(NamedTuple):
 
 
 # How fast a step runs when it has work for the whole GPU, in TFLOP/s on an H100 (4096 x 4096 x 4096): only the ratios
-# count. The last steps of the tensor ladder have the largest tiles, as those of the other.
+# count. Of the tensor ladder these are the steps for GPUs on which the one with plans does not run.
 RATES = {
     "fp32": {
         "tiled": 8,
@@ -53,9 +60,9 @@ RATES = {
         "warp_tiles": 37,
         "tuned": 46,
     },
-    "tensor": {"mma": 69, "ldmatrix": 260, "pipelined": 353, "copy_engine": 472, "wgmma": 680, "persistent": 770},
+    "tensor": {"mma": 69, "ldmatrix": 260, "pipelined": 353},
 }
-TAKE_TF32 = ("persistent",)
+PLANNED = CAPABILITIES["wgmma"]  # where the kernel runs that is cut up by plans
 
 
 def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
@@ -67,7 +74,11 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
         The GPU is too old for this precision.
     """
     device = cuda.get_current_device()
-    capability = capability or tuple(device.compute_capability)
+    capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
+    if precision.ladder == "tensor" and not lacks(capability, PLANNED):
+        row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
+        work = Work(shape.M, shape.N, row_bytes, shape.batches)
+        return [Candidate("general", plan) for plan in plans(work, sms)]
     rates = RATES[precision.ladder]
     taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
     if not taken:
@@ -75,13 +86,12 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
             f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
-    sms = device.MULTIPROCESSOR_COUNT
     return [Candidate(step.slug) for step in sorted(taken, key=lambda step: _time(step, shape, sms))]
 
 
 def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
     """Whether the step takes the precision, and a GPU of this capability has all of its instructions."""
-    if step.ladder == "tensor" and precision.format == ptx.TF32 and step.slug not in TAKE_TF32:
+    if precision.name == "tf32":  # none but the one with plans takes it
         return False
     needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.format))) for name in _called(step.kernel))
     return not any(lacks(capability, needed) for needed in needs if needed)

@@ -1,10 +1,12 @@
 """A product computed in one of the ways there are, whatever its operands look like."""
 
-from labkit.gemm.arrange import arranged, in_pieces, lies_in_pieces
+from labkit.gemm.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.candidates import Candidate
 from labkit.gemm.combine import combined
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.precisions import Precision
+from labkit.gemm.tensor import s08_general
+from labkit.gemm.tensor.plans import Plan
 from labkit.gemm.views import matrix_of, rows_of, turned
 from labkit.gemm.workspace import workspace
 
@@ -22,7 +24,32 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
         a matrix. K is at least 1.
     """
-    by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+    if candidate.plan is not None:
+        by_plan(candidate.plan, left, right, C, alpha, beta, stream)
+    else:
+        by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+
+
+def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
+    """By the last step of the tensor ladder, which knows alpha, beta and batches.
+
+    Where one operand is a batch and the other a matrix, the matrices take a launch each.
+    """
+    (M, N), K = C.shape[-2:], in_pieces(left.shape[-1], left.dtype)
+    left, right = arranged(left, (M, K), "left", stream), arranged(right, (N, K), "right", stream)
+    result = C
+    if not lies_in_pieces(C, (M, N)):
+        result = workspace("product", (*C.shape[:-1], in_pieces(N, C.dtype)), C.dtype, stream)
+        if beta != 0:
+            rearrange(C, result, stream)
+    if len({len(X.shape) for X in (left, right, C)}) == 1:
+        s08_general.launch_as(left, right, result, plan, alpha, beta, stream)
+    else:
+        for z in range(C.shape[0]):
+            matrices = (matrix_of(X, z) for X in (left, right, result))
+            s08_general.launch_as(*matrices, plan, alpha, beta, stream)
+    if result is not C:
+        rearrange(result, C, stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):

@@ -141,6 +141,36 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
     assert np.allclose(C.copy_to_host(), A.astype(float) @ B.T.astype(float), rtol=2e-3, atol=1e-2)
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e4m3"])
+@pytest.mark.parametrize("shape", [(33, 20, 50), (16, 64, 32)], ids=str)
+def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
+    older = candidates.candidates(PRECISIONS[name], candidates.Shape(*shape), (8, 9))[0]
+    assert older.plan is None
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: older)
+    precision, (M, N, K) = PRECISIONS[name], shape
+    rng = np.random.default_rng(0)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((2, M, K), (K, N)))
+    C, c = encoded(rng.standard_normal((2, M, N)), precision, result=True)
+    for factors in ({}, {"alpha": -0.5, "beta": 2.0}):
+        expected = factors.get("alpha", 1.0) * (a @ b) + factors.get("beta", 0.0) * c
+        result = formats.decode(gemm.multiply(A, B, C.copy(), **factors), precision.result_format)
+        assert np.linalg.norm(result - expected) <= ROUNDING[name] * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("kind", [(splits, swapped) for splits in (False, True) for swapped in (False, True)])
+def test_sums_are_rounded_once_by_a_plan_of_each_kind(kind, monkeypatch):
+    precision = PRECISIONS["bfloat16"]
+    found = candidates.candidates(precision, candidates.Shape(13, 90, 400))
+    planned = next(c for c in found if (c.plan.splits > 1, c.plan.swapped) == kind)
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: planned)
+    rng = np.random.default_rng(0)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((13, 400), (90, 400)))
+    C, c = encoded(rng.standard_normal((13, 90)), precision, result=True)
+    result = formats.decode(gemm.multiply(A, B, C, alpha=0.3, beta=-2.0, transpose_b=True), precision.result_format)
+    rounded = formats.decode(formats.encode(0.3 * (a @ b.T) - 2 * c, precision.format), precision.format)
+    assert np.count_nonzero(result != rounded) <= 13 * 90 // 100  # where float32 sums fall beside a tie
+
+
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
     shapes = []
