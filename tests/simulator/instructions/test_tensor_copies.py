@@ -71,9 +71,13 @@ def swizzled(box):
     return lies.reshape(box.shape)
 
 
-def mutant(text, before, after=""):
+def changed(text, before, after=""):
     assert text.count(before) == 1, before
-    return kernel(text.replace(before, after))
+    return text.replace(before, after)
+
+
+def mutant(text, before, after=""):
+    return kernel(changed(text, before, after))
 
 
 def load(made, row=0, column=0, source=None, blocks=1):
@@ -138,6 +142,11 @@ def test_who_reads_a_tile_without_waiting_is_told_to_wait():
         (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for"),
         ("(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n",
          "(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n    tile[0, t] = 1\n", "in-flight", "has arrived there"),
+        ("    ptx.mbarrier_wait(bar, 0, 0)\n",
+         "    if t == 0:\n        ptx.mbarrier_arrive(bar, 0)\n    ptx.mbarrier_wait(bar, 0, 0)\n",
+         "mbarrier", "wait for the end of a phase before arriving for the next"),
+        ("    if t == 0:\n        ptx.mbarrier_expect", "    tile[0, t] = 1\n    cuda.syncthreads()\n"
+         "    if t == 0:\n        ptx.mbarrier_expect", "proxy", "ptx.fence_async()"),
     ],
 )  # fmt: skip
 def test_a_broken_load_is_found_out(before, after, kind, part):
@@ -177,6 +186,31 @@ def test_a_store_writes_what_lies_in_the_array(row, column):
 def test_a_broken_store_is_found_out(before, kind, part):
     trace = store(mutant(STORE, before))
     assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
+
+
+def test_a_tile_that_was_written_and_fenced_takes_a_copy():
+    written = (
+        "    tile[0, t] = 1\n    ptx.fence_async()\n    cuda.syncthreads()\n    if t == 0:\n        ptx.mbarrier_expect"
+    )
+    assert not load(mutant(LOAD, "    if t == 0:\n        ptx.mbarrier_expect", written)).errors
+
+
+def store_by_two(value, row):
+    made = mutant(changed(STORE, "tile[r, t] = x[r, t]", f"tile[r, t] = {value}"), "(row, column)", f"({row}, 0)")
+    return labkit.simulate(made, 2, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), 0, 0)
+
+
+@pytest.mark.parametrize("row", ["row", "row + 20 * cuda.blockIdx.x"])
+def test_blocks_that_store_other_values_to_one_place_race(row):
+    (finding,) = store_by_two("x[r, t] ^ cuda.blockIdx.x", row).errors
+    assert finding.kind == "race" and finding.array == "target"
+
+
+@pytest.mark.parametrize(
+    "value, row", [("x[r, t]", "row"), ("x[r, t] ^ cuda.blockIdx.x", "row + ROWS * cuda.blockIdx.x")]
+)
+def test_blocks_that_store_one_value_or_to_places_of_their_own_do_not_race(value, row):
+    assert not store_by_two(value, row).errors
 
 
 def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
