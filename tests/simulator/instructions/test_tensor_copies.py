@@ -7,7 +7,7 @@ from numba import uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
-from labkit.simulator.errors import KernelError
+from labkit.simulator.errors import KernelError, LaunchError
 
 LOAD = """
 @cuda.jit
@@ -241,11 +241,37 @@ def test_an_array_is_the_same_beside_its_map():
         (np.zeros((8, 60), np.uint16), (8, 64)),
         (np.zeros((8, 64), np.uint16)[::-1], (8, 64)),
         (np.zeros((512, 64), np.uint16), (512, 64)),
+        (np.zeros((0, 64), np.uint16), (8, 64)),
+        (np.zeros((1, 1, 1, 1, 8, 64), np.uint16), (1, 1, 1, 1, 8, 64)),
     ],
 )
 def test_boxes_that_the_copy_engine_does_not_take(array, box):
-    with pytest.raises(ValueError, match="box|rows"):
+    with pytest.raises(ValueError, match="box|rows|axes"):
         ptx.TensorMap(array, box)
+
+
+@pytest.mark.parametrize(
+    "array, box",
+    [
+        ([[1, 2]], (8, 64)),
+        (np.zeros((8, 64), np.uint16), 64),
+        (np.zeros((8, 64), np.uint16), (8.5, 64)),
+        (np.zeros((8, 16)), (8, 16)),
+        (np.zeros((8, 8), complex), (8, 8)),
+        (np.zeros((8, 128), np.bool_), (8, 128)),
+    ],
+)
+def test_maps_of_other_things_are_refused_in_a_sentence(array, box):
+    with pytest.raises(TypeError, match="describes an array|tuple of whole numbers|moves numbers"):
+        ptx.TensorMap(array, box)
+
+
+def test_a_map_of_a_slice_begins_at_a_multiple_of_16_bytes():
+    whole = cuda.to_device(numbers(72, 208))
+    source = numbers(72, 208)
+    assert np.array_equal(load(kernel(LOAD), source=whole[:, 8:]).outputs[3][0], swizzled(box_of(source[:, 8:], 0, 0)))
+    with pytest.raises(LaunchError, match="the tensor map `source` does not begin at a multiple of 16 bytes"):
+        load(kernel(LOAD), source=whole[:, 4:])
 
 
 IN_A_FUNCTION = """
