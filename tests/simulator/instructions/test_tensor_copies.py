@@ -195,9 +195,9 @@ def test_a_tile_that_was_written_and_fenced_takes_a_copy():
     assert not load(mutant(LOAD, "    if t == 0:\n        ptx.mbarrier_expect", written)).errors
 
 
-def store_by_two(value, row):
-    made = mutant(changed(STORE, "tile[r, t] = x[r, t]", f"tile[r, t] = {value}"), "(row, column)", f"({row}, 0)")
-    return labkit.simulate(made, 2, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), 0, 0)
+def store_by_two(value, row, column=0):
+    made = mutant(changed(STORE, "tile[r, t] = x[r, t]", f"tile[r, t] = {value}"), "(row, column)", f"({row}, column)")
+    return labkit.simulate(made, 2, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), 0, column)
 
 
 @pytest.mark.parametrize("row", ["row", "row + 20 * cuda.blockIdx.x"])
@@ -206,11 +206,12 @@ def test_blocks_that_store_other_values_to_one_place_race(row):
     assert finding.kind == "race" and finding.array == "target"
 
 
+@pytest.mark.parametrize("column", [0, -10, 150])
 @pytest.mark.parametrize(
     "value, row", [("x[r, t]", "row"), ("x[r, t] ^ cuda.blockIdx.x", "row + ROWS * cuda.blockIdx.x")]
 )
-def test_blocks_that_store_one_value_or_to_places_of_their_own_do_not_race(value, row):
-    assert not store_by_two(value, row).errors
+def test_blocks_that_store_one_value_or_to_places_of_their_own_do_not_race(value, row, column):
+    assert not store_by_two(value, row, column).errors
 
 
 def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
