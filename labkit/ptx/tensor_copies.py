@@ -29,6 +29,8 @@ class TensorMap(BoxedArray):
 
     Raises
     ------
+    TypeError
+        The array is none, or holds what the copy engine does not move, or the box is no tuple of whole numbers.
     ValueError
         The array or the box is none that the copy engine takes.
     """
