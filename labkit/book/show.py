@@ -45,6 +45,8 @@ class Listing:
         The functions of the package that it calls.
     cuda_cpp
         The text of its twin, if there is one.
+    folded
+        The line that a reader clicks to see all this; empty where it is seen at once.
     """
 
     title: str
@@ -53,6 +55,7 @@ class Listing:
     constants: tuple[tuple[int, str], ...] = ()
     helpers: tuple["Listing", ...] = ()
     cuda_cpp: str = ""
+    folded: str = ""
 
     @property
     def lines(self) -> list[tuple[int | None, str]]:
@@ -64,16 +67,16 @@ class Listing:
         return "\n".join(f"{number}  {line}".rstrip() for number, line in _aligned(self.lines))
 
     def _repr_html_(self):
-        text = f"<style>{' '.join(RULES)}</style>{_coloured(self.lines, PythonLexer)}"
+        text = _coloured(self.lines, PythonLexer)
         for helper in self.helpers:
             text += _folded(f"{helper.title}, which it uses", _coloured(helper.lines, PythonLexer))
         if self.cuda_cpp:
             twin = _coloured(enumerate(self.cuda_cpp.splitlines(), 1), CudaLexer)
             text += _folded(f"{self.title} in CUDA C++", twin)
-        return text
+        return f"<style>{' '.join(RULES)}</style>" + (_folded(self.folded, text) if self.folded else text)
 
 
-def show(step: Any) -> Listing:
+def show(step: Any, folded: str = "") -> Listing:
     """The kernel of a step, or any kernel or function, as its file has it, with the numbers of its lines there.
 
     Above it stand the constants that it names, and beneath it, folded, the functions of the package that it calls
@@ -83,11 +86,14 @@ def show(step: Any) -> Listing:
     ----------
     step
         A step of a ladder, such as `ladder("fp32")[0]`, or a kernel.
+    folded
+        For a long listing: the line that a reader clicks to see it.
     """
     function = python_function(getattr(step, "kernel", step))
     helpers = tuple(_listing(helper) for helper in surroundings.helpers(function))
     twin = _twin(function)
-    return replace(_listing(function), helpers=helpers, cuda_cpp=twin.read_text(encoding="utf-8") if twin else "")
+    cuda_cpp = twin.read_text(encoding="utf-8") if twin else ""
+    return replace(_listing(function), helpers=helpers, cuda_cpp=cuda_cpp, folded=folded)
 
 
 def _listing(function):

@@ -67,3 +67,10 @@ def test_a_learners_own_function_stands_alone():
 
     listing = show(mine)
     assert (listing.cuda_cpp, listing.constants, listing.helpers) == ("", (), ())
+
+
+def test_a_long_listing_waits_behind_a_line_of_the_pages_own():
+    html = show(s03_tiled.tiled, folded="The whole kernel")._repr_html_()
+    opened = re.sub("<style>.*?</style>", "", html, flags=re.S)
+    assert opened.startswith("<details><summary>The whole kernel</summary>") and opened.endswith("</details>")
+    assert opened.count("<details>") == 2  # its twin is folded within
