@@ -12,7 +12,7 @@ SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
 KEPT = "numbers kept in a thread's own arrays"
 TENSOR_FLOPS = "FLOPs on tensor cores"
-BARRIERS = "barriers, added up over all blocks"
+BARRIERS = "barriers"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "accesses"),
     "global stores": ("global", "store", "accesses"),
