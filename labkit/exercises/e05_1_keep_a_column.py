@@ -19,9 +19,7 @@ def launch(rng, M, N, K):
         Budget("shared loads", sum(of_tiles.values()), "TM + 1 for TM multiply-adds", of_tiles),
         Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
-        Budget(
-            BARRIERS, 2 * blocks * rounds, "two in each round of each block: before the tiles are used, and after that"
-        ),
+        Budget(BARRIERS, 2 * blocks * rounds, "two in each round of each block, before its tiles are used and after"),
         FLOAT32_ALONE,
     )
     return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
