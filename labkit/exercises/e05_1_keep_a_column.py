@@ -1,7 +1,5 @@
 """Exercise 05.1: the one-dimensional register tile, with the tiles already in shared memory."""
 
-from textwrap import indent
-
 from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import product_launch
@@ -27,10 +25,6 @@ def launch(rng, M, N, K):
 
 _SUM = "                sums[i] += A_tile[y * TM + i, k] * b\n"
 _LOOP_OVER_K = "        for k in range(BK):\n"
-_STORE = """    for i in range(TM):
-        row = top + y * TM + i
-        if row < M and left + x < N:
-            C[row, left + x] = sums[i]"""
 _APART = (
     ("A_tile[y * TM + i, k]", "A_tile[y + i * cuda.blockDim.y, k]"),
     ("row = top + y * TM + i", "row = top + y + i * cuda.blockDim.y"),
@@ -45,7 +39,7 @@ EXERCISE = Exercise(
     function="column_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(65, 96), range(25, 40)),),
+    drawn=((range(49, 64), range(65, 96), range(41, 56)),),
     variants=(
         Variant(
             "b is loaded for each product",
@@ -68,10 +62,21 @@ EXERCISE = Exercise(
         Variant("rows of one thread, results of another", "result", (_APART[0],)),
         Variant("B's row in place of its column", "result", (("b = B_tile[k, x]", "b = B_tile[x % BK, k]"),)),
         Variant("a tile too few", "result", (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),)),
+        Variant("a length of the book's", "result", (("range(0, K, BK)", "range(0, min(K, 40), BK)"),)),
+        Variant(
+            "stored again and again",
+            "budget",
+            (
+                (
+                    _SUM,
+                    _SUM + "                if top + y * TM + i < M and left + x < N:\n"
+                    "                    C[top + y * TM + i, left + x] = sums[i]\n",
+                ),
+            ),
+        ),
         Variant(
             "sums in float64", "budget", (("cuda.local.array(TM, np.float32)", "cuda.local.array(TM, np.float64)"),)
         ),
-        Variant("C is stored for each tile", "budget", ((_STORE, indent(_STORE, "    ")),)),
         Variant("a barrier for each k", "budget", ((_LOOP_OVER_K, _LOOP_OVER_K + "            cuda.syncthreads()\n"),)),
         Variant("a thread's rows lie apart", "solved", _APART),
         Variant(
