@@ -119,6 +119,26 @@ class Sass:
             return None
         return sum(passes[i.block] for i in self.instructions)
 
+    def in_a_round(self, multiply_adds: int) -> float:
+        """Instructions of a warp in a round of its longest loop, in which a lane does so many multiply-adds.
+
+        A loop within it runs as often as these ask for. Both ways of a branch count, so this is for loops without.
+
+        Raises
+        ------
+        SassError
+            There is no loop, or several within the longest: which of them does how much cannot be told.
+        """
+        size = {loop: self._within(loop) for loop in self.loops}
+        longest = max(size, key=lambda loop: size[loop].total(), default=None)
+        inner = [loop for loop in self.loops if loop != longest and longest[0] <= loop[0] and loop[1] <= longest[1]]
+        if longest is None or len(inner) > 1:
+            raise SassError("instructions of a round can be told of a loop with at most one other in it")
+        repeated = size[(inner or [longest])[0]]
+        around = size[longest] - repeated
+        passes = (multiply_adds - around["FFMA"]) / repeated["FFMA"]
+        return around.total() + passes * repeated.total()
+
     def passes(self, trace: Trace) -> dict[int, float]:
         """How often all warps together run each straight piece of code, where that can be told.
 
@@ -151,6 +171,10 @@ class Sass:
             if asked[kind] and done.total():
                 return {block: count / asked[kind] for block, count in done.items() if count}
         return {}
+
+    def _within(self, loop):
+        """The instructions of a loop by their names, those of loops within it too."""
+        return Counter(i.opcode for i in self.instructions if loop[0] <= i.address <= loop[1])
 
     def _loop_of(self, block):
         """The innermost loop around a piece of code, which is named by its first address."""

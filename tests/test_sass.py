@@ -5,7 +5,7 @@ import pytest
 from numba import float32
 
 import labkit
-from labkit import cuda, gemm, sass
+from labkit import cuda, cuda_cpp, gemm, results, sass
 from labkit.sass import SassError
 
 compiles = pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
@@ -147,6 +147,41 @@ def test_code_that_no_line_tells_of_has_no_factor():
     assert found.executed(trace) is None
 
 
+NESTED = """
+	.section	.text.nested
+        /*0000*/                   MOV R0, RZ ;
+.L_x_1:
+        /*0010*/                   LDG.E R2, [R4.64] ;
+        /*0020*/                   STS [R8], R2 ;
+.L_x_2:
+        /*0030*/                   LDS R3, [R8] ;
+        /*0040*/                   FFMA R0, R3, R3, R0 ;
+        /*0050*/                   FFMA R1, R3, R3, R1 ;
+        /*0060*/               @P1 BRA `(.L_x_2) ;
+        /*0070*/                   BAR.SYNC 0x0 ;
+        /*0080*/               @P0 BRA `(.L_x_1) ;
+        /*0090*/                   EXIT ;
+"""
+
+
+def test_a_round_has_as_many_passes_of_its_inner_loop_as_its_multiply_adds_ask_for():
+    assert sass.parsed(NESTED).in_a_round(16) == 4 + 8 * 4
+
+
+def test_a_loop_that_stands_alone_is_its_own_round():
+    alone = NESTED.replace("@P1 BRA `(.L_x_2)", "NOP")
+    assert sass.parsed(alone).in_a_round(2) == 7
+    assert sass.parsed(alone).in_a_round(16) == 8 * 7  # the round was unrolled into eight
+
+
+def test_a_round_of_several_loops_is_refused():
+    twice = NESTED.replace("BAR.SYNC 0x0", "@P1 BRA `(.L_x_2)")
+    with pytest.raises(SassError, match="at most one other"):
+        sass.parsed(twice).in_a_round(16)
+    with pytest.raises(SassError, match="at most one other"):
+        sass.parsed(NESTED.replace("BRA", "NOP")).in_a_round(16)
+
+
 def test_several_functions_are_refused():
     with pytest.raises(SassError, match="not one kernel with its functions inlined"):
         sass.parsed(code(8, 9) + code(8, 9))
@@ -232,3 +267,16 @@ def test_a_histogram_is_told_by_its_atomics():
 @compiles
 def test_a_number_from_outside_is_no_device_function():
     assert len(rows_of(halved, 2, 32, np.ones(64, np.float32))) == 3
+
+
+@pytest.mark.parametrize(("slug", "multiply_adds"), [("tiled", 16), ("register_tile", 8 * 8 * 8)])
+@compiles
+def test_a_step_is_as_fast_as_its_twin_or_its_machine_code_says_why(slug, multiply_adds):
+    """Within 3%; and up to 10% slower where a round of it takes as many more instructions."""
+    step = gemm.step("fp32", slug)
+    ours = sass.compiled(step.kernel, *gemm.Problem(8, 8, 8).operands()).in_a_round(multiply_adds)
+    twin = sass.of_cubin(cuda_cpp.cubin(f"gemm/fp32/{step.name}", (9, 0))).in_a_round(multiply_adds)
+    rows = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, rival="CUDA C++")
+    assert rows
+    for row in rows:
+        assert row["ratio"] >= min(0.97, max(0.9, twin / ours))

@@ -12,3 +12,20 @@ def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
             call()
 
     return launch
+
+
+def kernel_of(call: Callable[[], object]) -> str:
+    """The name of the kernel that a call of torch's takes longest in.
+
+    The profiler may slow down what is timed after it in the same process.
+    """
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    call()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        call()
+        torch.cuda.synchronize()
+    on_gpu = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    return max(on_gpu, key=lambda event: event.time_range.elapsed_us()).name

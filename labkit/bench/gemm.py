@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit import cuda_cpp, gemm, timing
 from labkit.bench import _record
-from labkit.bench._torch import on_stream
+from labkit.bench._torch import kernel_of, on_stream
 
 SIZES = (1024, 2048, 4096, 8192)
 FAST_FROM = 8192  # the size from which on only the fastest steps are timed
@@ -33,6 +33,9 @@ def main(record=False, out=None) -> None:
     for size in SIZES:
         steps = gemm.ladder("fp32") if size < FAST_FROM else [gemm.step("fp32", slug) for slug in FAST]
         rows += measure(gemm.Problem(size, size, size), steps)
+    if find_spec("torch"):  # behind all timing, which a profiler may disturb
+        names = {str(problem): _kernel_of_cublas(problem) for problem in (gemm.Problem(n, n, n) for n in SIZES)}
+        rows = [{**row, "rival_kernel": names[row["problem"]]} if row["rival"] == CUBLAS else row for row in rows]
     _record.show(f"C = A @ B in float32 on {found.name}", one_row_a_step(rows), COLUMNS)
     _record.finish("gemm", rows, found.name, record, out)
 
@@ -93,11 +96,20 @@ def _launch_twin(twin, geometry, arguments):
 
 
 def _cublas(on_gpu):
+    return [on_stream(call) for call in _products(on_gpu)]
+
+
+def _products(arrays):
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    tensors = [[torch.as_tensor(array, device="cuda") for array in arrays] for arrays in on_gpu]
-    return [on_stream(partial(torch.mm, A, B, out=C)) for A, B, C in tensors]
+    tensors = [[torch.as_tensor(array, device="cuda") for array in operands] for operands in arrays]
+    return [partial(torch.mm, A, B, out=C) for A, B, C in tensors]
+
+
+def _kernel_of_cublas(problem) -> str:
+    (product,) = _products([problem.operands()])
+    return kernel_of(product)
 
 
 def _error(launch, on_gpu, operands) -> float:

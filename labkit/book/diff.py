@@ -18,7 +18,10 @@ MARKS = {"-": ("labkit-gone", "taken out"), "+": ("labkit-new", "put in"), " ": 
 CHANGED = [
     ".labkit-diff .labkit-gone { background: color-mix(in srgb, #D55E00 16%, transparent); }",
     ".labkit-diff .labkit-new { background: color-mix(in srgb, #009E73 20%, transparent); }",
-    ".labkit-diff .labkit-mark { display: inline-block; width: 1.6em; user-select: none; }",
+    # a long line goes on in the next, four characters further in than it began
+    ".labkit-diff pre > span { --in: calc(1.6em + (var(--labkit-indent) + 4) * 1ch); display: block; }",
+    ".labkit-diff pre > span { padding-left: var(--in); text-indent: calc(-1 * var(--in)); }",
+    ".labkit-diff .labkit-mark { display: inline-block; width: 1.6em; text-indent: 0; user-select: none; }",
     ".labkit-diff .labkit-skip { opacity: 0.6; }",
 ]
 
@@ -41,7 +44,7 @@ class Diff:
         style = f"<style>{' '.join(RULES + CHANGED)}</style>"
         return (
             f'{style}{title}<div class="labkit-listing labkit-diff">'
-            f'<pre style="white-space: pre; overflow-x: auto">{rows}</pre></div>'
+            f'<pre style="white-space: pre-wrap; word-break: normal">{rows}</pre></div>'
         )
 
 
@@ -83,9 +86,10 @@ def _constants_and_kernel(step) -> list[str]:
 
 def _row(line):
     if line is None:
-        return '<span class="labkit-skip">   ⋮</span>\n'
+        return '<span class="labkit-skip" style="--labkit-indent: 0">   ⋮\n</span>'
     mark, text = line
     kind, spoken = MARKS[mark]
     code = highlight(text, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
     aloud = f' aria-label="{spoken}"' if spoken else ""
-    return f'<span class="{kind}"><span class="labkit-mark"{aloud}>{mark}</span>{code}</span>\n'
+    indent = f"--labkit-indent: {len(text) - len(text.lstrip())}"
+    return f'<span class="{kind}" style="{indent}"><span class="labkit-mark"{aloud}>{mark}</span>{code}\n</span>'
