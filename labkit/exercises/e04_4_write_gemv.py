@@ -4,7 +4,7 @@ from labkit.exercises.budget import FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise, Expected, Launch, Variant
 from labkit.exercises.problems import expect_product, matrix, unwritten
 
-SIZES = ((11, 96), (20, 45))  # M, N
+SIZES = ((11, 96), (20, 45), (9, 20))  # M, N; in the last, lanes have nothing to add
 
 
 def launch(rng, M, N):
@@ -98,6 +98,11 @@ EXERCISE = Exercise(
         Variant("neighbours to one lane", "budget", cell=_NEIGHBOURS_TO_A_LANE),
         Variant("all lanes add to an output that nobody has cleared", "result", cell=_ATOMIC),
         Variant("the lanes' sums not put together", "result", (("    total = warp_sum(total)\n", ""),)),
+        Variant(
+            "lanes that have nothing to add stay away from the sum",
+            "mask",
+            (("    total = warp_sum(total)\n", "    if lane < x.size:\n        total = warp_sum(total)\n"),),
+        ),
         Variant("the wrong lane stores", "result", (("if lane == 0:", "if lane == 1:"),)),
         Variant("every lane stores", "race", (("if lane == 0:", "if True:"),)),
         Variant(
