@@ -50,8 +50,9 @@ const view = {
     offer();
 
     // Boxes for the names of marks: beside its mark, or tied to it, and in a column where many marks stand above another.
-    function placed(named, inside, taken) {
-      const clashes = box => taken.filter(other => box[0] <= other[1] && other[0] <= box[1] && box[2] <= other[3] && other[2] <= box[3]).length + (inside(box) ? 0 : 1000);
+    function placed(named, inside, struck, taken) {
+      const meet = box => other => box[0] <= other[1] && other[0] <= box[1] && box[2] <= other[3] && other[2] <= box[3];
+      const clashes = box => taken.filter(meet(box)).length + (struck(box) ? 0.5 : 0) + (inside(box) ? 0 : 1000);
       const best = choices => choices.reduce((one, other) => other.cost < one.cost ? other : one);
       const found = [], alone = [];
       const groups = [];
@@ -79,7 +80,7 @@ const view = {
         const {box, tied} = best(SPOTS.map(([side, down], i) => {
           const away = down ? 22 : 11, from = side > 0 ? mark.x + away : mark.x - away - mark.wide;
           const box = [from, from + mark.wide, mark.y + down - 7, mark.y + down + 6];
-          return {box, tied: down !== 0, cost: clashes(box) + i / 100};
+          return {box, tied: down !== 0, cost: clashes(box) + i / 40};
         }));
         found.push({mark, box, tied});
         taken.push(box);
@@ -147,7 +148,10 @@ const view = {
           g.font = '12px system-ui, sans-serif';
           return {name: kernel.name, wide: g.measureText(kernel.name).width, x: x(kernel.intensity), y: y(places.at(-1)[1])};
         });
-        const names = placed(named, box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom, taken);
+        const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
+        const slope = at => Math.max(y(peak), y(peak) + (x(corner) - at) * (y(0.1) - y(1)) / (x(1) - x(0.1)));   // the roof's height
+        const struck = box => slope(box[1]) <= box[3] && slope(box[0]) >= box[2];
+        const names = placed(named, inside, struck, taken);
         for (const {mark, box, tied} of names) {
           if (!tied) continue;
           g.beginPath();
