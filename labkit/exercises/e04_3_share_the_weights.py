@@ -36,7 +36,7 @@ EXERCISE = Exercise(
     function="many_inputs",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(10, 16), range(80, 120), range(24, 49, 24)), (range(3, 9), range(33, 64), range(24, 73, 24))),
+    drawn=((range(10, 16), range(80, 120), range(24, 49, 24)), (range(3, 9), range(1, 32), range(24, 73, 24))),
     constants=("BATCH",),
     variants=(
         Variant("the batch that the exercise starts with", "budget", (("BATCH = 8", "BATCH = 1"),)),
@@ -48,6 +48,11 @@ EXERCISE = Exercise(
         Variant("no whole number", "launch", (("BATCH = 8", "BATCH = 8.0"),)),
         Variant("sums of the batch before", "result", (("totals[b] = np.float32(0)", "totals[b] = np.float32(1)"),)),
         Variant("a length of the book's", "result", (("range(lane, A.shape[1], 32)", "range(lane, 64, 32)"),)),
+        Variant(
+            "at least 32 columns",
+            "bounds",
+            (("range(lane, A.shape[1], 32)", "range(lane, max(32, A.shape[1]), 32)"),),
+        ),
         Variant("a batch that does not divide the inputs", "solved", (("BATCH = 8", "BATCH = 11"),)),
         Variant("the largest", "solved", (("BATCH = 8", "BATCH = 16"),)),
     ),

@@ -45,7 +45,7 @@ EXERCISE = Exercise(
     function="column_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(65, 96), range(25, 40)),),
+    drawn=((range(49, 64), range(65, 96), range(41, 56)),),
     variants=(
         Variant(
             "b is loaded for each product",
@@ -68,6 +68,18 @@ EXERCISE = Exercise(
         Variant("rows of one thread, results of another", "result", (_APART[0],)),
         Variant("B's row in place of its column", "result", (("b = B_tile[k, x]", "b = B_tile[x % BK, k]"),)),
         Variant("a tile too few", "result", (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),)),
+        Variant("a length of the book's", "result", (("range(0, K, BK)", "range(0, min(K, 40), BK)"),)),
+        Variant(
+            "stored again and again",
+            "budget",
+            (
+                (
+                    _SUM,
+                    _SUM + "                if top + y * TM + i < M and left + x < N:\n"
+                    "                    C[top + y * TM + i, left + x] = sums[i]\n",
+                ),
+            ),
+        ),
         Variant(
             "sums in float64", "budget", (("cuda.local.array(TM, np.float32)", "cuda.local.array(TM, np.float64)"),)
         ),

@@ -1,13 +1,16 @@
-"""Matrix multiplication, C = A @ B: the problem, and ladders of kernels, one idea a step.
+"""Matrix multiplication, C = A @ B: the problem, ladders of kernels, one idea a step, and a function that uses them.
 
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
 >>> [step.slug for step in gemm.ladder("tensor")][-2:]
-['persistent', 'split']
+['split', 'general']
+>>> C = gemm.multiply(A, B)
 """
 
+from labkit.gemm.interface import multiply
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+from labkit.gemm.tuner import tune
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "oracle", "step"]
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]

@@ -84,9 +84,12 @@ def _runs(trace, rows, info):
 
 
 def _those(warps):
-    """Warps in words: warp 0, or warps 4 to 11."""
+    """Warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
     low, high = min(warps), max(warps)
-    return f"warp {low}" if low == high else f"warps {low} to {high}"
+    if low == high:
+        return f"warp {low}"
+    has_gaps = len(warps) <= high - low
+    return f"warps {join(list(map(str, sorted(warps))))}" if has_gaps else f"warps {low} to {high}"
 
 
 def _sentence(fills, stage, warps, line, state, tile):
