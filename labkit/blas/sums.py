@@ -9,7 +9,7 @@ WARP = 32
 
 @cuda.jit(device=True)
 def warp_sum(value):
-    """The sum over the lanes of a warp, in lane 0: each step adds the value of the lane half as far away."""
+    """The sum over the lanes of a warp, in lane 0: each step halves how far away the other lane is."""
     away = WARP // 2
     while away > 0:
         value += cuda.shfl_down_sync(0xFFFFFFFF, value, away)
@@ -36,10 +36,10 @@ def block_sum(value, of_warps):
 
 @cuda.jit(device=True)
 def is_last(arrived, counter, blocks):
-    """Whether all other of so many blocks were here before this one, which may then read what they have written.
+    """Whether all other of so many blocks were here before this one, which may then read what they wrote.
 
-    The counter `arrived[counter]` (uint32) must be 0 before the launch, and is so again after it. All threads must
-    call. After threadFenceReduction of NVIDIA's CUDA samples.
+    The counter `arrived[counter]` (uint32) must be 0 before the launch, and is so again after it.
+    All threads must call. After threadFenceReduction of NVIDIA's CUDA samples.
     """
     last = cuda.shared.array(1, np.int32)
     cuda.threadfence()  # what this thread wrote can be seen before the block is counted

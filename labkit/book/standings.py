@@ -1,26 +1,30 @@
 """Where the book's kernels stand under a roofline: each run once, small, in the simulator, and what was recorded."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from labkit import gemm, ptx, results
 from labkit.blas import axpy, dot, gemv, gemv_t, nrm2
+from labkit.book import surroundings
+from labkit.exercises.source import python_function
 from labkit.gemm import formats
 from labkit.gemm.tensor import operands
-from labkit.gpus import NAMES_OF_DRIVER
+from labkit.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.simulator.run import simulate
 from labkit.views import Standing
 
 LENGTH = 2**18
 ROWS, COLUMNS = 512, 1024
-OF_FP32 = gemm.Problem(128, 256, 256)  # whole tiles of every step
+OF_FP32 = gemm.Problem(128, 256, 256)  # whole blocks for every step, so that none computes outside of C
 OF_TENSOR = gemm.Problem(128, 256, 1024)  # deep, so that what is done once a tile counts little
 LARGE = gemm.Problem(4096, 4096, 4096)  # what a GEMM was measured with
 
 
 def standings() -> dict[str, Standing]:
     """Every kernel of the book by its name, and the vendor's library beside them."""
-    libraries = {f"cuBLAS {dtype}": batches(dtype).get(f"batch {LARGE.M}") for dtype in ARITHMETIC}
-    return blas() | gemm_fp32() | gemm_tensor() | {name: known for name, known in libraries.items() if known}
+    return blas() | gemm_fp32() | gemm_tensor() | libraries()
 
 
 def blas() -> dict[str, Standing]:
@@ -51,18 +55,24 @@ def blas() -> dict[str, Standing]:
     }
 
 
-def gemm_fp32() -> dict[str, Standing]:
-    """The steps of the fp32 ladder."""
+def gemm_fp32(slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
+    """Steps of the fp32 ladder: those of these slugs, or all."""
     A, B, C = OF_FP32.operands()
     return {
-        step.slug: _standing(
-            "float32",
-            LARGE.flops / LARGE.least_bytes(),
-            simulate(step.kernel, *step.geometry(*C.shape), *step.arguments(A, B, C), shared_bytes=step.shared_bytes),
-            OF_FP32.flops,
-            _rows("gemm", step=step.slug, problem=str(LARGE)),
+        step.slug: replace(
+            _standing(
+                "float32",
+                LARGE.flops / LARGE.least_bytes(),
+                simulate(
+                    step.kernel, *step.geometry(*C.shape), *step.arguments(A, B, C), shared_bytes=step.shared_bytes
+                ),
+                OF_FP32.flops,
+                _rows("gemm", step=step.slug, problem=str(LARGE)),
+            ),
+            gpus=_able(step),
         )
         for step in gemm.ladder("fp32")
+        if not slugs or step.slug in slugs
     }
 
 
@@ -76,13 +86,32 @@ def gemm_tensor() -> dict[str, Standing]:
     for step in gemm.ladder("tensor"):
         kernel = operands.in_format(step.kernel, ptx.BF16)
         launch = *step.geometry(M, N), *step.arguments(A, B, C)
-        found[step.slug] = _standing(
+        standing = _standing(
             "bfloat16 tensor",
             LARGE.flops / LARGE.least_bytes(A.itemsize),
             simulate(kernel, *launch, shared_bytes=step.shared_bytes),
             OF_TENSOR.flops,
             _rows("gemm_tensor", step=step.slug, problem=str(LARGE), dtype="bfloat16"),
         )
+        found[step.slug] = replace(standing, gpus=_able(step))
+    return found
+
+
+def libraries() -> dict[str, Standing]:
+    """cuBLAS, as it was recorded beside the steps of either ladder."""
+    recordings = {
+        "cuBLAS float32": ("float32", 4, _rows("gemm", rival="cuBLAS fp32", problem=str(LARGE))),
+        "cuBLAS bfloat16": (
+            "bfloat16 tensor",
+            2,
+            _rows("gemm_tensor", rival="cuBLAS", problem=str(LARGE), dtype="bfloat16"),
+        ),
+    }
+    found = {}
+    for name, (precision, itemsize, rows) in recordings.items():
+        speeds = {machine: LARGE.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
+        if speeds:
+            found[name] = Standing(precision, LARGE.flops / LARGE.least_bytes(itemsize), speeds)
     return found
 
 
@@ -100,11 +129,23 @@ def batches(dtype: str) -> dict[str, Standing]:
 
 
 def _standing(precision, intensity, trace, flops, rows):
-    """A kernel with the last of the rows that were recorded; where there are none, at the intensity given."""
+    """A kernel as fast as in the largest problem that was recorded; where none was, at the intensity given."""
     speeds = {}
-    for machine, row in rows:
+    for machine, row in sorted(rows, key=lambda found: found[1]["gb_s"] * found[1]["time_ms"]):
         speeds[machine], intensity = row["tflops"], _intensity(row)
     return Standing(precision, intensity, speeds, trace, flops)
+
+
+def _able(step):
+    """The GPUs that have a step's instructions, and the shared memory that a block of it asks for."""
+    used = surroundings.instructions(python_function(step.kernel))
+    needed = [CAPABILITIES[key] for name in used for key in (name, (name, ptx.BF16)) if key in CAPABILITIES]
+    return tuple(
+        name
+        for name, gpu in GPUS.items()
+        if step.shared_bytes <= gpu.shared_bytes_per_block
+        and not any(lacks(gpu.compute_capability, capability) for capability in needed)
+    )
 
 
 def _rows(operation, **fields):
@@ -117,5 +158,5 @@ def _rows(operation, **fields):
 
 
 def _intensity(row):
-    """FLOPs a byte, if each byte moved once: that is how `gb_s` is reckoned."""
+    """FLOPs a byte, if each byte moved once: that is how `gb_s` is computed."""
     return 1000 * row["tflops"] / row["gb_s"]

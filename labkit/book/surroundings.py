@@ -1,4 +1,4 @@
-"""What a kernel names beside its own variables: constants of its module, and functions that it calls."""
+"""What a kernel names beside its own variables: constants of its module, functions and instructions that it calls."""
 
 import ast
 import inspect
@@ -41,14 +41,29 @@ def helpers(function: Callable) -> list[Callable]:
     return list(dict.fromkeys(found))
 
 
+def instructions(function: Callable) -> set[str]:
+    """The names in `labkit.ptx` that a function of the package uses itself or through its helpers: "ldmatrix4"."""
+    trees = [_tree(one) for one in (function, *helpers(function))]
+    return {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ptx"
+    }
+
+
 def _of_package(function):
     return function.__module__.partition(".")[0] == "labkit"
 
 
 def _names(function):
     """Every name that a function's source reads, its decorator's too."""
+    return _loaded(_tree(function))
+
+
+def _tree(function):
     lines, _ = inspect.getsourcelines(function)
-    return _loaded(ast.parse(dedent("".join(lines))))
+    return ast.parse(dedent("".join(lines)))
 
 
 def _loaded(node):

@@ -1,6 +1,6 @@
 """The roofs of every named GPU at every precision, and where many kernels stand under them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from labkit import roofline
@@ -27,6 +27,8 @@ class Standing:
         A small run in the simulator, which says how fast it could be at best; it may be left out.
     flops
         That run's useful FLOPs: those of the problem, however many more the kernel makes.
+    gpus
+        Names of the GPUs that can run it; all of them if left out.
     """
 
     precision: str
@@ -34,6 +36,7 @@ class Standing:
     measured_tflops: Mapping[str, float] = field(default_factory=dict)
     trace: Trace | None = None
     flops: int = 0
+    gpus: Collection[str] = tuple(GPUS)
 
 
 def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision: str = "float32") -> View:
@@ -79,8 +82,10 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
 
 
 def _shown(name, standing):
-    """A kernel's place, what its trace allows on each GPU, and what was measured."""
-    best = {} if standing.trace is None else {gpu: _best_tflops(standing, GPUS[gpu]) for gpu in GPUS}
+    """A kernel's place, how fast it could be on each GPU that can run it, and what was measured."""
+    best = {
+        gpu: _best_tflops(standing, GPUS[gpu]) for gpu in standing.gpus if standing.precision in GPUS[gpu].peak_tflops
+    }
     return {
         "name": name,
         "precision": standing.precision,
@@ -91,11 +96,14 @@ def _shown(name, standing):
 
 
 def _best_tflops(standing, gpu):
-    """What the units allow that the trace counts, in a problem large enough for all SMs, and DRAM at its intensity."""
+    """The roof; and of a run, what the units allow that its trace counts, in a problem large enough for all SMs."""
+    roof = roofline.attainable_tflops(gpu, standing.intensity, standing.precision)
+    if standing.trace is None:
+        return roof
     terms = roofline.terms_of_units(standing.trace, gpu, busy_sms=gpu.sms)
     terms.pop("DRAM bandwidth", None)
     time_ms, *_ = roofline.longest(terms)
-    return min(standing.flops / time_ms / 1e9, gpu.dram_gb_s * standing.intensity / 1000)
+    return min(standing.flops / time_ms / 1e9, roof)
 
 
 def _place(shown, gpu):

@@ -20,6 +20,7 @@ def roofline(
     precision: str = "float32",
     measured: Mapping[str, float] | None = None,
     problem: Problem | None = None,
+    intensities: tuple[float, float] | None = None,
 ) -> View:
     """Place kernels under the roofs of a device.
 
@@ -36,6 +37,8 @@ def roofline(
     problem : Problem, optional
         What was measured, if not the traces' own problem: its marks stand at the highest intensity that it can have,
         that of each byte moving once.
+    intensities : tuple of float, optional
+        The FLOP/byte from which to which the picture goes, so that several can be compared; made to fit if left out.
     """
     check_traces("roofline", traces)
     first = next(iter(traces.values()))
@@ -45,7 +48,7 @@ def roofline(
     ]
 
     def content(axes):
-        roofline_figure.content(axes, places, device, precision)
+        roofline_figure.content(axes, places, device, precision, intensities)
 
     data = {
         "say": _sentence(places[-1], traces[places[-1].label], device, precision, problem),

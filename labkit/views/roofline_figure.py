@@ -24,24 +24,34 @@ class Place:
     measured_intensity: float | None = None
 
 
-def content(axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str) -> None:
-    """Roofs, kernels' places and their names, between logarithmic axes."""
-    left, right, bottom, top = _limits(places, device, precision)
+def content(
+    axes: Axes,
+    places: list[Place],
+    device: Gpu | Cpu,
+    precision: str,
+    intensities: tuple[float, float] | None = None,
+) -> None:
+    """Roofs, kernels' places and their names, between logarithmic axes: over these intensities, or those that fit."""
+    left, right = intensities or _span(places, device, precision)
+    bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
     _roofs(axes, device, precision)
     _places(axes, places)
 
 
-def _limits(places, device, precision):
+def _span(places, device, precision):
     ridge = roofline.ridge_point(device, precision)
-    peak = roofline.peak_tflops(device, precision)
     at = [place.intensity for place in places]
     measured = [place.measured_intensity for place in places if place.measured_tflops]
     left = min([ridge / 30, *(i / 4 for i in [*at, *measured])])
-    right = max([ridge * 30, *(i * 30 for i in at), *(i * 4 for i in measured)])
+    return left, max([ridge * 30, *(i * 30 for i in at), *(i * 4 for i in measured)])
+
+
+def _heights(places, device, precision, left):
     reached = [t for place in places for t in (place.predicted_tflops, place.measured_tflops) if t]
-    return left, right, min([roofline.attainable_tflops(device, left, precision), *reached]) / 3, peak * 4
+    lowest = min([roofline.attainable_tflops(device, left, precision), *reached])
+    return lowest / 3, roofline.peak_tflops(device, precision) * 4
 
 
 def _roofs(axes, device, precision):

@@ -1,5 +1,7 @@
 """Every kernel of the book has a place under the roofline, with recordings and without."""
 
+from dataclasses import replace
+
 import pytest
 
 from labkit import gemm, results
@@ -21,6 +23,15 @@ def recordings(tmp_path, monkeypatch):
     return record
 
 
+@pytest.fixture(scope="module")
+def ladders():
+    """The steps of both ladders, with few steps along K."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, K in (("OF_FP32", 32), ("OF_TENSOR", 64)):
+            patch.setattr(book, name, replace(getattr(book, name), K=K))
+        return book.gemm_fp32() | book.gemm_tensor()
+
+
 def test_blas_stands_at_the_intensity_of_its_formula():
     found = book.blas()
     expected = {"axpy": 1 / 6, "dot": 1 / 4, "nrm2": 1 / 2, "gemv": 1 / 2, "gemv_t": 1 / 2}
@@ -30,33 +41,39 @@ def test_blas_stands_at_the_intensity_of_its_formula():
         assert standing.trace.errors == ()
 
 
-def test_every_step_of_the_ladders_is_there(monkeypatch):
-    monkeypatch.setattr(book, "OF_FP32", gemm.Problem(128, 128, 32))
-    monkeypatch.setattr(book, "OF_TENSOR", gemm.Problem(128, 256, 64))
-    assert list(book.gemm_fp32()) == [step.slug for step in gemm.ladder("fp32")]
-    assert list(book.gemm_tensor()) == [step.slug for step in gemm.ladder("tensor")]
+def test_every_step_of_the_ladders_is_there(ladders):
+    assert list(ladders) == [step.slug for name in ("fp32", "tensor") for step in gemm.ladder(name)]
 
 
-def test_no_step_computes_more_than_its_problem(monkeypatch):
+def test_no_step_computes_more_than_its_problem(ladders):
     """A problem of half a tile would halve what a step can reach."""
-    for name in ("OF_FP32", "OF_TENSOR"):
-        problem = getattr(book, name)
-        monkeypatch.setattr(book, name, gemm.Problem(problem.M, problem.N, 64))
-    for name, standing in {**book.gemm_fp32(), **book.gemm_tensor()}.items():
+    for name, standing in ladders.items():
         assert standing.trace.counters.flops_by_dtype[standing.precision] == standing.flops, name
+
+
+def test_a_step_stands_only_on_gpus_that_have_what_it_uses(ladders):
+    assert list(ladders["tiled"].gpus) == list(GPUS)
+    assert "V100" not in ladders["tuned"].gpus and "A100 SXM" in ladders["tuned"].gpus  # cp.async
+    assert ladders["wgmma"].gpus == ("H100 PCIe", "H100 SXM", "H200")
+    assert "RTX 4090" in ladders["mma"].gpus and "T4" not in ladders["mma"].gpus
+    assert "A100 SXM" not in ladders["pipelined"].gpus  # more shared memory than a block gets there
+
+
+def test_only_some_steps_are_run_where_these_are_asked_for():
+    assert list(book.gemm_fp32(("tiled", "naive"))) == ["naive", "tiled"]
 
 
 def test_without_recordings_nothing_is_missing_but_what_was_measured(recordings):
     assert not any(standing.measured_tflops for standing in book.blas().values())
-    assert book.batches("float16") == {}
+    assert book.batches("float16") == book.libraries() == {}
 
 
 def test_the_largest_recorded_problem_counts(recordings):
     recordings(
         "blas",
-        {"step": "dot", "tflops": 0.5, "gb_s": 2000.0},
-        {"step": "dot", "tflops": 0.75, "gb_s": 3000.0},
-        {"step": "axpy", "tflops": 0.1, "gb_s": 600.0},
+        {"step": "dot", "tflops": 0.75, "gb_s": 3000.0, "time_ms": 0.5},
+        {"step": "dot", "tflops": 0.5, "gb_s": 2000.0, "time_ms": 0.25},
+        {"step": "axpy", "tflops": 0.1, "gb_s": 600.0, "time_ms": 0.5},
     )
     found = book.blas()
     assert found["dot"].measured_tflops == {"H100 SXM": 0.75} and found["dot"].intensity == 0.25
@@ -72,6 +89,16 @@ def test_batches_are_named_by_their_inputs(recordings):
     (name, one), *others = book.batches("float16").items()
     assert (name, one.precision, one.intensity, others) == ("batch 1", "float16 tensor", 1.0, [])
     assert one.measured_tflops == {"H100 SXM": 2.0}
+
+
+def test_the_librarys_speed_is_that_recorded_beside_the_steps(recordings):
+    large = str(book.LARGE)
+    recordings(
+        "gemm",
+        {"step": "tiled", "problem": large, "rival": "CUDA C++", "rival_time_ms": 9.0},
+        {"step": "tiled", "problem": large, "rival": "cuBLAS fp32", "rival_time_ms": book.LARGE.flops / 50e9},
+    )
+    assert book.libraries()["cuBLAS float32"].measured_tflops == {"H100 SXM": pytest.approx(50)}
 
 
 def test_recorded_gpus_have_their_figures():

@@ -16,6 +16,9 @@ def test_a_guess_kept_with_enter_is_compared(tmp_path):
         lab.edit(question, QUESTION)
         cell = lab.cell(question)
         guess = cell.locator("[data-labkit-live] input[type=number]")
+        guess.fill("-3")
+        guess.press("Enter")
+        assert cell.get_by_text("Kept").count() == 0  # nobody loads less than nothing
         guess.fill("32")
         guess.press("Enter")
         cell.get_by_text("Kept: 32 loads").wait_for()

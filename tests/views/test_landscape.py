@@ -45,9 +45,16 @@ def test_dram_counts_at_the_large_problem_and_not_at_the_small_one_that_ran():
     assert best["H100 SXM"] == pytest.approx(66.9)
 
 
-def test_a_kernel_may_be_known_by_measurement_alone():
+def test_a_kernel_known_by_measurement_alone_could_be_as_fast_as_the_roof_anywhere():
     only = shown(measured_tflops={"H100 SXM": 1.5})
-    assert (only["best"], only["measured"]) == ({}, {"H100 SXM": 1.5})
+    assert only["measured"] == {"H100 SXM": 1.5}
+    assert only["best"].keys() == GPUS.keys()
+    assert only["best"]["H200"] == pytest.approx(0.5 * 4.8)
+
+
+def test_where_a_kernel_cannot_run_it_has_no_place():
+    assert shown(trace=launch(), flops=10**9, gpus=("H200",))["best"].keys() == {"H200"}
+    assert "T4" not in shown(precision="bfloat16 tensor")["best"]
 
 
 def test_the_table_has_the_ridge_of_every_gpu_and_precision():
@@ -73,7 +80,7 @@ def test_a_still_picture_is_drawn_with_marks_of_either_kind(tmp_path):
         "both": Standing("float32", 0.5, {"H100 SXM": 1.5}, launch(), 10**9),
         "measured": Standing("float32", 5.0, {"H100 SXM": 9.0}),
         "run": Standing("float32", 50.0, {}, launch(), 10**9),
-        "elsewhere": Standing("float32", 50.0, {"H200": 9.0}),
+        "elsewhere": Standing("float32", 50.0, {"H200": 9.0}, gpus=("H200",)),
     }
     landscape(kernels).save_png(tmp_path / "view.svg")
     drawn = (tmp_path / "view.svg").read_text()

@@ -256,7 +256,7 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     assert "meet at 13.9 FLOP/byte" in told.inner_text() and "Nothing is recorded" in told.inner_text()
     assert cells.nth(4).inner_text() == "" and page.evaluate(picture) != drawn
     page.get_by_label("precision", exact=True).select_option("float16 tensor")
-    assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernels" in told.inner_text()
+    assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernel at" in told.inner_text()
 
 
 def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):

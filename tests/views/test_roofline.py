@@ -89,3 +89,12 @@ def test_a_small_grid_says_how_much_of_the_gpu_it_fills():
 def test_traces_are_given_by_their_names(view, given):
     with pytest.raises(TypeError, match=rf"{view.__name__} takes traces by their names"):
         view(given)
+
+
+def test_pictures_over_the_same_intensities_have_the_same_axes(tmp_path):
+    def axes(flops, **options):
+        roofline({"batch": launch(flops)}, **options).save_png(tmp_path / "view.svg")
+        return re.findall(r"<!-- (.*?) -->", (tmp_path / "view.svg").read_text())
+
+    fixed = {"intensities": (0.1, 1000)}
+    assert axes(10**9, **fixed) == axes(50 * 10**9, **fixed) != axes(50 * 10**9)

@@ -1,10 +1,26 @@
 // Roofs of a chosen GPU and precision, and marks of kernels under them, between logarithmic axes that stay as they are,
 // so that a GPU's roofs can be seen to rise and move.
 
-const X = [0.05, 5000], Y = [0.02, 8000];   // FLOP/byte, TFLOP/s
+const X = [0.05, 50000], Y = [0.02, 8000];   // FLOP/byte, TFLOP/s
 const MARGIN = {left: 52, right: 14, top: 10, bottom: 38};
 // Where a name may stand beside its mark, the nearest first: to the right or left, so many pixels further down.
-const SPOTS = [0, 13, -13, 26, -26, 39, -39, 52, -52, 65, -65, 78, -78].flatMap(down => [[1, down], [-1, down]]);
+const SPOTS = [0, 13, -13, 26, -26, 39, -39, 52, -52].flatMap(down => [[1, down], [-1, down]]);
+const APART = 13;   // pixels between names that stand in a column
+const COLUMN = 3;   // so many marks one above the other have their names in a column, in the order of the marks
+
+// Places in the order of those wanted, at least so far apart, and as near to them as that allows.
+function spread(wanted, apart) {
+  const runs = [];
+  wanted.forEach((at, i) => {
+    let run = {sum: at - i * apart, count: 1};
+    while (runs.length && runs.at(-1).sum / runs.at(-1).count > run.sum / run.count) {
+      const {sum, count} = runs.pop();
+      run = {sum: sum + run.sum, count: count + run.count};
+    }
+    runs.push(run);
+  });
+  return runs.flatMap(({sum, count}) => Array(count).fill(sum / count)).map((at, i) => at + i * apart);
+}
 
 const view = {
   start(ui, data) {
@@ -33,6 +49,45 @@ const view = {
     }
     offer();
 
+    // Boxes for the names of marks: beside its mark, or tied to it, and in a column where many marks stand above another.
+    function placed(named, inside, struck, taken) {
+      const meet = box => other => box[0] <= other[1] && other[0] <= box[1] && box[2] <= other[3] && other[2] <= box[3];
+      const clashes = box => taken.filter(meet(box)).length + (struck(box) ? 0.5 : 0) + (inside(box) ? 0 : 1000);
+      const best = choices => choices.reduce((one, other) => other.cost < one.cost ? other : one);
+      const found = [], alone = [];
+      const groups = [];
+      for (const mark of [...named].sort((one, other) => one.x - other.x)) {
+        const last = groups.at(-1);
+        if (last && mark.x - last.at(-1).x < 6) last.push(mark); else groups.push([mark]);
+      }
+      for (const group of groups) {
+        if (group.length < COLUMN) { alone.push(...group); continue; }
+        group.sort((one, other) => one.y - other.y);
+        const heights = spread(group.map(mark => mark.y), APART);
+        const left = Math.min(...group.map(mark => mark.x)), right = Math.max(...group.map(mark => mark.x));
+        const {boxes} = best([1, -1].map(side => {
+          const boxes = group.map((mark, i) => {
+            const from = side > 0 ? right + 22 : left - 22 - mark.wide;
+            return [from, from + mark.wide, heights[i] - 7, heights[i] + 6];
+          });
+          return {boxes, cost: boxes.map(clashes).reduce((sum, cost) => sum + cost, 0)};
+        }));
+        group.forEach((mark, i) => found.push({mark, box: boxes[i], tied: true}));
+        taken.push(...boxes);
+      }
+      alone.sort((one, other) => one.y - other.y);
+      for (const mark of alone) {
+        const {box, tied} = best(SPOTS.map(([side, down], i) => {
+          const away = down ? 22 : 11, from = side > 0 ? mark.x + away : mark.x - away - mark.wide;
+          const box = [from, from + mark.wide, mark.y + down - 7, mark.y + down + 6];
+          return {box, tied: down !== 0, cost: clashes(box) + i / 40};
+        }));
+        found.push({mark, box, tied});
+        taken.push(box);
+      }
+      return found;
+    }
+
     // The marks of a kernel on this GPU: [kind, TFLOP/s].
     const marks = kernel => [['best', kernel.best[gpus.value]], ['measured', kernel.measured[gpus.value]]].filter(mark => mark[1]);
 
@@ -42,7 +97,8 @@ const view = {
         const x = value => MARGIN.left + (width - MARGIN.left - MARGIN.right) * Math.log(value / X[0]) / Math.log(X[1] / X[0]);
         const y = value => height - MARGIN.bottom - (height - MARGIN.top - MARGIN.bottom) * Math.log(value / Y[0]) / Math.log(Y[1] / Y[0]);
         const text = (words, at, from, align, colour, font = '12px system-ui, sans-serif') => {
-          Object.assign(g, {textAlign: align, fillStyle: ui.colour(colour), font});
+          Object.assign(g, {textAlign: align, fillStyle: ui.colour(colour), font, strokeStyle: ui.colour('card'), lineWidth: 4, lineJoin: 'round'});
+          g.strokeText(words, at, from);   // no line behind it strikes it through
           g.fillText(words, at, from);
         };
         const line = (points, colour, thick, dash = []) => {
@@ -53,7 +109,7 @@ const view = {
           g.stroke();
           g.setLineDash([]);
         };
-        for (let at = -1; at <= 3; at++) {
+        for (let at = -1; at <= 4; at++) {
           line([[10 ** at, Y[0]], [10 ** at, Y[1]]], 'line', 1);
           text(three(10 ** at), x(10 ** at), height - MARGIN.bottom + 16, 'center', 'dim');
         }
@@ -78,11 +134,6 @@ const view = {
         line([[corner, Y[0]], [corner, peak]], 'fg', 1, [2, 4]);
         text(`ridge ${three(corner)}`, x(corner) + 5, y(Y[0]) - 7, 'left', 'fg');
         taken.push([x(corner), x(corner) + 62, y(Y[0]) - 20, y(Y[0])]);
-        const name = `${speed(peak)} ${chosen}`;
-        g.font = '650 12px system-ui, sans-serif';
-        const wide = g.measureText(name).width, from = Math.min(x(corner) + 6, width - MARGIN.right - wide);
-        text(name, from, y(peak) - 6, 'left', 'fg', g.font);
-        taken.push([from, from + wide, y(peak) - 20, y(peak) + 3]);
         for (const kind of others) {   // the name of each roof that has room for it
           const box = [width - MARGIN.right - 6.2 * kind.length, width, y(figures.peaks[kind]) - 15, y(figures.peaks[kind])];
           if (!free(box)) continue;
@@ -91,9 +142,24 @@ const view = {
         }
 
         const shown = data.kernels.map(kernel => [kernel, marks(kernel)]).filter(([, places]) => places.length);
-        shown.sort(([, one], [, other]) => other.at(-1)[1] - one.at(-1)[1]);   // names go from the top down
         for (const [{intensity}, places] of shown)
           for (const [, tflops] of places) taken.push([x(intensity) - 6, x(intensity) + 6, y(tflops) - 6, y(tflops) + 6]);
+        const named = shown.filter(([{precision}]) => precision === chosen).map(([kernel, places]) => {
+          g.font = '12px system-ui, sans-serif';
+          return {name: kernel.name, wide: g.measureText(kernel.name).width, x: x(kernel.intensity), y: y(places.at(-1)[1])};
+        });
+        const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
+        const slope = at => Math.max(y(peak), y(peak) + (x(corner) - at) * (y(0.1) - y(1)) / (x(1) - x(0.1)));   // the roof's height
+        const struck = box => slope(box[1]) <= box[3] && slope(box[0]) >= box[2];
+        const names = placed(named, inside, struck, taken);
+        for (const {mark, box, tied} of names) {
+          if (!tied) continue;
+          g.beginPath();
+          g.moveTo(mark.x, mark.y);
+          g.lineTo(box[0] > mark.x ? box[0] - 2 : box[1] + 2, (box[2] + box[3]) / 2);
+          Object.assign(g, {strokeStyle: ui.colour('dim'), lineWidth: .7});
+          g.stroke();
+        }
         for (const [kernel, places] of shown) {
           const mine = kernel.precision === chosen;
           const at = kernel.intensity;
@@ -109,29 +175,16 @@ const view = {
               g.fill();
             }
           }
-          if (!mine) continue;   // the table has the names of all
-          const [, tflops] = places.at(-1);
-          g.font = '12px system-ui, sans-serif';
-          const wide = g.measureText(kernel.name).width;
-          const boxes = SPOTS.map(([side, down]) => {
-            const away = (down ? 22 : 11) * side, left = side > 0 ? x(at) + away : x(at) + away - wide;
-            return [left, left + wide, y(tflops) + down - 7, y(tflops) + down + 6];
-          });
-          const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
-          const best = boxes.findIndex(box => inside(box) && free(box)), box = boxes[Math.max(best, 0)];
-          if (SPOTS[Math.max(best, 0)][1]) {   // a name that had to move away is tied to its mark
-            g.beginPath();
-            g.moveTo(x(at), y(tflops));
-            g.lineTo(box[0] > x(at) ? box[0] - 2 : box[1] + 2, (box[2] + box[3]) / 2);
-            Object.assign(g, {strokeStyle: ui.colour('dim'), lineWidth: .7});
-            g.stroke();
-          }
-          taken.push(box);
-          text(kernel.name, box[0], box[3] - 3, 'left', 'fg');
         }
+        for (const {mark, box} of names) text(mark.name, box[0], box[3] - 3, 'left', 'fg');   // the table has those of other precisions
+        const name = `${speed(peak)} ${chosen}`;
+        g.font = '650 12px system-ui, sans-serif';
+        const wide = g.measureText(name).width, from = Math.max(MARGIN.left + 4, x(corner) - 6 - wide);   // over the slope is room
+        const over = [6, 20, 34, 48, 62].find(over => free([from, from + wide, y(peak) - over - 11, y(peak) - over + 3])) ?? 6;
+        text(name, from, y(peak) - over, 'left', 'fg', g.font);
       },
     });
-    ui.legend([['A', 'at best on this GPU, from the trace', 'outline'], ['hot', 'measured on this GPU'], ['dim', 'of another precision']]);
+    ui.legend([['A', 'at best on this GPU', 'outline'], ['hot', 'measured on this GPU'], ['dim', 'of another precision']]);
 
     const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU', style: 'margin:8px 0'}, ui.body);
     function numbers() {
@@ -146,7 +199,7 @@ const view = {
         const has = kernel.precision in gpu().peaks;
         const row = ui.element('tr', {}, body);
         const share = measured && has ? (100 * measured / roof(gpu(), kernel.precision, kernel.intensity)).toFixed(0) + '%' : '';
-        for (const cell of [kernel.name, kernel.precision, three(kernel.intensity), best ? speed(best) : '', measured ? speed(measured) : '', share])
+        for (const cell of [kernel.name, kernel.precision, three(kernel.intensity), best ? speed(best) : 'cannot run here', measured ? speed(measured) : '', share])
           ui.element('td', {text: cell}, row);
       }
       sheet.replaceChildren(list);
@@ -154,11 +207,11 @@ const view = {
 
     function sentence() {
       const figures = gpu(), corner = ridge(figures, precision());
-      const here = data.kernels.filter(kernel => kernel.precision === precision());
+      const here = data.kernels.filter(kernel => kernel.precision === precision() && marks(kernel).length);
       const right = here.filter(kernel => kernel.intensity >= corner).length;
       const recorded = here.some(kernel => kernel.measured[gpus.value]);
       ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM brings ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
-        + `${speed(figures.peaks[precision()])}, and the two meet at **${three(corner)} FLOP/byte**. Of ${here.length} kernels at this precision `
+        + `${speed(figures.peaks[precision()])}, and the two meet at **${three(corner)} FLOP/byte**. Of ${here.length} kernel${here.length === 1 ? '' : 's'} at this precision `
         + `${here.length - right} stand to the left of it, where memory is the roof, and ${right} to the right.`
         + (recorded ? '' : ' Nothing is recorded for them on this GPU.'));
     }

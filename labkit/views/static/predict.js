@@ -18,7 +18,9 @@ const view = {
     } else {
       const label = ui.element('label', {}, form);
       label.append('Your guess ');
-      const input = ui.element('input', {type: 'number', step: 'any', required: '', style: 'width:11em'}, label);
+      const input = ui.element('input', {type: 'number', step: 'any', min: '0', required: '', style: 'width:11em'}, label);
+      input.oninput = () => input.setCustomValidity(data.unit === 'times' && input.value !== '' && Number(input.value) <= 0
+        ? 'Give a number above 0: 1 says as much, 0.5 half as much.' : '');
       if (data.guess !== null) input.value = data.guess;
       label.append(' ' + data.unit);
       answer = () => Number(input.value);
