@@ -76,7 +76,7 @@ def test_a_ring_that_is_too_short_shows_which_tile_is_used_and_which_copy_comes_
     assert steps[6:] == [("use", 0, 2), ("use", 1, 3)]
     assert shown.data["early"] == [False, False, True, False, True, False, False, False]
     assert "tile 2**, in stage 0, where tile 0 is still to be used." in shown.data["say"][2]
-    free, filled, used = range(3)
+    _, filled, used = range(3)
     assert unpack(shown.data["states"])[3:5].tolist() == [[used, filled], [filled, filled]]  # tile 2 is under way still
 
 
