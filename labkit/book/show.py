@@ -1,7 +1,7 @@
-"""`show(step)`: a kernel as it stands in the package, with its CUDA C++ twin folded beneath it."""
+"""`show(step)`: a kernel as it stands in the package, with its constants, and folded beneath it what it calls."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -10,6 +10,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import CudaLexer, PythonLexer
 
 from labkit import places
+from labkit.book import surroundings
 from labkit.exercises.source import python_function
 
 # JupyterLab's colours of code, by pygments' names: a listing looks like a cell, in a light theme and in a dark one.
@@ -34,29 +35,49 @@ RULES = [
 
 @dataclass(frozen=True)
 class Listing:
-    """A kernel's source with the line of its file where it begins, and its twin's if there is one."""
+    """A kernel's source with the line of its file where it begins, and what belongs to it.
+
+    Attributes
+    ----------
+    constants
+        The lines of its file that give it its constants, each with its number.
+    helpers
+        The functions of the package that it calls.
+    cuda_cpp
+        The text of its twin, if there is one.
+    """
 
     title: str
     python: str
     first_line: int
+    constants: tuple[tuple[int, str], ...] = ()
+    helpers: tuple["Listing", ...] = ()
     cuda_cpp: str = ""
 
+    @property
+    def lines(self) -> list[tuple[int | None, str]]:
+        """What is shown, each line with its number in the file; an empty one without parts constants and kernel."""
+        above = [*self.constants, (None, "")] if self.constants else []
+        return above + list(enumerate(self.python.splitlines(), self.first_line))
+
     def __repr__(self):
-        lines = self.python.splitlines()
-        width = len(str(self.first_line + len(lines)))
-        return "\n".join(f"{number:{width}}  {line}" for number, line in enumerate(lines, self.first_line))
+        return "\n".join(f"{number}  {line}".rstrip() for number, line in _aligned(self.lines))
 
     def _repr_html_(self):
-        style = f"<style>{' '.join(RULES)}</style>"
-        text = style + _numbered(self.python, PythonLexer(), self.first_line)
+        text = f"<style>{' '.join(RULES)}</style>{_coloured(self.lines, PythonLexer)}"
+        for helper in self.helpers:
+            text += _folded(f"{helper.title}, which it uses", _coloured(helper.lines, PythonLexer))
         if self.cuda_cpp:
-            twin = _numbered(self.cuda_cpp, CudaLexer(), 1)
-            text += f"<details><summary>{escape(self.title)} in CUDA C++</summary>{twin}</details>"
+            twin = _coloured(enumerate(self.cuda_cpp.splitlines(), 1), CudaLexer)
+            text += _folded(f"{self.title} in CUDA C++", twin)
         return text
 
 
 def show(step: Any) -> Listing:
     """The kernel of a step, or any kernel or function, as its file has it, with the numbers of its lines there.
+
+    Above it stand the constants that it names, and beneath it, folded, the functions of the package that it calls
+    and its twin in CUDA C++.
 
     Parameters
     ----------
@@ -64,24 +85,33 @@ def show(step: Any) -> Listing:
         A step of a ladder, such as `ladder("fp32")[0]`, or a kernel.
     """
     function = python_function(getattr(step, "kernel", step))
-    lines, first_line = inspect.getsourcelines(function)
+    helpers = tuple(_listing(helper) for helper in surroundings.helpers(function))
     twin = _twin(function)
-    return Listing(
-        function.__name__,
-        "".join(lines).rstrip(),
-        first_line,
-        twin.read_text(encoding="utf-8") if twin else "",
-    )
+    return replace(_listing(function), helpers=helpers, cuda_cpp=twin.read_text(encoding="utf-8") if twin else "")
 
 
-def _numbered(code, lexer, first_line):
-    formatter = HtmlFormatter(
-        cssclass="labkit-listing",
-        prestyles="white-space: pre; overflow-x: auto",  # stronger than JupyterLab, which breaks long lines anywhere
-        linenos="inline",
-        linenostart=first_line,
-    )
-    return highlight(code, lexer, formatter)
+def _listing(function):
+    lines, first_line = inspect.getsourcelines(function)
+    return Listing(function.__name__, "".join(lines).rstrip(), first_line, tuple(surroundings.constants(function)))
+
+
+def _aligned(lines):
+    """Numbers as text of one width."""
+    lines = list(lines)
+    width = max(len(str(number)) for number, _ in lines if number)
+    return [(str(number or "").rjust(width), line) for number, line in lines]
+
+
+def _coloured(lines, lexer):
+    numbers, code = zip(*_aligned(lines))
+    coloured = highlight("\n".join(code), lexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
+    rows = (f'<span class="linenos">{number}</span>{line}\n' for number, line in zip(numbers, coloured, strict=True))
+    # The style is stronger than JupyterLab's, which breaks long lines anywhere.
+    return f'<div class="labkit-listing"><pre style="white-space: pre; overflow-x: auto">{"".join(rows)}</pre></div>'
+
+
+def _folded(title, content):
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def _twin(function):

@@ -1,6 +1,8 @@
 """Budgets and duties: how much of something a solution may use, and how much it must."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
 
 from labkit.loops.loop_trace import LoopSite, LoopTrace
@@ -10,6 +12,7 @@ SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
 KEPT = "numbers kept in a thread's own arrays"
 TENSOR_FLOPS = "FLOPs on tensor cores"
+BARRIERS = "barriers, added up over all blocks"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "accesses"),
     "global stores": ("global", "store", "accesses"),
@@ -26,12 +29,14 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT` or `TENSOR_FLOPS`.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS` or `BARRIERS`. Where several
+    arrays draw on it, `shares` has what each of them needs by its name, so that the one which takes too much is named.
     """
 
     counter: str
     at_most: int
     formula: str
+    shares: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
         return sum(prod(a.shape) for a in trace.arrays if a.space == "local")
     if counter == FLOAT64:
         return trace.counters.flops_by_dtype.get("float64", 0)
+    if counter == BARRIERS:
+        return trace.counters.barriers
     if counter == TENSOR_FLOPS:
         return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR))
     return sum(share(counter, site) for site in trace.sites)
@@ -67,3 +74,13 @@ def share(counter: str, counters: SiteCounters | LoopSite) -> int:
     if counters.site.space != space or kind not in ("any", counters.site.kind):
         return 0
     return getattr(counters, amount)
+
+
+def most_over(budget: Budget, trace: Trace | LoopTrace) -> tuple[SiteCounters | LoopSite, int]:
+    """The place that uses most of what goes beyond its array's share, and how much all places of that array use."""
+    of_array = Counter()
+    for site in trace.sites:
+        of_array[site.site.array] += share(budget.counter, site)
+    array = max(of_array, key=lambda array: of_array[array] - budget.shares.get(array, 0))
+    places = (site for site in trace.sites if site.site.array == array)
+    return max(places, key=lambda site: share(budget.counter, site)), of_array[array]

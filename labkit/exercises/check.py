@@ -4,11 +4,10 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from typing import Any
 
-from labkit.exercises.budget import FLOAT64, share, used
+from labkit.exercises.budget import FLOAT64, most_over, share, used
 from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.source import python_function, stub_line
@@ -29,10 +28,9 @@ def judge(exercise: Exercise, kernel: Any, seed: int) -> Verdict:
     if verdict is not None:
         return verdict
     try:
-        constants = constants_of(exercise, function)
-    except ValueError as error:
+        launches = list(exercise.launches(seed, **constants_of(exercise, function)))
+    except ValueError as error:  # constants with which there is no launch
         return _verdict(exercise, "launch", str(error))
-    launches = list(exercise.launches(seed, **constants))
     for launch in launches:
         verdict = _judge_launch(exercise, kernel, launch)
         if verdict is not None:
@@ -148,12 +146,17 @@ def _over_budget(exercise, trace, launch, parameters):
                 slip = next((finding for finding in trace.findings if finding.kind == "float64"), None)
                 why, line = (slip.fact, slip.line) if slip else ("The code asks for float64 itself.", None)
                 return _verdict(exercise, "budget", f"{message}\n{why}", line=line)
-            worst = max(trace.sites, key=partial(share, budget.counter))
-            most = share(budget.counter, worst)
+            place, of_array = most_over(budget, trace)
+            most, line = share(budget.counter, place), place.site.line
             if not most:
                 return _verdict(exercise, "budget", message)
-            message += f"\n{most:,} of them are made by `{worst.site.text}` in line {worst.site.line}."
-            return _verdict(exercise, "budget", message, line=worst.site.line)
+            if budget.shares:
+                array, its_share = place.site.array, budget.shares.get(place.site.array, 0)
+                message += f"\n{of_array:,} of them are of {array}, whose share is {its_share:,}: "
+                message += f"look at `{place.site.text}` in line {line}."
+            else:
+                message += f"\n{most:,} of them are made by `{place.site.text}` in line {line}."
+            return _verdict(exercise, "budget", message, line=line)
     return None
 
 

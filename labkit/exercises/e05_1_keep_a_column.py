@@ -1,6 +1,8 @@
 """Exercise 05.1: the one-dimensional register tile, with the tiles already in shared memory."""
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from textwrap import indent
+
+from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import product_launch
 
@@ -11,16 +13,24 @@ SIZES = ((64, 96, 40), (37, 43, 21))  # M, N, K; the second is ragged
 def launch(rng, M, N, K):
     blocks, rounds = -(-M // BM) * -(-N // BN), -(-K // BK)
     multiply_adds = blocks * rounds * BM * BN * BK
-    allowed = multiply_adds * (TM + 1) // TM
+    of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
+    of_matrices = {"A": blocks * rounds * BM * BK, "B": blocks * rounds * BK * BN}
     budgets = (
-        Budget("shared loads", allowed, "TM + 1 for TM multiply-adds"),
-        Budget("global loads", blocks * rounds * (BM + BN) * BK, "each element of a tile once"),
+        Budget("shared loads", sum(of_tiles.values()), "TM + 1 for TM multiply-adds", of_tiles),
+        Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
+        Budget("global stores", M * N, "each element of C once, when its sum is complete"),
+        Budget(BARRIERS, 2 * blocks * rounds, "two for each tile: one before it is used, and one after that"),
         FLOAT32_ALONE,
     )
     return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
 
 
 _SUM = "                sums[i] += A_tile[y * TM + i, k] * b\n"
+_LOOP_OVER_K = "        for k in range(BK):\n"
+_STORE = """    for i in range(TM):
+        row = top + y * TM + i
+        if row < M and left + x < N:
+            C[row, left + x] = sums[i]"""
 _APART = (
     ("A_tile[y * TM + i, k]", "A_tile[y + i * cuda.blockDim.y, k]"),
     ("row = top + y * TM + i", "row = top + y + i * cuda.blockDim.y"),
@@ -61,6 +71,8 @@ EXERCISE = Exercise(
         Variant(
             "sums in float64", "budget", (("cuda.local.array(TM, np.float32)", "cuda.local.array(TM, np.float64)"),)
         ),
+        Variant("C is stored for each tile", "budget", ((_STORE, indent(_STORE, "    ")),)),
+        Variant("a barrier for each k", "budget", ((_LOOP_OVER_K, _LOOP_OVER_K + "            cuda.syncthreads()\n"),)),
         Variant("a thread's rows lie apart", "solved", _APART),
         Variant(
             "the sum is put together before it is stored",

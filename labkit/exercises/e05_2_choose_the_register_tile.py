@@ -10,17 +10,25 @@ AT_MOST_KEPT = 32
 
 
 def launch(rng, M, N, K, BM, BN, TM, TN):
+    for part, whole, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
+        if tile % outputs:
+            raise ValueError(
+                f"{part} must divide {whole}: {outputs} does not divide {tile}, "
+                "so the threads of a block would leave a part of its tile out."
+            )
     budgets = (
         Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM"),
         Budget(KEPT, AT_MOST_KEPT, "32, so that many threads fit on an SM"),
     )
     if M % 64 == 0:
         budgets = (
-            Budget("global loads", M * N * K // 16, "M * N * K / 16"),
-            Budget("shared loads", M * N * K // 2, "M * N * K / 2"),
+            Budget("global loads", M * N * K // 16, "M * N * K / 16", dict.fromkeys(("A", "B"), M * N * K // 32)),
+            Budget(
+                "shared loads", M * N * K // 2, "M * N * K / 2", dict.fromkeys(("A_tile", "B_tile"), M * N * K // 4)
+            ),
             *budgets,
         )
-    return product_launch(rng, M, N, K, (BM, BN), (max(1, BN // TN), max(1, BM // TM)), budgets)
+    return product_launch(rng, M, N, K, (BM, BN), (BN // TN, BM // TM), budgets)
 
 
 EXERCISE = Exercise(
@@ -45,7 +53,7 @@ EXERCISE = Exercise(
         Variant("a thread's tile too small", "budget", (("= 32, 32, 4, 4", "= 32, 32, 4, 2"),)),
         Variant("a thread's tile too large", "budget", (("= 32, 32, 4, 4", "= 32, 32, 8, 8"),)),
         Variant("a long thin tile of as many outputs", "budget", (("= 32, 32, 4, 4", "= 32, 32, 8, 2"),)),
-        Variant("a tile that the threads cannot share out", "unwritten", (("= 32, 32, 4, 4", "= 32, 32, 5, 4"),)),
+        Variant("a tile that the threads cannot share out", "launch", (("= 32, 32, 4, 4", "= 32, 32, 5, 4"),)),
         Variant("no tile", "launch", (("= 32, 32, 4, 4", "= 32, 32, 0, 4"),)),
         Variant("a length of the book's", "result", (("range(0, K, BK)", "range(0, 16, BK)"),)),
         Variant("a wider tile within all budgets", "solved", (("= 32, 32, 4, 4", "= 32, 64, 4, 4"),)),

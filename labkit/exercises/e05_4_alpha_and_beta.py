@@ -18,7 +18,7 @@ def launch(rng, M, N, K, halves):
     kept = beta * C.astype(float) if beta else np.zeros((M, N))
     value = alpha * oracle(A, B) + kept
     bound = alpha * error_bound(A, B) + 4 * np.finfo(np.float32).eps * (np.abs(value) + np.abs(kept))
-    loads = M * K * -(-N // TILE) + K * N * -(-M // TILE) + (M * N if beta else 0)
+    loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
     of_C = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}, beta {beta:g}",
@@ -26,7 +26,10 @@ def launch(rng, M, N, K, halves):
         outputs={4: Expected(value, bound)},
         grid=grid_for((N, M), (TILE, TILE)),
         block=(TILE, TILE),
-        budgets=(Budget("global loads", loads, f"each element once for each tile, {of_C}"), FLOAT32_ALONE),
+        budgets=(
+            Budget("global loads", sum(loads.values()), f"each element once for each tile, {of_C}", loads),
+            FLOAT32_ALONE,
+        ),
     )
 
 

@@ -4,8 +4,9 @@ from html import unescape
 import pytest
 
 from labkit import places
+from labkit.blas import gemv
 from labkit.book import show
-from labkit.gemm.fp32 import s03_tiled
+from labkit.gemm.fp32 import s03_tiled, s10_tuned
 
 FILE = places.PACKAGE / "gemm" / "fp32" / "s03_tiled.py"
 
@@ -25,8 +26,29 @@ def test_each_line_stands_beside_its_number_in_the_file():
     listing = show(s03_tiled.tiled)
     for shown in (repr(listing), text(listing._repr_html_()).split("tiled in CUDA C++")[0].strip("\n")):
         for line in shown.splitlines():
+            if not line.strip():  # between constants and kernel
+                continue
             number, code = re.fullmatch(r" *(\d+)(.*)", line).groups()
             assert code.strip() == lines[int(number) - 1].strip()
+
+
+def test_constants_stand_above_the_kernel_that_names_them():
+    shown = repr(show(s10_tuned.tuned))
+    assert "WARPS_Y, WARPS_X = BM // WM, BN // WN" in shown and "BM, BN, BK = " in shown
+    assert shown.index("BM, BN, BK = ") < shown.index("def tuned")
+    assert "A_STEP" not in shown  # it is for a function that the kernel calls
+
+
+def test_functions_that_it_calls_are_folded_beneath_it():
+    html = show(s10_tuned.tuned)._repr_html_()
+    folded = {title: text(code) for title, code in re.findall("<summary>(.*?)</summary>(.*?)</details>", html, re.S)}
+    for name in ("copy_tiles", "place", "load_rows", "multiply"):
+        assert f"def {name}(" in folded[f"{name}, which it uses"]
+    assert "A_STEP, B_STEP = " in folded["copy_tiles, which it uses"]
+
+
+def test_functions_of_other_files_are_shown_and_instructions_are_not():
+    assert [helper.title for helper in show(gemv.gemv).helpers] == ["block_sum", "warp_sum"]
 
 
 def test_its_cuda_twin_is_folded_beneath_it():
@@ -39,8 +61,9 @@ def test_its_cuda_twin_is_folded_beneath_it():
         assert line.strip() in folded
 
 
-def test_a_learners_own_function_has_no_twin():
+def test_a_learners_own_function_stands_alone():
     def mine(x):
         x[0] = 1
 
-    assert show(mine).cuda_cpp == ""
+    listing = show(mine)
+    assert (listing.cuda_cpp, listing.constants, listing.helpers) == ("", (), ())

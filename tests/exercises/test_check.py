@@ -95,6 +95,24 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
     assert "`x[i]` in line 10" in verdict.message
 
 
+def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
+    reads = next(variant for variant in exercise("05.4").variants if variant.what == "C is loaded and then dropped")
+    verdict = check("05.4", function("05.4", reads.source(cell("05.4"))))
+    assert "903 of them are of C, whose share is 0: look at `C[row, col]`" in verdict.message
+    thin = cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
+    verdict = check("05.2", function("05.2", thin))
+    assert "of them are of A_tile" in verdict.message
+    assert verdict.line == next(
+        site.site.line for site in verdict.trace.sites if site.site.text == "A_tile[y + i * rows, k]"
+    )
+
+
+def test_constants_with_which_there_is_no_launch_are_named():
+    verdict = check("05.2", function("05.2", cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 3, 3")))
+    assert verdict.reason == "launch"
+    assert "TM must divide BM: 3 does not divide 32" in verdict.message
+
+
 def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
     kernel = function("02.1", cell("02.1").replace("i < out.size", "i < 1000"))
     verdict = check("02.1", kernel, seed=5)
