@@ -1,4 +1,4 @@
-"""The command line: `labkit doctor | lab | build | bench | grade`."""
+"""The command line: `labkit doctor | lab | build | bench | tune | grade`."""
 
 import sys
 from importlib import import_module
@@ -79,6 +79,26 @@ def bench(
     if out:
         _check_folder(out)
     import_module(f"labkit.bench.{operation}").main(record, out)
+
+
+@app.command()
+def tune(
+    operation: Annotated[str, typer.Argument(help="What to tune: gemm.")],
+    sizes: Annotated[tuple[int, int, int], typer.Argument(metavar="M N K", help="Sides of the product.")],
+    dtype: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16 or float8_e4m3.")] = "bfloat16",
+    batches: Annotated[int, typer.Option(help="How many such products at once.")] = 1,
+):
+    """Time the ways to compute a product on this GPU; from then on the fastest is used."""
+    from labkit import gemm
+
+    if operation != "gemm":
+        _fail(f"there is nothing to tune for {operation!r}; there is gemm")
+    try:
+        times_ms = gemm.tune(*sizes, dtype, batches=batches)
+    except (ValueError, RuntimeError) as error:
+        _fail(error)
+    for candidate, time_ms in times_ms.items():
+        print(f"{time_ms:10.4f} ms  {candidate}")
 
 
 @app.command()

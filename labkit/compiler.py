@@ -23,13 +23,13 @@ config.CUDA_WARN_ON_IMPLICIT_COPY = 0
 
 
 def jit(func_or_sig=None, **options):
-    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`; `cluster` is as in `labkit.cuda.jit`."""
+    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, with its `cluster` and `early`."""
     if isfunction(func_or_sig):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    cluster = options.pop("cluster", 1)
-    return lambda function: _prepared(cuda.jit(func_or_sig, **options)(bound(function)), cluster)  # compiled now
+    theirs, ours = _apart(options)
+    return lambda function: _prepared(cuda.jit(func_or_sig, **theirs)(bound(function)), ours)  # compiled now
 
 
 def bound(function):
@@ -79,13 +79,14 @@ def _device_functions_for(compute_capability):
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
-    Its kernels may ask for all shared memory of a block, and for clusters of blocks, of which numba knows nothing.
+    Its kernels may ask for all shared memory of a block, clusters of blocks and an early start, of which
+    numba knows nothing.
     """
 
     def compile(self, sig):
         self.py_func = bound(self.py_func)
-        with self._options_of_numba() as cluster:
-            return prepare(super().compile(sig), cluster)
+        with self._options_of_numba() as ours:
+            return prepare(super().compile(sig), **ours)
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
@@ -94,26 +95,32 @@ class Dispatcher(CUDADispatcher):
 
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
-        with self._options_of_numba() as cluster:
-            return _prepared(super().specialize(*args), cluster)
+        with self._options_of_numba() as ours:
+            return _prepared(super().specialize(*args), ours)
 
     @contextmanager
     def _options_of_numba(self):
-        """Leaves out the option that numba does not know, and gives it."""
+        """Leaves out the options that numba does not know, and gives them."""
         options = self.targetoptions
-        self.targetoptions = {name: value for name, value in options.items() if name != "cluster"}
+        self.targetoptions, ours = _apart(options)
         try:
-            yield options.get("cluster", 1)
+            yield ours
         finally:
             self.targetoptions = options
 
 
-def prepare(kernel, cluster=1):
+def _apart(options):
+    """numba's options, and ours."""
+    ours = {name: options[name] for name in ("cluster", "early") if name in options}
+    return {name: value for name, value in options.items() if name not in ours}, ours
+
+
+def prepare(kernel, cluster=1, early=False):
     """Gives a compiled kernel the attributes and the launch that numba has no option for; returns it.
 
-    Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, and run in clusters
-    of so many blocks along x. (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt
-    in to more; CUDA driver API, cuKernelSetAttribute.)
+    Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, run in clusters of
+    so many blocks along x, or begin early (`labkit.ptx.launches`). (CUDA C++ Programming Guide, compute capability 7.x,
+    "Shared Memory": a kernel has to opt in to more; CUDA driver API, cuKernelSetAttribute.)
     """
     function = kernel._codelibrary.get_cufunc()
     names = binding.CUfunction_attribute
@@ -125,21 +132,21 @@ def prepare(kernel, cluster=1):
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
     for name, value in attributes.items():
         driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
-    if launches.takes_maps(kernel):
-        kernel.launch = partial(launches.launch, kernel)
+    if early or launches.takes_maps(kernel):
+        kernel.launch = partial(launches.launch, kernel, early)
     return kernel
 
 
-def _prepared(dispatcher, cluster):
+def _prepared(dispatcher, ours):
     """The same dispatcher, whose kernels are compiled."""
     if not dispatcher.targetoptions.get("device"):
         for kernel in dispatcher.overloads.values():
-            prepare(kernel, cluster)
+            prepare(kernel, **ours)
     return dispatcher
 
 
 def _dispatcher(function, options):
-    theirs = cuda.jit(function, **{name: value for name, value in options.items() if name != "cluster"}).targetoptions
+    theirs = cuda.jit(function, **_apart(options)[0]).targetoptions
     made = Dispatcher(function, targetoptions={**options, **theirs})
     if options.get("cache"):
         made.enable_caching()

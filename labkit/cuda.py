@@ -53,7 +53,8 @@ def jit(func_or_sig=None, device=False, **options):
     options that steer the compiler have no meaning.
 
     `cluster=2` (or 4, or 8) makes clusters of so many blocks, neighbours along x, which reach one another's shared
-    memory (`labkit.ptx`); the grid has a multiple of that along x. It needs compute capability 9.0.
+    memory (`labkit.ptx`); the grid has a multiple of that along x. `early=True` lets launches begin before the one
+    before them has ended (`labkit.ptx.launches`). Both need compute capability 9.0.
     """
     if on_gpu():
         from labkit import compiler

@@ -15,7 +15,7 @@ def invoke(*arguments):
 
 def test_help_names_every_command():
     shown = invoke("--help").output
-    for command in ("doctor", "lab", "build", "bench", "grade"):
+    for command in ("doctor", "lab", "build", "bench", "tune", "grade"):
         assert command in shown
 
 
@@ -140,3 +140,15 @@ def test_a_file_where_a_folder_is_needed(tmp_path, command, below):
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
     assert "file is a file; give a folder" in result.output.replace("\n", "")
+
+
+def test_tune_shows_the_times_and_says_what_it_lacks(monkeypatch):
+    from labkit import gemm
+
+    assert "on a GPU" in invoke("tune", "gemm", "64", "64", "64").output
+    assert "there is gemm" in invoke("tune", "fft", "64", "64", "64").output
+    seen = []
+    monkeypatch.setattr(gemm, "tune", lambda *sizes, **options: seen.append((sizes, options)) or {"tiled": 0.5})
+    result = invoke("tune", "gemm", "64", "32", "16", "--dtype", "float16", "--batches", "2")
+    assert result.exit_code == 0 and "0.5000 ms  tiled" in result.output
+    assert seen == [((64, 32, 16, "float16"), {"batches": 2})]

@@ -12,8 +12,9 @@ import pytest
 from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
-from labkit import gemm
+from labkit import gemm, ptx
 from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
+from labkit.gemm import arrange, combine
 from labkit.simulator import run
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.translator.values import TensorMap
@@ -104,6 +105,39 @@ def test_a_kernel_of_blas_assembles_without_spills(module, accesses, target, tmp
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
     assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
     assert ("ld.global.v4" in code) == (accesses == "vector")
+
+
+def of_the_interface():
+    """The kernels around a product, by name, and the types of their arguments."""
+    from numba import types
+
+    for itemsize, bits in arrange.BITS.items():
+        arrays = tuple(types.Array(numba_type(bits), 3, layout) for layout in "AC")
+        for kernel in (arrange.copy, arrange.turn):
+            yield f"{kernel.__name__} {itemsize}", arrange.for_elements(kernel, itemsize), arrays
+    for result, dtype in ((ptx.TF32, np.float32), (ptx.BF16, np.uint16), (ptx.FP16, np.uint16)):
+        arrays = tuple(types.Array(numba_type(dtype), 3, layout) for layout in "CA")
+        yield (
+            f"combine {ptx.formats.NAMES[result]}",
+            combine.for_results(result),
+            (*arrays, types.float32, types.float32),
+        )
+
+
+def numba_type(dtype):
+    from numba.np.numpy_support import from_dtype
+
+    return from_dtype(np.dtype(dtype))
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in of_the_interface()])
+def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
+    kernel, argument_types = next(found for known, *found in of_the_interface() if known == name)
+    code, targets = ptx_for_the_oldest(kernel, argument_types)
+    for target in targets:
+        report, _ = assembled(code, target, tmp_path)
+        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
+        assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
 
 
 def test_the_report_shows_a_spill(tmp_path):

@@ -1,21 +1,14 @@
 """`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS and CUDA C++, which take turns in one run."""
 
-from functools import partial
-from math import ceil
-
-import numpy as np
-
 from labkit import cuda_cpp, gemm, ptx, timing
-from labkit.bench import _record
-from labkit.bench._torch import on_stream
+from labkit.bench import _products, _record
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
 SLOW_UP_TO = 8192  # the size from which on only the fastest steps are timed
-FAST = ("wgmma", "persistent")
+FAST = ("wgmma", "persistent", "general")
 DTYPES = {ptx.BF16: "bfloat16", ptx.FP16: "float16", ptx.TF32: "tf32", ptx.E4M3: "float8_e4m3"}
 RIVALS = {ptx.BF16: "cuBLAS", ptx.FP16: "cuBLAS", ptx.TF32: "cuBLAS TF32", ptx.E4M3: "torch scaled_mm"}
 TWIN = "CUDA C++"
-ROWS_OF_ORACLE = 64
 COLUMNS = {
     "dtype": "",
     "problem": "",
@@ -36,7 +29,7 @@ def main(record=False, out=None) -> None:
         for size in SIZES:
             slugs = [step.slug for step in gemm.ladder("tensor")]
             if number != ptx.BF16:
-                slugs = FAST[-1:]
+                slugs = FAST[1:]
             elif size > SLOW_UP_TO:
                 slugs = FAST
             rows += measure(gemm.Problem(size, size, size), number, [gemm.step("tensor", slug) for slug in slugs])
@@ -47,22 +40,21 @@ def main(record=False, out=None) -> None:
 def measure(problem: gemm.Problem, number: int, steps: list[gemm.Step]) -> list[dict]:
     """A row for each step beside its rival, which all take turns."""
     import torch
-    from numba import cuda
 
     M, N, K = problem.M, problem.N, problem.K
     itemsize = 1 if number == ptx.E4M3 else 4 if number == ptx.TF32 else 2
-    sets = max(1, ceil(2 * cuda.get_current_device().L2_CACHE_SIZE / (itemsize * (M * K + N * K))))
+    sets = _products.sets(M, N, K, itemsize)
     generator = torch.Generator("cuda").manual_seed(0)
-    operands = [_operands(M, N, K, number, generator) for _ in range(sets)]
-    on_gpu = [tuple(map(_as_array, tensors)) for tensors in operands]
+    operands = [_products.operands(M, N, K, number, generator) for _ in range(sets)]
+    on_gpu = [tuple(map(_products.as_array, tensors)) for tensors in operands]
     rival = RIVALS[number]
-    launches = {rival: [_rival(number, *tensors) for tensors in operands]}
+    launches = {rival: [_products.rival(number, *tensors) for tensors in operands]}
     for step in steps:
         launches[step.slug] = [_launch(step, arrays) for arrays in on_gpu]
         if number == ptx.BF16 and f"gemm/tensor/{step.name}" in cuda_cpp.names():
             launches[step.slug, TWIN] = [_twin(step, arrays) for arrays in on_gpu]
     times_ms = timing.gpu_times_ms(launches)
-    errors = {name: _error(of[0], *operands[0]) for name, of in launches.items()}
+    errors = {name: _products.error(of[0], *operands[0]) for name, of in launches.items()}
     rows = []
     for step in steps:
         time_ms = times_ms[step.slug]
@@ -84,25 +76,6 @@ def measure(problem: gemm.Problem, number: int, steps: list[gemm.Step]) -> list[
     return rows
 
 
-def _operands(M, N, K, number, generator):
-    """Random normal A and B in a format, and a C for the result."""
-    import torch
-
-    kinds = {ptx.BF16: torch.bfloat16, ptx.FP16: torch.float16, ptx.TF32: torch.float32, ptx.E4M3: torch.float8_e4m3fn}
-    A, B = (torch.randn(side, K, device="cuda", generator=generator).to(kinds[number]) for side in (M, N))
-    result = torch.bfloat16 if number == ptx.E4M3 else kinds[number]
-    return A, B, torch.empty(M, N, device="cuda", dtype=result)
-
-
-def _as_array(tensor):
-    """A torch tensor as an array of numba's; what numba has no name for as bits."""
-    import torch
-    from numba import cuda
-
-    bits = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8}
-    return cuda.as_cuda_array(tensor.view(bits.get(tensor.dtype, tensor.dtype)))
-
-
 def _launch(step, arrays):
     return lambda stream: step.launch(*arrays, stream)
 
@@ -114,32 +87,3 @@ def _twin(step, arrays):
     return lambda stream: twin[(*step.geometry(*C.shape), stream, step.shared_bytes)](
         *step.arguments(A, B, C)[:3], *sizes
     )
-
-
-def _rival(number, A, B, C):
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = True  # no effect on the other formats
-    if number == ptx.E4M3:
-        one = torch.ones((), device="cuda")
-        options = {"out_dtype": C.dtype, "use_fast_accum": True, "out": C}
-        return on_stream(partial(torch._scaled_mm, A, B.T, one, one, **options))
-    return on_stream(partial(torch.mm, A, B.T, out=C))
-
-
-def _error(launch, A, B, C) -> float:
-    """The relative error against float64 of some rows, of an output that was NaN before."""
-    import torch
-    from numba import cuda
-
-    C.fill_(float("nan"))
-    torch.cuda.synchronize()
-    stream = cuda.stream()
-    launch(stream)
-    stream.synchronize()
-    rows = torch.linspace(0, len(A) - 1, ROWS_OF_ORACLE, device="cuda").long()
-    expected = A[rows].double() @ B.double().T
-    error = torch.linalg.norm(C[rows].double() - expected) / torch.linalg.norm(expected)
-    if not np.isfinite(C.float().sum().item()):
-        return float("nan")
-    return error.item()

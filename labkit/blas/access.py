@@ -30,7 +30,7 @@ PLAIN = {"load4": load4, "store4": store4}
 
 def suited(kernel, *arrays):
     """The kernel itself if all these arrays can be reached 16 bytes at a time, else its copy with plain accesses."""
-    return kernel if all(map(_in_vectors, arrays)) else plain(kernel)
+    return kernel if all(map(in_vectors, arrays)) else plain(kernel)
 
 
 @cache
@@ -40,7 +40,7 @@ def plain(kernel):
     return specialise(kernel, **{name: access for name, access in PLAIN.items() if name in used})
 
 
-def _in_vectors(array):
+def in_vectors(array):
     """Whether the elements of a row lie side by side, and each row begins at a multiple of 16 bytes."""
     *apart, step = array.strides
     return step == array.dtype.itemsize and not any(n % VECTOR_BYTES for n in (_address(array), *apart))

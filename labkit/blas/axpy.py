@@ -8,11 +8,9 @@ Costs, for n elements:
 Limited by DRAM bandwidth.
 """
 
-import numpy as np
-
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_vectors
+from labkit.blas.problem import check_factor, check_vectors
 from labkit.ptx import load4, store4
 
 THREADS = 256
@@ -34,4 +32,4 @@ def axpy(alpha, x, y):
 def launch(alpha, x, y, stream=0):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    suited(axpy, x, y)[-(-n // CHUNK), THREADS, stream](np.float32(alpha), x, y)
+    suited(axpy, x, y)[-(-n // CHUNK), THREADS, stream](check_factor("alpha", alpha), x, y)

@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_gemv
+from labkit.blas.problem import check_factor, check_gemv
 from labkit.blas.sums import WARP, block_sum
 from labkit.ptx import load4
 
@@ -63,4 +63,4 @@ def launch(alpha, A, x, beta, y, stream=0):
     """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
     M, N = check_gemv(A, x, y)
     grid, block = geometry(M, N)
-    suited(gemv, A, x)[grid, block, stream](np.float32(alpha), A, x, np.float32(beta), y)
+    suited(gemv, A, x)[grid, block, stream](check_factor("alpha", alpha), A, x, check_factor("beta", beta), y)

@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import plain, suited
-from labkit.blas.problem import check_gemv
+from labkit.blas.problem import check_factor, check_gemv
 from labkit.blas.sums import counters, is_last
 from labkit.ptx import load4, store4
 
@@ -111,7 +111,9 @@ def launch(alpha, A, x, beta, y, own_scratch=None, stream=0):
 
     Launches that may run at the same time need a `scratch(M, N)` each; one is made where none is given.
     """
-    M, N = check_gemv(A, y, x)
+    M, N = check_gemv(A, x, y, transposed=True)
     grid, block = geometry(M, N)
     kernel = suited(gemv_t, A) if N % 4 == 0 else plain(gemv_t)
-    kernel[grid, block, stream](np.float32(alpha), A, x, np.float32(beta), y, *(own_scratch or scratch(M, N)))
+    kernel[grid, block, stream](
+        check_factor("alpha", alpha), A, x, check_factor("beta", beta), y, *(own_scratch or scratch(M, N))
+    )

@@ -5,6 +5,8 @@ grouped (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, se
 than one long one, so that a sum in parallel stays far below.
 """
 
+from numbers import Real
+
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
@@ -51,15 +53,25 @@ def check_vectors(**vectors) -> int:
     return next(iter(lengths.values()))
 
 
-def check_gemv(A, x, y) -> tuple[int, int]:
-    """The sizes M, N of y = A @ x; raises as `check_vectors` does where the three do not fit together."""
+def check_gemv(A, x, y, transposed: bool = False) -> tuple[int, int]:
+    """The sizes M, N of A in y = A @ x or A.T @ x; raises as `check_vectors` does where the three do not fit."""
     _check("A", A, 2)
     _check("x", x, 1)
     _check("y", y, 1)
     M, N = A.shape
-    if (y.shape[0], x.shape[0]) != (M, N):
-        raise ValueError(f"A is {M} x {N}, x has {x.shape[0]} elements and y {y.shape[0]}: x needs {N}, y needs {M}")
+    of_y, of_x = (N, M) if transposed else (M, N)
+    if (y.shape[0], x.shape[0]) != (of_y, of_x):
+        had = f"A is {M} x {N}, x has {x.shape[0]} elements and y {y.shape[0]}"
+        raise ValueError(f"{had}: x needs {of_x}, y needs {of_y}")
     return M, N
+
+
+def check_factor(name: str, value) -> np.float32:
+    """A factor such as alpha; a TypeError where it is no real number."""
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} is a {type(value).__name__}, and a factor is a real number")
+    with np.errstate(over="ignore"):  # an infinity, as in float32 arithmetic
+        return np.float32(value)
 
 
 def _check(name, x, dimensions):

@@ -12,7 +12,7 @@ from labkit.views import Standing
 
 LENGTH = 2**18
 ROWS, COLUMNS = 512, 1024
-OF_FP32 = gemm.Problem(128, 128, 256)
+OF_FP32 = gemm.Problem(128, 256, 256)  # whole tiles of every step
 OF_TENSOR = gemm.Problem(128, 256, 1024)  # deep, so that what is done once a tile counts little
 LARGE = gemm.Problem(4096, 4096, 4096)  # what a GEMM was measured with
 

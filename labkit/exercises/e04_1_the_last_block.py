@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from labkit.exercises.budget import Budget
 from labkit.exercises.exercise import Exercise, Expected, Launch, Variant
 from labkit.exercises.problems import unwritten
 
@@ -21,6 +22,7 @@ def launch(rng, size, blocks):
         },
         grid=(blocks,),
         block=(32,),
+        budgets=(Budget("global loads", 2 * size + blocks, "each element of x and of y once, and each block's sum"),),
     )
 
 
@@ -35,7 +37,7 @@ EXERCISE = Exercise(
     function="one_launch",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(200, 2000), range(3, 60)),),
+    drawn=((range(2000, 3000), range(33, 60)), (range(1, 32), range(1, 3))),
     variants=(
         Variant("the bug itself", "race", ((_FENCE, ""),)),
         Variant("the fence after the count", "race", ((_FENCE + _COUNT, _COUNT + _FENCE),)),
@@ -56,6 +58,23 @@ EXERCISE = Exercise(
             "half of the elements", "result", (("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2,"),)
         ),
         Variant("each block takes all", "result", (("range(cuda.grid(1),", "range(lane,"), ("cuda.gridsize(1)", "32"))),
+        Variant(
+            "as many sums as lanes",
+            "result",
+            (
+                ("        for block in range(lane, cuda.gridDim.x, 32):\n", "        if lane < cuda.gridDim.x:\n"),
+                ("total += sums[block]", "total += sums[lane]"),
+            ),
+        ),
+        Variant(
+            "one block goes through all elements again",
+            "budget",
+            (
+                ("    if is_last[0]:\n", "    if cuda.blockIdx.x == 0:\n"),
+                ("range(lane, cuda.gridDim.x, 32)", "range(lane, x.size, 32)"),
+                ("total += sums[block]", "total += x[block] * y[block]"),
+            ),
+        ),
         Variant("another fence beside it", "solved", ((_FENCE, 2 * _FENCE),)),
         Variant("the fence of all lanes", "solved", ((_FENCE, "    cuda.threadfence()\n    if lane == 0:\n"),)),
     ),

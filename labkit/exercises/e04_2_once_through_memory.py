@@ -62,7 +62,7 @@ EXERCISE = Exercise(
     function="three_sums",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(6, 20), range(100, 200)),),
+    drawn=((range(6, 20), range(100, 200)), (range(3, 12), range(1, 32))),
     variants=(
         Variant("three passes", "budget", ((_SOLVED, _THREE_LOOPS),)),
         Variant("two passes", "budget", ((_SOLVED, _TWO_LOOPS),)),
@@ -76,6 +76,17 @@ EXERCISE = Exercise(
         ),
         Variant("beyond the row", "bounds", (("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] + 31, 32)"),)),
         Variant("two sums exchanged", "result", (("xx += x * x", "xx += y * y"), ("yy += y * y", "yy += x * x"))),
+        Variant(
+            "at least 32 columns",
+            "bounds",
+            (
+                (
+                    "    xy = xx = yy = np.float32(0)\n",
+                    "    x, y = X[row, lane], Y[row, lane]\n    xy, xx, yy = x * y, x * x, y * y\n",
+                ),
+                ("range(lane, X.shape[1], 32)", "range(lane + 32, X.shape[1], 32)"),
+            ),
+        ),
         Variant("from the other end", "solved", ((_SOLVED, _BACKWARDS),)),
     ),
 )

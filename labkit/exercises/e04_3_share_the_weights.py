@@ -31,7 +31,7 @@ EXERCISE = Exercise(
     function="many_inputs",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(10, 16), range(80, 120), range(5, 9)), (range(3, 9), range(33, 64), range(5, 9))),
+    drawn=((range(10, 16), range(80, 120), range(5, 9)), (range(3, 9), range(1, 32), range(5, 9))),
     constants=("BATCH",),
     variants=(
         Variant("the batch that the exercise starts with", "budget", (("BATCH = 8", "BATCH = 1"),)),
@@ -41,6 +41,11 @@ EXERCISE = Exercise(
         Variant("no whole number", "launch", (("BATCH = 8", "BATCH = 8.0"),)),
         Variant("sums of the batch before", "result", (("totals[b] = np.float32(0)", "totals[b] = np.float32(1)"),)),
         Variant("a length of the book's", "result", (("range(lane, A.shape[1], 32)", "range(lane, 64, 32)"),)),
+        Variant(
+            "at least 32 columns",
+            "bounds",
+            (("range(lane, A.shape[1], 32)", "range(lane, max(32, A.shape[1]), 32)"),),
+        ),
         Variant("room for more", "solved", (("BATCH = 8", "BATCH = 12"),)),
     ),
 )

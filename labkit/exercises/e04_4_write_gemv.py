@@ -92,7 +92,7 @@ EXERCISE = Exercise(
     function="my_gemv",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(12, 40), range(97, 200)), (range(3, 12), range(33, 64))),
+    drawn=((range(12, 40), range(97, 200)), (range(3, 12), range(1, 32))),
     variants=(
         Variant("a thread a row", "budget", cell=_THREAD_A_ROW),
         Variant("neighbours to one lane", "budget", cell=_NEIGHBOURS_TO_A_LANE),
@@ -104,6 +104,19 @@ EXERCISE = Exercise(
             "the last columns forgotten", "result", (("range(lane, x.size, 32)", "range(lane, x.size // 32 * 32, 32)"),)
         ),
         Variant("a length of the book's", "result", (("range(lane, x.size, 32)", "range(lane, min(x.size, 96), 32)"),)),
+        Variant(
+            "at least 32 columns",
+            "bounds",
+            (
+                ("total = np.float32(0)", "total = A[row, lane] * x[lane]"),
+                ("range(lane, x.size, 32)", "range(lane + 32, x.size, 32)"),
+            ),
+        ),
+        Variant(
+            "lanes that had nothing to add stay away from the sum",
+            "mask",
+            (("    total = warp_sum(total)\n", "    if lane < x.size:\n        total = warp_sum(total)\n"),),
+        ),
         Variant("in float64", "budget", (("total = np.float32(0)", "total = 0.0"),)),
         Variant("sums in shared memory", "solved", cell=_IN_SHARED_MEMORY),
     ),

@@ -16,10 +16,16 @@ def launch(rng, M, N, K):
     of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
     of_matrices = {"A": blocks * rounds * BM * BK, "B": blocks * rounds * BK * BN}
     budgets = (
+<<<<<<< HEAD
         Budget("shared loads", sum(of_tiles.values()), "TM + 1 for TM multiply-adds", of_tiles),
         Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
         Budget(BARRIERS, 2 * blocks * rounds, "two for each tile: one before it is used, and one after that"),
+=======
+        Budget("shared loads", allowed, "TM + 1 for TM multiply-adds"),
+        Budget("global loads", blocks * rounds * (BM + BN) * BK, "each element of a tile once"),
+        Budget("global stores", M * N, "each output once"),
+>>>>>>> main
         FLOAT32_ALONE,
     )
     return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
@@ -45,7 +51,7 @@ EXERCISE = Exercise(
     function="column_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(65, 96), range(25, 40)),),
+    drawn=((range(49, 64), range(65, 96), range(41, 56)),),
     variants=(
         Variant(
             "b is loaded for each product",
@@ -68,6 +74,18 @@ EXERCISE = Exercise(
         Variant("rows of one thread, results of another", "result", (_APART[0],)),
         Variant("B's row in place of its column", "result", (("b = B_tile[k, x]", "b = B_tile[x % BK, k]"),)),
         Variant("a tile too few", "result", (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),)),
+        Variant("a length of the book's", "result", (("range(0, K, BK)", "range(0, min(K, 40), BK)"),)),
+        Variant(
+            "stored again and again",
+            "budget",
+            (
+                (
+                    _SUM,
+                    _SUM + "                if top + y * TM + i < M and left + x < N:\n"
+                    "                    C[top + y * TM + i, left + x] = sums[i]\n",
+                ),
+            ),
+        ),
         Variant(
             "sums in float64", "budget", (("cuda.local.array(TM, np.float32)", "cuda.local.array(TM, np.float64)"),)
         ),

@@ -45,7 +45,7 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(33, 48), range(17, 32), range(33, 48), range(1, 7)),
+        (range(33, 48), range(17, 32), range(49, 64), range(-6, 0)),
         (range(17, 32), range(33, 48), range(17, 32), range(1)),
     ),
     variants=(
@@ -72,6 +72,8 @@ EXERCISE = Exercise(
             "result",
             (("            C[row, col] = alpha * total + beta", "            C[row, col] += alpha * total + beta"),),
         ),
+        Variant("a negative beta taken for none", "result", (("if beta == 0:", "if beta <= 0:"),)),
+        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, min(K, 48), TILE)"),)),
         Variant("without a guard", "bounds", (("if row < M and col < N:", "if row < M:"),)),
         Variant("in float64", "budget", (("alpha * total + beta", "1.0 * alpha * total + beta"),)),
         Variant(

@@ -75,7 +75,7 @@ EXERCISE = Exercise(
     function="small_gemm",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(17, 48), range(33, 64), range(64, 97)),),
+    drawn=((range(17, 24), range(33, 64), range(81, 129)), (range(25, 32), range(57, 64), range(1, 33))),
     variants=(
         Variant("A loaded for each product", "budget", cell=_A_EACH_TIME),
         Variant("the lower rows of A without a guard", "bounds", ((GUARDED_A, "        if top + g < M:\n"),)),
@@ -83,12 +83,19 @@ EXERCISE = Exercise(
         Variant(
             "C without a guard", "bounds", (("            if row < M and col < N:\n", "            if row < M:\n"),)
         ),
+        Variant("a row too many of the upper half", "bounds", (("if top + g < M:", "if top + g <= M:"),)),
+        Variant("a row too many of the lower half", "bounds", ((GUARDED_A, GUARDED_A.replace("<", "<=")),)),
         Variant("one product of the four", "result", (("sums, (j, 0), (a0", "sums, (0, 0), (a0"),)),
         Variant("the lower sums one row further down", "race", (("n // 2 * 8", "n // 2"),)),
         Variant(
             "the columns of B in pairs", "result", (("B[left + j * 8 + g, k + t],", "B[left + j * 8 + t, k + t],"),)
         ),
         Variant("a length of the book's", "result", (("range(0, A.shape[1], 8)", "range(0, 24, 8)"),)),
+        Variant(
+            "the largest length of the book's",
+            "result",
+            (("range(0, A.shape[1], 8)", "range(0, min(A.shape[1], 40), 8)"),),
+        ),
         Variant("half of k", "result", (("range(0, A.shape[1], 8)", "range(0, A.shape[1], 16)"),)),
         Variant("clamped indices in place of guards", "solved", cell=_CLAMPED),
     ),

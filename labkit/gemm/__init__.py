@@ -7,7 +7,9 @@
 ['persistent', 'split']
 """
 
+from labkit.gemm.interface import multiply
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+from labkit.gemm.tuner import tune
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "oracle", "step"]
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +49,7 @@ def ladder(precision: str) -> list[Step]:
     return [_step(precision, name) for name in names]
 
 
+@cache
 def step(precision: str, slug: str) -> Step:
     """One step by its slug: `step("fp32", "tiled")`."""
     steps = {found.slug: found for found in ladder(precision)}

@@ -12,7 +12,8 @@ numba-cuda (`ptx.on_gpu`), and what each does to the lanes of a warp is register
 ...         ptx.store4(out, i, a, b, c, d)
 
 One file a family: accesses of several elements (`vectors`), asynchronous copies (`copies`), tensor cores of a warp
-(`matrices`) and of a warpgroup (`warpgroups`), barriers (`barriers`), tiles moved by the copy engine (`tensor_copies`).
+(`matrices`) and of a warpgroup (`warpgroups`), barriers (`barriers`), tiles moved by the copy engine (`tensor_copies`),
+and launches that overlap (`launches`).
 """
 
 from labkit.ptx.barriers import (
@@ -29,6 +30,7 @@ from labkit.ptx.barriers import (
 )
 from labkit.ptx.copies import cp_async, cp_async_commit, cp_async_wait
 from labkit.ptx.formats import BF16, E4M3, FP16, INT8, TF32, pack2, to_tf32, unpack2
+from labkit.ptx.launches import launch_release, launch_wait
 from labkit.ptx.matrices import (
     ldmatrix2,
     ldmatrix2_transposed,
@@ -42,6 +44,7 @@ from labkit.ptx.tensor_copies import (
     TensorMap,
     tma_load,
     tma_load_multicast,
+    tma_prefetch,
     tma_store,
     tma_store_commit,
     tma_store_wait,
@@ -71,6 +74,8 @@ __all__ = [
     "cp_async_commit",
     "cp_async_wait",
     "fence_async",
+    "launch_release",
+    "launch_wait",
     "ldmatrix2",
     "ldmatrix2_transposed",
     "ldmatrix4",
@@ -93,6 +98,7 @@ __all__ = [
     "store4",
     "tma_load",
     "tma_load_multicast",
+    "tma_prefetch",
     "tma_store",
     "tma_store_commit",
     "tma_store_wait",

@@ -10,7 +10,8 @@ LEAST = {
     (8, 0): "cp_async cp_async_commit cp_async_wait pack2 to_tf32 mbarrier_init mbarrier_arrive",
     (7, 5): "ldmatrix2 ldmatrix4 ldmatrix2_transposed ldmatrix4_transposed",
     (9, 0): """stmatrix4 fence_async mbarrier_init_fence mbarrier_expect mbarrier_wait mbarrier_arrive_at cluster_rank
-    cluster_sync tma_load tma_load_multicast tma_store tma_store_commit tma_store_wait""",
+    cluster_sync tma_load tma_load_multicast tma_prefetch tma_store tma_store_commit tma_store_wait
+    launch_wait launch_release""",
     (9, 0, "a"): """wgmma wgmma_registers wgmma_fence wgmma_commit wgmma_wait setmaxnreg_inc setmaxnreg_dec""",
 }
 CAPABILITIES: dict = {name: capability for capability, names in LEAST.items() for name in names.split()}

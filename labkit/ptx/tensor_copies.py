@@ -29,6 +29,8 @@ class TensorMap(BoxedArray):
 
     Raises
     ------
+    TypeError
+        The array is none, or holds what the copy engine does not move, or the box is no tuple of whole numbers.
     ValueError
         The array or the box is none that the copy engine takes.
     """
@@ -67,6 +69,11 @@ def tma_load_multicast(tile, index, tensor_map, place, barriers, i, ctas):
 
 
 @instruction
+def tma_prefetch(tensor_map):
+    """Begins to fetch the map itself, so that the first copy by it need not wait for that."""
+
+
+@instruction
 def tma_store(tensor_map, place, tile, index):
     """One thread begins the copy of a box from a shared array; `fence_async` by the writers comes before."""
 
@@ -86,6 +93,7 @@ def tma_store_wait(pending):
 INSTRUCTIONS |= {
     "ptx.tma_load": tensor_copies.LoadCall(),
     "ptx.tma_load_multicast": tensor_copies.LoadCall(multicast=True),
+    "ptx.tma_prefetch": tensor_copies.Prefetch(),
     "ptx.tma_store": tensor_copies.StoreCall(),
     "ptx.tma_store_commit": Plain(tensor_copies.commit),
     "ptx.tma_store_wait": tensor_copies.StoreWait(),

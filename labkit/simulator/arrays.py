@@ -19,8 +19,9 @@ class Array:
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
     one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen, `in_flight` None where no asynchronous operation writes, and
-    `unfenced` where none reads; `held` None where no tensor cores of a warpgroup add to a thread's own array.
+    None where races cannot happen, `in_flight` None where no asynchronous operation writes, `unfenced` None where
+    neither the copy engine nor tensor cores go past the threads; `held` None where no tensor cores of a warpgroup add
+    to a thread's own array.
     """
 
     varies = False  # the same form in every lane

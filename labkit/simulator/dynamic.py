@@ -31,7 +31,7 @@ class DynamicMemory:
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
         in_flight = InFlight(buffer.size // unit) if launch.program.asynchronous else None
-        unfenced = Unfenced(buffer.size // unit) if launch.program.has_async_readers else None
+        unfenced = Unfenced(buffer.size // unit) if launch.program.has_async_proxy else None
         self._in_flight = {d: in_flight and in_flight.seen_by(d.itemsize // unit) for d in dtypes}
         self._unfenced = {d: unfenced and unfenced.seen_by(d.itemsize // unit) for d in dtypes}
         self._data = {d: buffer.view(d) for d in dtypes}

@@ -75,6 +75,15 @@ class DeviceArray:
         self.fill_blank()  # what is written through the view cannot be told
         return DeviceArray(self._memory.view(dtype))
 
+    def strided(self, shape, strides, dtype, begin_byte: int = 0) -> "DeviceArray":
+        """The memory from a byte after its begin on under another shape, its strides in bytes, and as another type."""
+        self.fill_blank()  # what is written through it cannot be told
+        root = self._memory
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        begin = self._memory.ctypes.data + begin_byte - root.ctypes.data
+        return DeviceArray(np.ndarray(shape, dtype, root.reshape(-1, order="A"), begin, strides))
+
     def transpose(self, axes=None) -> "DeviceArray":
         return self._view(lambda a: a.transpose(axes))
 
@@ -319,6 +328,7 @@ class SimulatedDevice:
         self.MULTIPROCESSOR_COUNT = model.sms
         self.MAX_THREADS_PER_BLOCK = model.threads_per_block
         self.MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+        self.L2_CACHE_SIZE = model.l2_bytes
 
     def __repr__(self):
         return f"<{self.name}>"

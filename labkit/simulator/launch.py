@@ -22,7 +22,7 @@ from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
-from labkit.simulator.tensor_maps import BoxedArray
+from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.translator.source import read_source
 from labkit.trace import WARP_LANES, ThreadStep
 
@@ -140,7 +140,13 @@ class Launch:
         if isinstance(value, tuple):
             return tuple(self._in_memory(*entry) for entry in entries(name, value))
         if isinstance(value, BoxedArray):
-            return value.of(self._in_memory(name, value.array))
+            array = self._in_memory(name, value.array)
+            if (array.address + array.offset * array.itemsize) % ALIGNMENT_BYTES:
+                raise LaunchError(
+                    f"the array under the tensor map `{name}` does not begin at a multiple of "
+                    f"{ALIGNMENT_BYTES} bytes; begin a slice there, or pass a copy"
+                )
+            return value.of(array)
         return self.regions[name].array(name, value) if isinstance(value, np.ndarray) else value
 
     def blank(self) -> dict[str, np.ndarray]:

@@ -194,9 +194,9 @@ def write(w, site, array, mask, flat, value):
         array.data[flat] = value
     else:
         array.data[flat[mask]] = value[mask]
-    unchanged = _same(before, value)
+    unchanged = same(before, value)
     if array.shadow is not None:
-        watch_write(w, site, array, mask, flat, unchanged, _same(array.data.take(flat), value))
+        watch_write(w, site, array, mask, flat, unchanged, same(array.data.take(flat), value))
         if array.unfenced is not None:
             array.unfenced.note(flat, w.thread, mask)
     if not unchanged.all():
@@ -227,7 +227,8 @@ def deliver(w, site, array, mask, flat, value):
     w.chunk.launch.version += 1
 
 
-def _same(before, value):
+def same(before, value):
+    """Where the values are the same; a NaN is like any other."""
     same = before == value
     if value.dtype.kind in "fc":
         same |= np.isnan(before) & np.isnan(value)

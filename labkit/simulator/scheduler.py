@@ -73,7 +73,7 @@ class Chunk:
             array = self._array(allocation, data, shape, address, elements)
             array.shadow = SharedShadow(data.size, self.launch, self.epochs)
             array.in_flight = InFlight(data.size) if program.asynchronous else None
-            array.unfenced = Unfenced(data.size) if program.has_async_readers else None
+            array.unfenced = Unfenced(data.size) if program.has_async_proxy else None
         array.alignment = allocation.alignment
         return array
 

@@ -86,8 +86,13 @@ def note_reads(w, site, array, lanes, flat, inside=None):
         memory.watch_read(spread(w, lanes, flat.size // len(lanes)), site, array, inside, flat)
 
 
-def note_writes(w, site, array, lanes, flat, inside=None):
-    """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`."""
+def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
+    """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`.
+
+    `unchanged` and `landed` are as in `races.watch_stores`; without them the values are taken for new, and to be there.
+    """
     if array.shadow is not None:
         wide = spread(w, lanes, flat.size // len(lanes))
-        memory.watch_write(wide, site, array, inside, flat, wide.nobody, wide.everyone)
+        unchanged = wide.nobody if unchanged is None else unchanged
+        landed = wide.everyone if landed is None else landed
+        memory.watch_write(wide, site, array, inside, flat, unchanged, landed)

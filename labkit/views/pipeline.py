@@ -96,9 +96,12 @@ def _runs(trace, rows, info):
 
 
 def _those(warps):
-    """Warps in words: warp 0, warps 0 and 1, or warps 4 to 11."""
+    """Warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
     low, high = min(warps), max(warps)
-    return f"warp {low}" if low == high else f"warps {low} {'and' if high == low + 1 else 'to'} {high}"
+    if low == high:
+        return f"warp {low}"
+    in_a_row = len(warps) == high - low + 1 > 2
+    return f"warps {low} to {high}" if in_a_row else f"warps {join(list(map(str, sorted(warps))))}"
 
 
 def _sentence(fills, stage, warps, line, state, tile, under_way, spoilt):

@@ -69,11 +69,12 @@ def _side(trace, array, label, warp, block):
     info = trace.array(name)
     if info.shape[-1] * info.itemsize != ROW_BYTES:
         raise ValueError(f"A row of {name} has {info.shape[-1] * info.itemsize} bytes: swizzle shows rows of 128.")
-    groups = []
+    groups, leads = [], []
     for lanes in trace.samples.index[found]:
         for first in range(0, len(lanes), LANES):
             if (lanes[first : first + LANES] >= 0).all():
                 groups.append(_place(info, lanes[first : first + LANES]))
+                leads.append(first)
     groups = np.array(groups[:MOST_STEPS])
     contents = _contents(trace, recorded, name, info)
     touched = int(groups.max()) // PIECES + 1
@@ -83,6 +84,7 @@ def _side(trace, array, label, warp, block):
         "rows": touched,
         "contents": pack(contents[:touched]),
         "places": pack(groups),
+        "leads": leads[:MOST_STEPS],
         "passes": [int(np.bincount(np.unique(group) % PIECES).max()) for group in groups],
     }
 
@@ -128,7 +130,7 @@ def _sentence(sides, step):
         banks = np.unique(unpack(side["places"])[step].astype(int) % PIECES)
         count = f"**{passes} passes**" if passes > 1 else "1 pass"
         told.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
-    lanes = step % 4 * LANES
+    lanes = first["leads"][step]
     return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(told)}."
 
 

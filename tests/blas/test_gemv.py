@@ -5,7 +5,7 @@ import pytest
 
 import labkit
 from labkit import cuda
-from labkit.blas import gemv, gemv_t
+from labkit.blas import axpy, gemv, gemv_t
 from labkit.blas.problem import gemv_bound, gemv_oracle
 
 SHAPES = [(1, 1), (2, 5), (37, 101), (64, 256), (301, 132), (7, 2050), (9, 4096), (3, 5003), (1281, 4), (2000, 3)]
@@ -128,3 +128,21 @@ def test_operands_that_do_not_fit_are_refused(shapes, words):
     A, x, y = (np.ones(shape, np.float32) for shape in shapes)
     with pytest.raises(ValueError, match=words):
         gemv.launch(1, A, x, 0, y)
+
+
+def test_operands_that_do_not_fit_the_transposed_matrix_are_refused():
+    A, x, y = (np.ones(shape, np.float32) for shape in ((4, 5), 5, 5))
+    with pytest.raises(ValueError, match="A is 4 x 5, x has 5 elements and y 5: x needs 4, y needs 5"):
+        gemv_t.launch(1, A, x, 0, y)
+
+
+@pytest.mark.parametrize("factor", [None, "2", 2j, np.ones(2, np.float32)])
+def test_a_factor_is_a_real_number(factor):
+    A, x = np.ones((4, 4), np.float32), np.ones(4, np.float32)
+    for call in (
+        lambda: gemv.launch(factor, A, x, 0, x.copy()),
+        lambda: gemv_t.launch(1, A, x, factor, x.copy()),
+        lambda: axpy.launch(factor, x, x.copy()),
+    ):
+        with pytest.raises(TypeError, match="a factor is a real number"):
+            call()

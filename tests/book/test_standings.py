@@ -37,6 +37,15 @@ def test_every_step_of_the_ladders_is_there(monkeypatch):
     assert list(book.gemm_tensor()) == [step.slug for step in gemm.ladder("tensor")]
 
 
+def test_no_step_computes_more_than_its_problem(monkeypatch):
+    """A problem of half a tile would halve what a step can reach."""
+    for name in ("OF_FP32", "OF_TENSOR"):
+        problem = getattr(book, name)
+        monkeypatch.setattr(book, name, gemm.Problem(problem.M, problem.N, 64))
+    for name, standing in {**book.gemm_fp32(), **book.gemm_tensor()}.items():
+        assert standing.trace.counters.flops_by_dtype[standing.precision] == standing.flops, name
+
+
 def test_without_recordings_nothing_is_missing_but_what_was_measured(recordings):
     assert not any(standing.measured_tflops for standing in book.blas().values())
     assert book.batches("float16") == {}

@@ -1,5 +1,8 @@
 """The tensor-core ladder: right in every format on sides that are no multiple of a tile, and what each step counts."""
 
+import re
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -78,6 +81,40 @@ def test_ldmatrix_meets_no_bank_twice():
 
     assert conflicts("mma") > 0
     assert conflicts("ldmatrix") == 0
+
+
+def costs(step) -> dict[str, str]:
+    """The costs that a step states, as expressions by what they are."""
+    lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:, of .*)?$", step.module.__doc__, re.MULTILINE)
+    return {what: expression for expression, what in lines}
+
+
+@pytest.mark.parametrize("step", [s for s in STEPS if s.slug != "split"], ids=lambda step: step.slug)
+def test_a_step_costs_what_its_docstring_says(step):
+    M, N, K = 256, 512, 512  # enough of k to fill every ring
+    A, B, C, _ = problem(M, N, K, ptx.BF16)
+    trace, _ = simulated(step, A, B, C)
+
+    def per_output(amount, array_space, bytes=None, names=()):
+        loads = [s for s in trace.sites if (s.site.kind, s.site.space) == ("load", array_space)]
+        chosen = [s for s in loads if bytes in (None, s.site.bytes) and (not names or s.site.array in names)]
+        return sum(getattr(s, amount) for s in chosen) / (M * N)
+
+    by_engine = any(s.site.array == "A_map" for s in trace.sites)
+    counted = {
+        "global loads per output": per_output("accesses", "global", 16),
+        "shared loads per output": per_output("accesses", "shared", 4),
+        "copies per output": per_output("requests" if by_engine else "accesses", "global"),
+        "`ldmatrix` per output and lane": per_output("accesses", "shared", 16),
+        "`wgmma` of a warpgroup per output": per_output("requests", "shared", names=("A_tiles",)),
+        "barriers per block": trace.counters.barriers / prod(trace.grid),
+        "bank conflicts per block": trace.counters.bank_conflicts / prod(trace.grid),
+        "bytes of shared memory per block": trace.shared_bytes // 4096 * 4096,  # but for a ring's barriers
+    }
+    stated = costs(step)
+    assert len(stated) >= 3
+    for what, expression in stated.items():
+        assert eval(expression, {"K": K}, vars(step.module)) == counted[what], what
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)

@@ -8,6 +8,7 @@ from labkit import cuda, ptx
 from labkit.bench._lab import find_chromium
 from labkit.gemm import formats
 from labkit.views import fragments
+from labkit.views.fragments import cells
 
 FORMAT = ptx.BF16
 FORMATS = {"bfloat16": ptx.BF16, "TF32": ptx.TF32, "e4m3": ptx.E4M3}
@@ -50,6 +51,14 @@ def view():
     for trace, right in found.values():
         assert (trace.outputs[2] == right).all()  # so what the lanes hold is what an `mma` takes
     return fragments({name: trace for name, (trace, _) in found.items()})
+
+
+def test_the_picture_has_what_a_lane_holds_in_its_place_and_b_turned(view):
+    """Lane 6 is g = 1, t = 2: of B row 1, which is drawn as column 1."""
+    of_a, of_b, of_c = cells(view.data["choices"]["bfloat16"], 6)
+    assert of_a == [(1 + 8 * (r % 2), 4 + 8 * (r // 2) + i, f"a{r}") for r in range(4) for i in range(2)]
+    assert of_b == [(4 + 8 * r + i, 1, f"b{r}") for r in range(2) for i in range(2)]
+    assert of_c == [(1, 4, "c0"), (1, 5, "c1"), (9, 4, "c2"), (9, 5, "c3")]
 
 
 def held(choice, lane):

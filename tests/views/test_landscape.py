@@ -40,6 +40,11 @@ def test_useful_flops_count_and_not_those_that_the_kernel_makes():
     assert shown(**held, flops=10**11)["best"]["H100 SXM"] == pytest.approx(6.69)
 
 
+def test_dram_counts_at_the_large_problem_and_not_at_the_small_one_that_ran():
+    best = shown(trace=launch(dram=10**12), flops=10**9, intensity=1000)["best"]
+    assert best["H100 SXM"] == pytest.approx(66.9)
+
+
 def test_a_kernel_may_be_known_by_measurement_alone():
     only = shown(measured_tflops={"H100 SXM": 1.5})
     assert (only["best"], only["measured"]) == ({}, {"H100 SXM": 1.5})

@@ -44,6 +44,21 @@ def test_steps_are_fills_and_uses_in_the_order_of_the_run(view):
     assert column(view, "tile") == [0, 1, 2, 0, 3, 1, 2, 3]
 
 
+@cuda.jit
+def every_second_warp(x, out):
+    tiles = cuda.shared.array((1, 1, 128), np.float32)
+    t = cuda.threadIdx.x
+    if t // 32 % 2 == 0:
+        tiles[0, 0, t] = x[t]
+    cuda.syncthreads()
+    out[t] = tiles[0, 0, t // 64 * 64]
+
+
+def test_warps_that_are_not_neighbours_are_named_one_by_one():
+    trace = labkit.simulate(every_second_warp, 1, 128, np.ones(128, np.float32), np.zeros(128, np.float32))
+    assert column(pipeline(trace), "warps") == ["warps 0 and 2", "warps 0 to 3"]
+
+
 def test_a_stage_is_free_filled_or_used(view):
     free, filled, used = range(3)
     assert unpack(view.data["states"]).tolist() == [

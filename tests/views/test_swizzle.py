@@ -61,6 +61,23 @@ def test_the_sentence_names_the_piece_and_compares():
     assert "swizzled: 1 pass, through 32 of the 32 banks" in view.sentence
 
 
+@cuda.jit
+def load_pairs(A, out):
+    tile = cuda.shared.array((16, 32), np.uint32, alignment=16)
+    lane = cuda.threadIdx.x
+    for row in range(16):
+        tile[row, lane] = A[row, lane]
+    cuda.syncthreads()
+    for step in range(0, 8, 2):
+        b0, b1 = ptx.ldmatrix2(tile, (lane % 8, (step + lane // 8 % 2) * 4))
+        out[step // 2, lane] = b0 + b1
+
+
+def test_two_matrices_at_a_time_are_those_of_sixteen_lanes():
+    says = swizzle(traced(0, load_pairs)).data["say"]
+    assert [say.split(" want")[0] for say in says] == ["Lanes 0 to 7", "Lanes 8 to 15"] * 4
+
+
 def test_a_kernel_without_matrices_is_refused():
     with pytest.raises(ValueError, match="makes no `ldmatrix`"):
         swizzle(traced(0, no_matrices))

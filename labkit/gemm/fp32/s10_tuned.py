@@ -53,8 +53,8 @@ def copy_tiles(A_tile, B_tile, buffer, A, B, top, left, start, t):
         np.uint32(A.shape[0]),
         np.uint32(A.shape[1]),
         np.uint32(B.shape[1]),
-    )  # registers are short: 32 bits will do
-    none = np.uint32(0)
+    )
+    none = np.uint32(0)  # all in 32 bits, since registers are short
     if K % 4 == 0 and N % 4 == 0:
         row, col = t // (BK // 4), t % (BK // 4) * 4
         for i in range(0, BM, A_STEP):

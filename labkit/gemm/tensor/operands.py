@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit import ptx, specialise
 from labkit.gemm.problem import check_matrices
+from labkit.gemm.views import viewed
 
 ROW_ALIGNMENT_BYTES = 16  # of vector copies and of the copy engine
 
@@ -23,6 +24,8 @@ HALVES = (ptx.BF16, ptx.FP16, ptx.E4M3)  # the formats whose result has 16 bits
 
 def check_operands(A, B, C, formats=HALVES) -> int:
     """The format of C = A @ B.T, a number of `labkit.ptx`, one of those that the step takes.
+
+    Rows of C may be longer than B has rows, to the next multiple of 16 bytes.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def check_operands(A, B, C, formats=HALVES) -> int:
     (M, K), N = A.shape, B.shape[0]
     if B.shape[1] != K:
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
-    if tuple(C.shape) != (M, N):
+    if C.shape[0] != M or not N <= C.shape[1] < N + ROW_ALIGNMENT_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
         each = ROW_ALIGNMENT_BYTES // X.dtype.itemsize
@@ -64,5 +67,8 @@ def in_format(kernel, number: int):
 
 
 def as_words(X):
-    """A matrix as 32-bit words: what a register holds, two or four elements of a row."""
-    return X.view(np.uint32)
+    """A matrix, whose rows may lie apart, as 32-bit words: what a register holds, two or four elements of a row."""
+    if not hasattr(X, "copy_to_host"):
+        return X.view(np.uint32)
+    *batch, length = X.shape
+    return viewed(X, (*batch, length * X.dtype.itemsize // 4), (*X.strides[:-1], 4), np.uint32)

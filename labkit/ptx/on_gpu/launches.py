@@ -1,4 +1,4 @@
-"""Launches of kernels that take tensor maps, which numba's launches do not pass."""
+"""Launches of kernels that take tensor maps, or begin early, of which numba's launches know nothing."""
 
 import ctypes
 
@@ -7,13 +7,24 @@ from numba.cuda.cudadrv.driver import binding, driver
 from labkit.ptx.on_gpu.tensor_copies import TensorMapType, encoded
 
 
+def _early():
+    attribute = binding.CUlaunchAttribute()
+    attribute.id = binding.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    return attribute
+
+
+EARLY = _early()
+
+
 def takes_maps(kernel) -> bool:
     """Whether a compiled kernel of numba's has a tensor map among its arguments."""
     return any(isinstance(kind, TensorMapType) for kind in kernel.argument_types)
 
 
-def launch(kernel, arguments, grid, block, stream=0, shared_bytes=0):
-    """As numba's `_Kernel.launch`, but a tensor map goes to the kernel by value, 128 bytes."""
+def launch(kernel, early, arguments, grid, block, stream=0, shared_bytes=0):
+    """As numba's `_Kernel.launch`, but a tensor map goes to the kernel by value, 128 bytes, and the launch may begin
+    before the one before it has ended."""
     prepared, write_back = [], []
     for kind, value in zip(kernel.argument_types, arguments, strict=True):
         if isinstance(kind, TensorMapType):
@@ -24,7 +35,12 @@ def launch(kernel, arguments, grid, block, stream=0, shared_bytes=0):
     places = (ctypes.c_void_p * len(prepared))(*map(_address, prepared))
     function = binding.CUfunction(int(kernel._codelibrary.get_cufunc().handle))
     handle = binding.CUstream(int(getattr(stream, "handle", stream)))
-    driver.cuLaunchKernel(function, *grid, *block, shared_bytes, handle, ctypes.addressof(places), 0)
+    config = binding.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes, config.hStream = shared_bytes, handle
+    config.attrs, config.numAttrs = [EARLY] * early, int(early)
+    driver.cuLaunchKernelEx(config, function, ctypes.addressof(places), 0)
     for copy in write_back:
         copy()
 

@@ -109,9 +109,13 @@ def _place(context, builder, kinds, place):
     return [context.cast(builder, v, kind, types.int32) for v, kind in zip(values, kinds, strict=True)][::-1]
 
 
-def _check(tensor_map, place):
+def _check_map(tensor_map):
     if not isinstance(tensor_map, TensorMapType):
         raise TypingError("this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+
+
+def _check(tensor_map, place):
+    _check_map(tensor_map)
     if not isinstance(place, types.BaseTuple) or len(place) != tensor_map.axes:
         raise TypingError(f"the place of a box is a tuple of {tensor_map.axes} whole numbers here")
 
@@ -151,6 +155,17 @@ def _tma_load(typing, tile, index, tensor_map, place, barriers, i):
 @intrinsic(tensor_copies.tma_load_multicast)
 def _tma_load_multicast(typing, tile, index, tensor_map, place, barriers, i, ctas):
     return _load(tile, index, tensor_map, place, barriers, i, ctas)
+
+
+@intrinsic(tensor_copies.tma_prefetch)
+def _tma_prefetch(typing, tensor_map):
+    _check_map(tensor_map)
+
+    def code(context, builder, signature, arguments):
+        assembly(builder, "prefetch.tensormap [$0];", VOID, arguments)
+        return context.get_dummy_value()
+
+    return types.void(tensor_map), code
 
 
 @intrinsic(tensor_copies.tma_store)

@@ -53,8 +53,18 @@ def fence(w, mask):
             array.unfenced.fence(fenced)
 
 
-def check(w, site_number, array, flat, reader):
+def check_read(w, site, array, flat, reader):
     """`reader`, the copy engine or the tensor cores, reads the elements `flat`: all writes there must be fenced."""
+    _check(w, site, array, flat, f"{reader} may read an old", "wrote it by an ordinary store, which they see only")
+
+
+def check_write(w, site, array, flat):
+    """The copy engine writes the elements `flat`: all writes that threads made there before must be fenced."""
+    told = "a copy and an ordinary store can arrive in either order at"
+    _check(w, site, array, flat, told, "wrote there before, which the copy engine knows to come first only")
+
+
+def _check(w, site_number, array, flat, told, wrote):
     writers = array.unfenced.writers(flat)
     if not writers.any():
         return
@@ -75,8 +85,8 @@ def check(w, site_number, array, flat, reader):
         kind="proxy",
         severity="error",
         message=(
-            f"Line {site.line}: {reader} may read an old {array.name}[{', '.join(map(str, place))}]: "
-            f"{log.name(writer)} wrote it by an ordinary store, which they see only behind a fence. {cure}"
+            f"Line {site.line}: {told} {array.name}[{', '.join(map(str, place))}]: "
+            f"{log.name(writer)} {wrote} behind a fence. {cure}"
         ),
         remedy=cure,
         line=site.line,

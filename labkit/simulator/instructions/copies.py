@@ -137,11 +137,19 @@ def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, 
     memory.count_accesses(w, site, tile, flat, mask, False, elements)
     w.chunk.sample(w, site, tile, mask, flat)
     lanes = w.active(mask)
+    last = _last_at(tile, flat, lanes)
     for i in range(elements):
-        memory.watch_write(w, site, tile, mask, flat + i, ~w.everyone, w.everyone)
+        memory.watch_write(w, site, tile, mask, flat + i, ~w.everyone, memory.same(values[i].take(last), values[i]))
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, np.repeat(w.thread[lanes], elements))
     _groups(w).begin(_Begun(site, number, tile, flat, values), lanes)
+
+
+def _last_at(array, flat, lanes):
+    """The last of these lanes to copy to each lane's place, itself if it is the only one."""
+    last = np.empty(array.data.size, np.int64)
+    last[flat[lanes]] = np.flatnonzero(lanes)
+    return np.where(lanes, last.take(flat), 0)
 
 
 def _bytes_of(w, site, source, mask, width_bytes, index, valid):

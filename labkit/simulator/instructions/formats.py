@@ -87,6 +87,12 @@ INT8 = Format("INT8", 8, "int8 tensor", lambda bits: _parts(np.int8)(bits).astyp
 
 def format_of(translator, node, argument, formats: dict[int, Format]) -> Format:
     """The format that an argument names, one of `formats`, by their numbers in the kernel language."""
+    written = translator.dotted(argument)
+    if written in {f"ptx.{form.name}" for form in formats.values()}:
+        translator.fail(
+            argument,
+            f"numba wants a name of yours for the format: write `FORMAT = {written}` above, and use FORMAT here",
+        )
     number = fixed_number(translator, node, argument, "the format")
     if number not in formats:
         *others, last = (f"`ptx.{f.name}`" for f in formats.values())

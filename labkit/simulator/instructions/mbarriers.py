@@ -44,7 +44,6 @@ class Mbarriers:
         """
         arrivals = np.bincount(places)
         here = np.flatnonzero(arrivals)
-        self.land(here[self.pending[here] == 0])
         too_many = here[arrivals[here] > self.pending[here]]
         self.pending[here] = np.maximum(self.pending[here] - arrivals[here], 0)
         np.add.at(self.expected, places, expected)

@@ -74,6 +74,13 @@ class Boxes:
         inside = self.inside[:, :, None] & (along < self.used[:, None, None])
         return np.where(inside, self.first[:, :, None] + along, 0).reshape(-1), inside.reshape(-1)
 
+    def hold(self, rows) -> np.ndarray:
+        """Whether the array holds what these rows bring, for each of the `places`."""
+        given = rows.view(f"u{self.array.itemsize}")
+        along = np.arange(given.shape[2]) + self.skipped[:, None, None]
+        given = np.take_along_axis(given, np.minimum(along, given.shape[2] - 1), axis=2).reshape(-1)
+        return self.array.data.view(given.dtype).take(self.places()[0]) == given
+
     def count_accesses(self, w, lanes, site, is_load):
         """Adds the boxes to a site's totals; L2 sees each sector once for a row, and L1 none."""
         launch = w.chunk.launch
@@ -218,8 +225,8 @@ def _send(w, site, tile, lanes, flat, rows) -> Load:
     covered = tiles.elements(flat, each)
     _count_tile(w, site, lanes, each, rows.shape[1])
     tiles.note_writes(w, site, tile, lanes, covered)
-    if tile.unfenced is not None:
-        tile.unfenced.drop(covered)
+    proxies.check_write(w, site, tile, covered)
+    tile.unfenced.drop(covered)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD)
     number = tile.in_flight.begin(operation, covered, np.repeat(w.thread[lanes], each))
     return Load(site, number, tile, flat, rows)
@@ -259,15 +266,16 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     covered = tiles.elements(flat, each)
     _count_tile(w, tile_site, lanes, each, boxes.rows)
     tiles.note_reads(w, tile_site, tile, lanes, covered)
-    proxies.check(w, tile_site, tile, covered, "the copy engine")
+    proxies.check_read(w, tile_site, tile, covered, "the copy engine")
     rows = np.empty((len(lanes), boxes.rows, ROW_BYTES), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
     operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
     number = tile.in_flight.begin(operation, covered, np.repeat(w.thread[lanes], each))
     _stores(w).begin(Store(tile_site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
     boxes.count_accesses(w, lanes, map_site, False)
-    tiles.note_writes(w, map_site, boxes.array, lanes, *boxes.places())
+    unchanged = boxes.hold(rows)
     boxes.write(rows)
+    tiles.note_writes(w, map_site, boxes.array, lanes, *boxes.places(), unchanged, boxes.hold(rows))
     w.chunk.launch.version += 1
 
 
@@ -296,17 +304,22 @@ def _stores(w) -> Groups:
 # --- in a kernel's text --------------------------------------------------------------------------
 
 
-def _boxed(translator, node, tensor_map, place, kind):
-    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
-    value = translator.expression(tensor_map)
+def _tensor_map(translator, node, argument):
+    value = translator.expression(argument)
     if not isinstance(value.type, TensorMap):
         translator.fail(node, "this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+    return value
+
+
+def _boxed(translator, node, tensor_map, place, kind):
+    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
+    value = _tensor_map(translator, node, tensor_map)
     axes = len(value.type.box)
     begin = translator.expression(place)
     items = begin.type.items if isinstance(begin.type, Tuple) else ()
     if len(items) != axes or not all(isinstance(item, types.Integer) for item in items):
         translator.fail(place, f"the place of a box is a tuple of {axes} whole numbers here")
-    translator.program.asynchronous = True
+    translator.program.asynchronous = translator.program.has_async_proxy = True
     site = translator.site(tensor_map, Value("", value.type.array), kind)
     return f"{site}, {value.code}, {begin.code}"
 
@@ -336,6 +349,15 @@ class LoadCall:
         return Value("None", types.none)
 
 
+class Prefetch:
+    """A function `(tensor_map)`, which changes nothing but how soon a copy is done."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        _tensor_map(translator, node, node.args[0])
+        return Value("None", types.none)
+
+
 class StoreCall:
     """A function `(tensor_map, place, tile, index)`."""
 
@@ -344,7 +366,6 @@ class StoreCall:
         tensor_map, place, tile, index = node.args
         box = _boxed(translator, node, tensor_map, place, "store")
         of = _in_shared(translator, node, tile, index, "load")
-        translator.program.has_async_readers = True
         translator.emit(f"{translator.constant(store)}(w, {translator.mask}, {box}, {of})")
         return Value("None", types.none)
 

@@ -149,7 +149,7 @@ def _read(w, caller, site, array, flat, rows) -> tuple[Operand, np.ndarray]:
         places[mine] = first[mine, None] + _pattern(int(address), rows, array.itemsize)
     lanes = _readers(w, caller)
     tiles.note_early(w, site, array, lanes, places.reshape(-1))
-    proxies.check(w, site, array, places.reshape(-1), "the tensor cores")
+    proxies.check_read(w, site, array, places.reshape(-1), "the tensor cores")
     totals = w.chunk.launch.counts[site]
     slots = w.warps[caller.first, SLOT] if len(totals) > 1 else np.zeros(caller.count, np.int64)
     for what, amount in ((ACCESSES, places.shape[1]), (REQUESTS, 1), (WAVEFRONTS, rows * STEP_BYTES // 128)):
@@ -371,7 +371,7 @@ class Multiply:
             run, given = from_shared, _in_shared(translator, node, *left)
         site = translator.site(subscript, sums, "store", n // 2)
         program = translator.program
-        program.asynchronous = program.has_async_readers = program.has_warpgroups = True
+        program.asynchronous = program.has_async_proxy = program.has_warpgroups = True
         translator.emit(
             f"{translator.constant(run)}(w, {translator.mask}, {_call(translator, node)}, {site}, {sums.code}, "
             f"({indices},), {n}, {chosen}, {right}, {given})"

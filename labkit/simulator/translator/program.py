@@ -72,7 +72,7 @@ class Program:
     acts_on_atomics: bool = False
     asynchronous: bool = False
     copies: set[int] = field(default_factory=set)  # the sites at which asynchronous copies of threads write
-    has_async_readers: bool = False
+    has_async_proxy: bool = False
     has_warpgroups: bool = False
     has_mbarriers: bool = False
     syncs_clusters: bool = False

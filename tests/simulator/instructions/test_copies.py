@@ -398,6 +398,32 @@ def test_no_index_of_a_tile_counts_from_the_end(call):
     assert "counts no index from the end" in found.message and found.remedy.endswith("such as 24.")
 
 
+SHARED_PLACE = """
+@cuda.jit
+def meet(x, out):
+    tile = cuda.shared.array((32, 8), uint16, alignment=16)
+    t = cuda.threadIdx.x
+    ptx.cp_async(tile, (t // 2, 0), x, (t // EACH, 0), 16, 16)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    out[t] = 1
+"""
+
+
+@pytest.mark.parametrize("each, races", [(1, True), (2, False)])
+def test_copies_of_other_values_to_one_place_race(each, races):
+    x = np.arange(32 * 8, dtype=np.uint16).reshape(32, 8)
+    trace = labkit.simulate(kernel_in(SHARED_PLACE, **NAMES, EACH=each), 2, 32, x, np.zeros(32, np.uint8))
+    assert {(f.kind, f.array) for f in trace.errors} == ({("race", "tile")} if races else set())
+
+
+def test_an_empty_source_is_said_to_be_too_short():
+    line = "ptx.cp_async(tile, (0, 0), x, 0, 16, 16)"
+    kernel = kernel_in(BODY.format(line=line), **NAMES)
+    (found,) = labkit.simulate(kernel, 1, 32, np.zeros(0, np.float32), 16, np.zeros(4)).errors
+    assert (found.kind, found.line) == ("bounds", line_of(kernel, line))
+
+
 def test_no_more_is_read_than_is_copied():
     with pytest.raises(KernelError, match="a copy of 8 bytes reads 0 to 8 of them, not 16"):
         copied(np.float32, 8, np.full(8, 16))

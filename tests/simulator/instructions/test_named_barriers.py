@@ -144,6 +144,7 @@ def test_a_warp_comes_as_a_whole():
         ("0", "128", "takes the numbers 1 to 15, not 0; 0 is the barrier of `cuda.syncthreads"),
         ("16", "128", "takes the numbers 1 to 15, not 16"),
         ("1", "100", "waits for whole warps, a multiple of 32 threads, not for 100"),
+        ("1", "48", "waits for whole warps, a multiple of 32 threads, not for 48"),
         ("1", "0", "a multiple of 32 threads, not for 0"),
         ("1 + t % 2", "128", "all lanes of a warp give `ptx.barrier_sync` the same number"),
         ("1.5", "128", "the number of a barrier is a whole number, and this is float64"),

@@ -138,3 +138,5 @@ def test_a_format_that_is_none_here_is_refused():
         run(PACK, samples(), np.zeros(8, np.uint32), FORMAT=ptx.E4M3)
     with pytest.raises(KernelError, match=r"`x\[0\]` is the format, which is fixed when a kernel is compiled"):
         run(PACK.replace("FORMAT", "x[0]"), samples(), np.zeros(8, np.uint32))
+    with pytest.raises(KernelError, match=r"write `FORMAT = ptx.FP16` above"):
+        run(PACK.replace("FORMAT", "ptx.FP16"), samples(), np.zeros(8, np.uint32))

@@ -7,7 +7,7 @@ from numba import uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
-from labkit.simulator.errors import KernelError
+from labkit.simulator.errors import KernelError, LaunchError
 
 LOAD = """
 @cuda.jit
@@ -71,9 +71,13 @@ def swizzled(box):
     return lies.reshape(box.shape)
 
 
-def mutant(text, before, after=""):
+def changed(text, before, after=""):
     assert text.count(before) == 1, before
-    return kernel(text.replace(before, after))
+    return text.replace(before, after)
+
+
+def mutant(text, before, after=""):
+    return kernel(changed(text, before, after))
 
 
 def load(made, row=0, column=0, source=None, blocks=1):
@@ -138,6 +142,11 @@ def test_who_reads_a_tile_without_waiting_is_told_to_wait():
         (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for"),
         ("(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n",
          "(row + ROWS * cuda.blockIdx.x, column), bar, 0)\n    tile[0, t] = 1\n", "in-flight", "has arrived there"),
+        ("    ptx.mbarrier_wait(bar, 0, 0)\n",
+         "    if t == 0:\n        ptx.mbarrier_arrive(bar, 0)\n    ptx.mbarrier_wait(bar, 0, 0)\n",
+         "mbarrier", "wait for the end of a phase before arriving for the next"),
+        ("    if t == 0:\n        ptx.mbarrier_expect", "    tile[0, t] = 1\n    cuda.syncthreads()\n"
+         "    if t == 0:\n        ptx.mbarrier_expect", "proxy", "ptx.fence_async()"),
     ],
 )  # fmt: skip
 def test_a_broken_load_is_found_out(before, after, kind, part):
@@ -179,6 +188,32 @@ def test_a_broken_store_is_found_out(before, kind, part):
     assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
 
 
+def test_a_tile_that_was_written_and_fenced_takes_a_copy():
+    written = (
+        "    tile[0, t] = 1\n    ptx.fence_async()\n    cuda.syncthreads()\n    if t == 0:\n        ptx.mbarrier_expect"
+    )
+    assert not load(mutant(LOAD, "    if t == 0:\n        ptx.mbarrier_expect", written)).errors
+
+
+def store_by_two(value, row, column=0):
+    made = mutant(changed(STORE, "tile[r, t] = x[r, t]", f"tile[r, t] = {value}"), "(row, column)", f"({row}, column)")
+    return labkit.simulate(made, 2, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), 0, column)
+
+
+@pytest.mark.parametrize("row", ["row", "row + 20 * cuda.blockIdx.x"])
+def test_blocks_that_store_other_values_to_one_place_race(row):
+    (finding,) = store_by_two("x[r, t] ^ cuda.blockIdx.x", row).errors
+    assert finding.kind == "race" and finding.array == "target"
+
+
+@pytest.mark.parametrize("column", [0, -10, 150])
+@pytest.mark.parametrize(
+    "value, row", [("x[r, t]", "row"), ("x[r, t] ^ cuda.blockIdx.x", "row + ROWS * cuda.blockIdx.x")]
+)
+def test_blocks_that_store_one_value_or_to_places_of_their_own_do_not_race(value, row, column):
+    assert not store_by_two(value, row, column).errors
+
+
 def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
     array, x = np.zeros((ROWS, 64), np.uint16), numbers(ROWS, 64)
     kernel(STORE)[1, 64](ptx.TensorMap(array, (ROWS, 64)), x, 0, 0)
@@ -207,11 +242,37 @@ def test_an_array_is_the_same_beside_its_map():
         (np.zeros((8, 60), np.uint16), (8, 64)),
         (np.zeros((8, 64), np.uint16)[::-1], (8, 64)),
         (np.zeros((512, 64), np.uint16), (512, 64)),
+        (np.zeros((0, 64), np.uint16), (8, 64)),
+        (np.zeros((1, 1, 1, 1, 8, 64), np.uint16), (1, 1, 1, 1, 8, 64)),
     ],
 )
 def test_boxes_that_the_copy_engine_does_not_take(array, box):
-    with pytest.raises(ValueError, match="box|rows"):
+    with pytest.raises(ValueError, match="box|rows|axes"):
         ptx.TensorMap(array, box)
+
+
+@pytest.mark.parametrize(
+    "array, box",
+    [
+        ([[1, 2]], (8, 64)),
+        (np.zeros((8, 64), np.uint16), 64),
+        (np.zeros((8, 64), np.uint16), (8.5, 64)),
+        (np.zeros((8, 16)), (8, 16)),
+        (np.zeros((8, 8), complex), (8, 8)),
+        (np.zeros((8, 128), np.bool_), (8, 128)),
+    ],
+)
+def test_maps_of_other_things_are_refused_in_a_sentence(array, box):
+    with pytest.raises(TypeError, match="describes an array|tuple of whole numbers|moves numbers"):
+        ptx.TensorMap(array, box)
+
+
+def test_a_map_of_a_slice_begins_at_a_multiple_of_16_bytes():
+    whole = cuda.to_device(numbers(72, 208))
+    source = numbers(72, 208)
+    assert np.array_equal(load(kernel(LOAD), source=whole[:, 8:]).outputs[3][0], swizzled(box_of(source[:, 8:], 0, 0)))
+    with pytest.raises(LaunchError, match="the tensor map `source` does not begin at a multiple of 16 bytes"):
+        load(kernel(LOAD), source=whole[:, 4:])
 
 
 IN_A_FUNCTION = """

@@ -97,6 +97,7 @@ def test_a_product_is_counted():
     read = {c.site.array: c for c in trace.sites if c.site.space == "shared" and c.site.kind == "load"}
     assert read["a"].bytes == 2 * ROWS * 128
     assert read["b"].bytes == 2 * GROUPS * 64 * 128
+    assert all(c.wavefronts == c.bytes // 128 for c in read.values())
 
 
 def test_tf32_reads_the_upper_19_bits_alone():
@@ -105,6 +106,21 @@ def test_tf32_reads_the_upper_19_bits_alone():
     A[0, 0, 0] = 1 + 2.0**-10 + 2.0**-11
     trace = labkit.simulate(made, 1, 256, A, B, np.zeros((1, ROWS, 8), np.float32))
     assert trace.outputs[2][0, 0, 0] == 32 + np.float32(2.0**-10)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_behind_its_wait_each_warp_knows_that_all_four_are_done(waits):
+    """The last warp of the second group tells the first group's that B's tile has been read."""
+    done = "    ptx.wgmma_wait(0)\n"
+    handed = (
+        "    if t // 32 == 3 or t // 32 == 7:\n"
+        "        ptx.barrier_sync(1, 64)\n"
+        "    if t // 32 == 3:\n"
+        "        b[0, t % 32] = 0\n"
+    )
+    text = PRODUCT.replace(done, done + handed if waits else handed + done)
+    _, trace, _ = run(text)
+    assert bool(trace.errors) != waits, trace.errors
 
 
 REGISTERS = PRODUCT.replace(

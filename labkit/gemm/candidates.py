@@ -1,0 +1,111 @@
+"""The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
+
+from typing import NamedTuple
+
+from labkit import cuda
+from labkit.gemm.arrange import in_pieces
+from labkit.gemm.ladder import Step, ladder
+from labkit.gemm.precisions import Precision
+from labkit.gemm.tensor.plans import Plan, Work, plans
+from labkit.ptx.capabilities import CAPABILITIES, lacks
+from labkit.rebinding import names_of
+
+
+class Candidate(NamedTuple):
+    """A step of a ladder by its slug, and how it cuts the product up if it can be told."""
+
+    step: str
+    plan: Plan | None = None
+
+    def __str__(self):
+        return self.step if self.plan is None else f"{self.step} ({_words(self.plan)})"
+
+    def as_data(self) -> dict:
+        """As JSON gives it back."""
+        return {"step": self.step, "plan": self.plan and self.plan._asdict()}
+
+
+def _words(plan):
+    return ", ".join(f"{name} {value}" for name, value in plan._asdict().items())
+
+
+class Shape(NamedTuple):
+    """A product of M x K by K x N, so many times over."""
+
+    M: int
+    N: int
+    K: int
+    batches: int = 1
+
+    @classmethod
+    def of(cls, left, right, C) -> "Shape":
+        """That of C = left @ right.T."""
+        *batch, M, N = C.shape
+        return cls(M, N, left.shape[-1], *batch)
+
+    def __str__(self):
+        return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
+
+
+# How fast a step runs when it has work for the whole GPU, in TFLOP/s on an H100 (4096 x 4096 x 4096): only the ratios
+# count. Of the tensor ladder these are the steps for GPUs on which the one with plans does not run.
+RATES = {
+    "fp32": {
+        "tiled": 8,
+        "register_column": 17,
+        "register_tile": 31,
+        "vectorised": 35,
+        "swizzle": 35,
+        "double_buffering": 36,
+        "warp_tiles": 37,
+        "tuned": 46,
+    },
+    "tensor": {"mma": 69, "ldmatrix": 260, "pipelined": 353},
+}
+PLANNED = CAPABILITIES["wgmma"]  # where the kernel runs that is cut up by plans
+
+
+def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
+    """What computes such a product on a GPU of a compute capability, or on this one, by the time it may take.
+
+    Raises
+    ------
+    RuntimeError
+        The GPU is too old for this precision.
+    """
+    device = cuda.get_current_device()
+    capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
+    if precision.ladder == "tensor" and not lacks(capability, PLANNED):
+        row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
+        work = Work(shape.M, shape.N, row_bytes, shape.batches)
+        return [Candidate("general", plan) for plan in plans(work, sms)]
+    rates = RATES[precision.ladder]
+    taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
+    if not taken:
+        raise RuntimeError(
+            f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
+            "it takes a newer one; multiply float32 here"
+        )
+    return [Candidate(step.slug) for step in sorted(taken, key=lambda step: _time(step, shape, sms))]
+
+
+def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
+    """Whether the step takes the precision, and a GPU of this capability has all of its instructions."""
+    if precision.name == "tf32":  # none but the one with plans takes it
+        return False
+    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.format))) for name in _called(step.kernel))
+    return not any(lacks(capability, needed) for needed in needs if needed)
+
+
+def _called(kernel) -> set[str]:
+    """The names of the functions that a kernel calls, and of what the device functions among them call."""
+    function = kernel.py_func
+    helpers = [value for value in names_of(function).values() if hasattr(value, "py_func") and value is not kernel]
+    return set(function.__code__.co_names).union(*map(_called, helpers))
+
+
+def _time(step: Step, shape: Shape, sms: int) -> float:
+    """About how long a step takes, in units of its own: whole rounds of tiles, one on each SM."""
+    rows, cols = (step.module.BM, step.module.BN) if hasattr(step.module, "BM") else (step.module.TILE,) * 2
+    tiles = -(-shape.M // rows) * -(-shape.N // cols) * shape.batches
+    return -(-tiles // sms) * rows * cols / RATES[step.ladder][step.slug]

@@ -1,0 +1,72 @@
+"""C = alpha * product + beta * C, for kernels that write products alone."""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.gemm.views import as_batch, as_bits
+
+RESULT = ptx.BF16
+COLUMNS, ROWS = 32, 8  # of a block's part, an element a thread
+
+
+@cuda.jit(device=True)
+def number(bits):
+    """The float32 that the bits of an element stand for."""
+    return ptx.unpack2(np.uint32(bits), RESULT)[0]
+
+
+@cuda.jit(device=True)
+def element(value):
+    """The bits of the nearest number that an element can hold."""
+    return ptx.pack2(value, value, RESULT) & 0xFFFF
+
+
+@cuda.jit(device=True)
+def itself(value):
+    return value
+
+
+@cuda.jit
+def combine(product, C, alpha, beta):
+    down, across = -(-C.shape[1] // ROWS), -(-C.shape[2] // COLUMNS)
+    part = cuda.blockIdx.x
+    z = part // (down * across)
+    row = part // across % down * ROWS + cuda.threadIdx.y
+    col = part % across * COLUMNS + cuda.threadIdx.x
+    if row < C.shape[1] and col < C.shape[2]:
+        value = np.float32(0)
+        if row < product.shape[1] and col < product.shape[2]:
+            value = alpha * number(product[z, row, col])
+        if beta != 0:  # else what C held does not matter
+            value += beta * number(C[z, row, col])
+        C[z, row, col] = element(value)
+
+
+@cache
+def for_results(result: int):
+    """The kernel for results in a format, of which TF32 stands for float32."""
+    if result == ptx.TF32:
+        return specialise(combine, number=itself, element=itself)
+    return specialise(combine, RESULT=result)
+
+
+def combined(product, C, alpha: float, beta: float, result: int, stream=0):
+    """C = alpha * product + beta * C, element for element; the product may be larger than C, and what it lacks is zero.
+
+    `result` is the number of the format in `labkit.ptx` that both hold; sums are float32.
+    """
+    if result != ptx.TF32:
+        product, C = as_bits(product), as_bits(C)
+    product, C = as_batch(product), as_batch(C)
+    batches, rows, cols = C.shape
+    blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
+    kernel = for_results(result)
+    kernel[blocks, (COLUMNS, ROWS), stream](product, C, np.float32(alpha), np.float32(beta))
+
+
+def scaled(C, beta: float, result: int, stream=0):
+    """C = beta * C."""
+    nothing = cuda.device_array((1, 0, 0), as_bits(C).dtype if result != ptx.TF32 else C.dtype)
+    combined(nothing, C, 0, beta, result, stream)

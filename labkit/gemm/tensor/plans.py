@@ -1,0 +1,80 @@
+"""How a product is cut up into the work of blocks, and how long a way of cutting it may take."""
+
+from itertools import product
+from math import ceil
+from typing import NamedTuple
+
+SHARED_BYTES = 227 * 1024  # that a block can have on compute capability 9.0
+BARRIER_BYTES = 1024  # of them for barriers, and to begin at a multiple of 1024
+STEP_BYTES = 128  # of a row, that a stage holds
+MOST_STAGES = 16
+SPLITS = 1, 2, 3, 4, 6, 8
+LEAST_COLS = 64  # of a tile whose result goes out by the copy engine
+
+# What an H100 takes, in cycles of an SM, fitted to measured times.
+START_CYCLES = 3800  # until the first tile is there
+STEP_CYCLES = 40  # beside the multiply-adds of a step along k
+MULTIPLIED = 32  # outputs of a tile that a cycle takes a step along k
+L2_BYTES = 70  # that reach an SM in a cycle
+DRAM_BYTES = 1700  # that reach all of them
+STORED = 8  # outputs that leave a block in a cycle
+PART_BYTES = 16  # of a part's sums that a block writes or reads in a cycle
+
+
+class Plan(NamedTuple):
+    """How a product is cut up.
+
+    rows, cols: of a block's tile. stages: of its ring. splits: parts along k, in which as many blocks share a tile.
+    swapped: whether rows of the tile are B's, and columns A's.
+    """
+
+    rows: int
+    cols: int
+    stages: int
+    splits: int = 1
+    swapped: bool = False
+
+
+class Work(NamedTuple):
+    """An M x N result, with rows of operands of so many bytes along k, so many times over."""
+
+    M: int
+    N: int
+    row_bytes: int
+    batches: int = 1
+
+
+def plans(work: Work, sms: int) -> list[Plan]:
+    """The plans worth a trial on a GPU of so many SMs, the most promising first: for each kind of tile the best."""
+    widths = range(LEAST_COLS, 257, 8)
+    found = [_plan(*each, False) for each in product((64, 128), widths, SPLITS)]
+    few = {_eights(work.M / n) for n in (1, 2, 4)}
+    found += [_plan(*each, True) for each in product((64, 128), (n for n in few if n <= 64), SPLITS)]
+    by_kind = {}
+    for plan in sorted(found, key=lambda plan: estimate(plan, work, sms)):
+        kind = plan.rows, plan.cols // 32, min(plan.splits, 3), plan.swapped
+        by_kind.setdefault(kind, plan)
+    return list(by_kind.values())
+
+
+def estimate(plan: Plan, work: Work, sms: int) -> float:
+    """Cycles that a product may take by a plan."""
+    rows, cols = (work.N, work.M) if plan.swapped else (work.M, work.N)
+    tiles = ceil(rows / plan.rows) * ceil(cols / plan.cols) * work.batches
+    waves = ceil(tiles * plan.splits / sms)
+    steps = ceil(work.row_bytes / STEP_BYTES / plan.splits)
+    outputs = plan.rows * plan.cols
+    step = max(outputs / MULTIPLIED + STEP_CYCLES, (plan.rows + plan.cols) * STEP_BYTES / L2_BYTES)
+    adding = outputs * 4 * (1 + plan.splits) / PART_BYTES if plan.splits > 1 else 0
+    reading = (work.M + work.N) * work.row_bytes * work.batches / DRAM_BYTES
+    return START_CYCLES + max(reading, waves * steps * step) + waves * (outputs / STORED + adding)
+
+
+def _plan(rows, cols, splits, swapped):
+    """With as many stages as shared memory holds beside two boxes of each warpgroup's results."""
+    room = SHARED_BYTES - BARRIER_BYTES - 2 * rows * STEP_BYTES
+    return Plan(rows, cols, min(room // ((rows + cols) * STEP_BYTES), MOST_STAGES), splits, swapped)
+
+
+def _eights(n):
+    return ceil(n / 8) * 8

@@ -1,0 +1,107 @@
+"""An array's memory seen under other shapes and strides, as NumPy does it, for arrays of the device too."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit import cuda
+from labkit.simulator.host import DeviceArray, unwrap
+
+
+class _Described:
+    """What the CUDA array interface, version 3, asks of an array; keeps the owner of its memory alive."""
+
+    def __init__(self, owner, shape, strides, dtype, begin_byte):
+        self.owner = owner
+        address, read_only = owner.__cuda_array_interface__["data"]
+        self.__cuda_array_interface__ = {
+            "data": (address + begin_byte, read_only),
+            "shape": shape,
+            "strides": strides,
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+
+def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
+    """The memory of a device array under another shape, with these strides in bytes, and as another type."""
+    dtype = X.dtype if dtype is None else np.dtype(dtype)
+    if isinstance(X, DeviceArray):
+        return X.strided(shape, strides, dtype, begin_byte)
+    return cuda.as_cuda_array(_Described(X, shape, strides, dtype, begin_byte), sync=False)
+
+
+def matrix_of(X, z: int):
+    """One matrix of a batch; of a matrix, the matrix itself."""
+    if len(X.shape) == 2:
+        return X
+    return X[z] if isinstance(X, np.ndarray) else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
+
+
+def rows_of(X, first: int, most: int):
+    """So many rows of a matrix, or as many as there are, from the first on."""
+    if X.shape[0] <= most:
+        return X
+    rows = min(most, X.shape[0] - first)
+    return viewed(X, (rows, X.shape[1]), X.strides, begin_byte=first * X.strides[0])
+
+
+def turned(X):
+    """The transpose of each matrix, without a copy."""
+    *batch, rows, cols = X.shape
+    *apart, row_stride, col_stride = X.strides
+    return viewed(X, (*batch, cols, rows), (*apart, col_stride, row_stride))
+
+
+def tidied(X):
+    """The array with such strides along sides of length 1 as leave the others side by side; one matrix as no batch.
+
+    A batch that repeats a matrix, with a stride of 0, is that matrix.
+    """
+    *_, rows, cols = X.shape
+    *_, row_stride, col_stride = X.strides
+    size = X.dtype.itemsize
+    if cols == 1:
+        col_stride = rows * size if row_stride == size else size
+    if rows == 1:
+        row_stride = cols * size if col_stride == size else size
+    one = len(X.shape) == 3 and (X.shape[0] == 1 or X.strides[0] == 0)
+    if (row_stride, col_stride) == tuple(X.strides[-2:]) and not one:
+        return X
+    batch = slice(1, 1) if one else slice(0, -2)
+    return viewed(X, (*X.shape[batch], rows, cols), (*X.strides[batch], row_stride, col_stride))
+
+
+def stacked(left, C):
+    """Two batches, each as one matrix of all rows, if these follow one another evenly in both."""
+    arrays = left, C
+    if any(len(X.shape) != 3 or X.strides[0] != X.shape[1] * X.strides[1] for X in arrays):
+        return arrays
+    return tuple(viewed(X, (X.shape[0] * X.shape[1], X.shape[2]), X.strides[1:]) for X in arrays)
+
+
+def as_batch(X):
+    """A matrix as a batch of one; a batch as it is."""
+    if len(X.shape) == 3:
+        return X
+    return X[None] if isinstance(X, np.ndarray) else viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
+
+
+def as_bits(X):
+    """The elements as unsigned whole numbers of the same size."""
+    bits = np.dtype(f"u{X.dtype.itemsize}")
+    return X if X.dtype == bits else viewed(X, X.shape, X.strides, bits)
+
+
+def share_memory(X, Y) -> bool:
+    """Whether some element of X is also one of Y."""
+    return np.shares_memory(_on_host(X), _on_host(Y))
+
+
+def _on_host(X):
+    """A NumPy array where X is, to reckon with: nobody may read it."""
+    if isinstance(X, DeviceArray):
+        return unwrap(X)
+    described = {**X.__cuda_array_interface__, "strides": X.strides, "version": 3}
+    described.pop("stream", None)
+    return np.asarray(SimpleNamespace(__array_interface__=described))

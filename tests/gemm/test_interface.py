@@ -1,0 +1,292 @@
+"""`gemm.multiply`: right for every precision, shape, order and factor, and a sentence for what cannot be multiplied."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit import cuda, gemm, simulate
+from labkit.gemm import arrange, candidates, carry_out, combine, formats, interface, views, workspace
+from labkit.gemm.choices import choice
+from labkit.gemm.precisions import PRECISIONS
+
+pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
+ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
+SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
+
+
+def encoded(values, precision, result=False):
+    """The values as the precision stores them, and what these stand for, in float64."""
+    number = precision.result_format if result else precision.format
+    array = np.ascontiguousarray(formats.encode(values, number))
+    return array, formats.decode(array, number)
+
+
+def laid_out(array, order):
+    """A device array with the elements of `array`, which lie as `order` says, and the array that it is part of."""
+    first = (slice(None),) * (array.ndim - 2)
+    rows, cols = array.shape[-2:]
+    sides, part = {
+        "rows": ((rows, cols), (slice(None), slice(None))),
+        "columns": ((rows, cols), (slice(None), slice(None))),
+        "wide": ((rows, (cols // 16 + 2) * 16), (slice(None), slice(0, cols))),
+        "inside": ((rows + 3, cols + 5), (slice(2, 2 + rows), slice(1, 1 + cols))),
+        "apart": ((rows, 2 * cols), (slice(None), slice(0, None, 2))),
+    }[order]
+    host = np.full((*array.shape[:-2], *sides), 77, array.dtype)
+    host[(*first, *part)] = array
+    whole = cuda.to_device(np.asfortranarray(host) if order == "columns" else host)
+    return whole[(*first, *part)], whole
+
+
+ORDERS = st.sampled_from(["rows", "columns", "wide", "inside", "apart"])
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+@given(
+    sides=st.tuples(SIDES, SIDES, st.one_of(SIDES, st.just(0))),
+    transposes=st.tuples(st.booleans(), st.booleans()),
+    orders=st.tuples(ORDERS, ORDERS, ORDERS),
+    batches=st.sampled_from([(None, None), (None, None), (3, 3), (2, None), (None, 2), (1, 1)]),
+    factors=st.sampled_from([(1.0, 0.0), (1.0, 1.0), (-0.5, 0.0), (2.0, -3.0), (0.0, 2.0)]),
+)
+@settings(max_examples=25)
+def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
+    precision = PRECISIONS[name]
+    (M, N, K), (alpha, beta) = sides, factors
+    rng = np.random.default_rng([M, N, K])
+    shapes = [(K, M) if transposes[0] else (M, K), (N, K) if transposes[1] else (K, N)]
+    shapes = [shape if batch is None else (batch, *shape) for shape, batch in zip(shapes, batches)]
+    of_result = next(((batch,) for batch in batches if batch), ())
+    (A, a), (B, b) = (encoded(rng.standard_normal(shape), precision) for shape in shapes)
+    C, c = encoded(rng.standard_normal((*of_result, M, N)), precision, result=True)
+    if beta == 0:
+        C, _ = encoded(np.full(C.shape, np.nan), precision, result=True)
+        c = np.zeros(C.shape)
+    a, b = (np.swapaxes(x, -1, -2) if swap else x for x, swap in zip((a, b), transposes))
+    expected = alpha * (a @ b) + beta * c
+    size = abs(alpha) * (np.abs(a) @ np.abs(b)) + np.abs(beta * c)
+
+    (A, _), (B, _), (C, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
+    outside = whole.size - C.size
+    options = {"transpose_a": transposes[0], "transpose_b": transposes[1], "tf32": name == "tf32"}
+    assert gemm.multiply(A, B, C, alpha=alpha, beta=beta, **options) is C
+    result = formats.decode(C.copy_to_host(), precision.result_format)
+    rounding = ROUNDING[name]
+    bound = 2 * rounding * np.abs(expected) + (K + 2) * 2.0**-23 * size
+    bound += 2 * rounding * size if name == "tf32" else rounding * np.abs(alpha * (a @ b))
+    assert (np.abs(result - expected) <= bound + 1e-7).all()
+    assert np.count_nonzero(whole.copy_to_host() == 77) >= outside  # nothing beside C was written
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """The names of the kernels by which operands and results are copied."""
+    made = []
+    for_elements, for_results = arrange.for_elements, combine.for_results
+
+    def counted(kernel, itemsize):
+        made.append(kernel.__name__)
+        return for_elements(kernel, itemsize)
+
+    def counted_result(result):
+        made.append("combine")
+        return for_results(result)
+
+    monkeypatch.setattr(arrange, "for_elements", counted)
+    monkeypatch.setattr(combine, "for_results", counted_result)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("float32", {}), ("bfloat16", {"transpose_b": True}), ("float8_e4m3", {"transpose_b": True})],
+)
+def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
+    precision = PRECISIONS[name]
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: candidates.candidates(precision, shape)[-1])
+    if name == "float32":
+        monkeypatch.setattr(interface, "choice", lambda precision, shape: candidates.Candidate("vectorised"))
+    rng = np.random.default_rng(0)
+    A, a = encoded(rng.standard_normal((16, 32)), precision)
+    B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), precision)
+    expected = a @ (b.T if options else b)
+
+    def multiplied(A, B, order="C", **options):
+        C = cuda.to_device(
+            np.zeros((A.shape[-1 if options.get("transpose_a") else 0], 48), precision.result, order=order)
+        )
+        gemm.multiply(A, B, C, **options)
+        result = formats.decode(C.copy_to_host(), precision.result_format)
+        return np.linalg.norm(result - expected) <= 2 * ROUNDING[name] * np.linalg.norm(expected)
+
+    A_device, B_device = map(cuda.to_device, (A, B))
+    assert multiplied(A_device, B_device, **options)
+    assert multiplied(A_device.T, B_device, transpose_a=True, **options)
+    assert copies == []
+    assert multiplied(cuda.to_device(np.asfortranarray(A)), B_device, **options)
+    assert copies == ["turn"]
+    gaps = cuda.to_device(np.zeros((16, 40), A.dtype))[:, 1:33]
+    gaps[:] = A_device
+    assert multiplied(gaps, B_device, **options)
+    assert copies == ["turn", "copy"]
+
+
+def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
+    rng = np.random.default_rng(0)
+    A, B = (rng.standard_normal((32, 32)).astype(np.float16) for _ in range(2))
+    C = cuda.to_device(np.zeros((32, 32), np.float16, order="F"))
+    gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, transpose_b=True)
+    assert copies == []
+    assert np.allclose(C.copy_to_host(), A.astype(float) @ B.T.astype(float), rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e4m3"])
+@pytest.mark.parametrize("shape", [(33, 20, 50), (16, 64, 32)], ids=str)
+def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
+    older = candidates.candidates(PRECISIONS[name], candidates.Shape(*shape), (8, 9))[0]
+    assert older.plan is None
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: older)
+    precision, (M, N, K) = PRECISIONS[name], shape
+    rng = np.random.default_rng(0)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((2, M, K), (K, N)))
+    C, c = encoded(rng.standard_normal((2, M, N)), precision, result=True)
+    for factors in ({}, {"alpha": -0.5, "beta": 2.0}):
+        expected = factors.get("alpha", 1.0) * (a @ b) + factors.get("beta", 0.0) * c
+        result = formats.decode(gemm.multiply(A, B, C.copy(), **factors), precision.result_format)
+        assert np.linalg.norm(result - expected) <= ROUNDING[name] * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("kind", [(splits, swapped) for splits in (False, True) for swapped in (False, True)])
+def test_sums_are_rounded_once_by_a_plan_of_each_kind(kind, monkeypatch):
+    precision = PRECISIONS["bfloat16"]
+    found = candidates.candidates(precision, candidates.Shape(13, 90, 400))
+    planned = next(c for c in found if (c.plan.splits > 1, c.plan.swapped) == kind)
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: planned)
+    rng = np.random.default_rng(0)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((13, 400), (90, 400)))
+    C, c = encoded(rng.standard_normal((13, 90)), precision, result=True)
+    result = formats.decode(gemm.multiply(A, B, C, alpha=0.3, beta=-2.0, transpose_b=True), precision.result_format)
+    rounded = formats.decode(formats.encode(0.3 * (a @ b.T) - 2 * c, precision.format), precision.format)
+    assert np.count_nonzero(result != rounded) <= 13 * 90 // 100  # where float32 sums fall beside a tie
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(interface, "choice", lambda precision, shape: shapes.append(shape) or choice(precision, shape))
+    A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
+    B = cuda.to_device(np.eye(8, dtype=np.float32))
+    B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B
+    assert (gemm.multiply(cuda.to_device(A), B).copy_to_host() == A).all()
+    assert shapes == [candidates.Shape(15, 8, 8)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_more_rows_than_a_grid_has_blocks_take_several_launches(dtype, monkeypatch):
+    monkeypatch.setattr(carry_out, "MOST_ROWS", 8)
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, 21, 16)).astype(dtype), rng.standard_normal((2, 16, 5)).astype(dtype)
+    expected = A.astype(float) @ B.astype(float)
+    assert np.linalg.norm(gemm.multiply(A, B) - expected) < 1e-3 * np.linalg.norm(expected)
+
+
+def test_numpy_arrays_are_copied_there_and_back():
+    A, B, _ = gemm.Problem(9, 10, 11).operands()
+    result = gemm.multiply(A[::-1], B)
+    assert isinstance(result, np.ndarray) and np.allclose(result, A[::-1] @ B, atol=1e-5)
+    into = np.ones((20, 20), np.float32)
+    part = into[1:19:2, ::2]
+    assert gemm.multiply(A, B, part, beta=2.0) is part
+    assert np.allclose(part, A @ B + 2, atol=1e-5) and (into[::2] == 1).all() and (into[:, 1::2] == 1).all()
+    on_device = gemm.multiply(A, cuda.to_device(B))
+    assert np.allclose(on_device.copy_to_host(), A @ B, atol=1e-5)
+
+
+def test_where_alpha_is_0_operands_do_not_matter():
+    A, B = np.full((4, 8), np.nan, np.float32), np.full((8, 4), np.inf, np.float32)
+    assert (gemm.multiply(A, B, np.ones((4, 4), np.float32), alpha=0.0, beta=3.0) == 3).all()
+    assert (gemm.multiply(A, B, alpha=0.0) == 0).all()
+
+
+@pytest.mark.parametrize("shapes", [((0, 4), (4, 5)), ((4, 0), (0, 5)), ((4, 3), (3, 0)), ((0, 4, 3), (3, 2))], ids=str)
+def test_empty_products_are_empty_or_zeros(shapes):
+    A, B = (np.ones(shape, np.float32) for shape in shapes)
+    result = gemm.multiply(A, B)
+    assert result.shape == (A @ B).shape and (result == 0).all()
+
+
+A = np.ones((4, 8), np.float32)
+B = np.ones((8, 6), np.float32)
+C = np.ones((4, 6), np.float32)
+SHARED = cuda.to_device(np.ones((8, 8), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("operands", "options", "error", "words"),
+    [
+        ((A, B.T), {}, ValueError, "op(A) is 4 x 8 and op(B) is 6 x 8"),
+        ((A, B), {"transpose_a": True}, ValueError, "op(A) is 8 x 4"),
+        ((A, B, C.T), {}, ValueError, "C is 6 x 4, but op(A) @ op(B) is 4 x 6"),
+        ((A, B, C[None]), {}, ValueError, "C is 1 x 4 x 6"),
+        ((A, B), {"beta": 1.0}, ValueError, "there is no C"),
+        ((A.astype(np.float64), B), {}, TypeError, "A holds float64 and B float32"),
+        ((A.astype(np.float16), B), {}, TypeError, "A holds float16 and B float32"),
+        ((A.astype(np.float16), B.astype(np.float16)), {"tf32": True}, TypeError, "TF32 is made of float32"),
+        ((A, B, C.astype(np.float16)), {}, TypeError, "C holds float16"),
+        (([[1.0]], B), {}, TypeError, "A is a list"),
+        ((A[0], B), {}, ValueError, "A has 1 dimensions"),
+        ((np.ones((2, 4, 8), np.float32), np.ones((3, 8, 6), np.float32)), {}, ValueError, "of 2 matrices and B of 3"),
+        ((SHARED[:4], SHARED[:, :6], SHARED[4:, 2:]), {}, ValueError, "C shares memory with B"),
+        ((SHARED[:4], B, np.broadcast_to(C, C.shape)), {}, ValueError, "C is read-only"),
+    ],
+)
+def test_what_cannot_be_multiplied_is_refused_in_a_sentence(operands, options, error, words):
+    with pytest.raises(error) as raised:
+        gemm.multiply(*operands, **options)
+    assert words in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_parts_of_one_array_that_share_no_element_may_be_multiplied():
+    whole = cuda.to_device(np.ones((8, 24), np.float32))
+    gemm.multiply(whole[:, :8], whole[:, 8:16], whole[:, 16:])
+    assert (whole.copy_to_host() == [1] * 16 + [8] * 8).all()
+
+
+def test_elements_of_c_that_share_memory_are_refused():
+    row = cuda.to_device(np.zeros(6, np.float32))
+    with pytest.raises(ValueError, match="elements of C share"):
+        gemm.multiply(A, B, views.viewed(row, (4, 6), (0, 4)))
+
+
+@pytest.mark.parametrize("itemsize", arrange.BITS)
+@pytest.mark.parametrize("order", "CF")
+def test_copies_read_and_write_whole_sectors(order, itemsize):
+    source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), arrange.BITS[itemsize], order=order)
+    target = np.zeros((1, 64, 128), source.dtype)
+    kernel = arrange.for_elements(arrange.turn if order == "F" else arrange.copy, itemsize)
+    trace = simulate(kernel, 2, (32, 8), source[None], target)
+    assert trace.errors == () and (trace.outputs[1][0] == source).all()
+    assert trace.counters.global_load_sectors == trace.counters.global_store_sectors == source.nbytes // 32
+    assert trace.counters.bank_conflicts == 0
+
+
+def test_each_stream_has_memory_of_its_own(monkeypatch):
+    monkeypatch.setattr(workspace, "_handle", lambda stream: stream)
+    monkeypatch.setattr(workspace, "_is_captured", lambda stream: False)
+    pieces = [workspace.workspace("left", (4, 4), np.float32, stream) for stream in (1, 2, 1)]
+    assert not views.share_memory(pieces[0], pieces[1])
+    assert views.share_memory(pieces[0], pieces[2])
+
+
+def test_a_graph_gets_no_new_memory_and_keeps_what_it_was_captured_with(monkeypatch):
+    monkeypatch.setattr(workspace, "_pieces", {})
+    monkeypatch.setattr(workspace, "_in_graphs", [])
+    piece = workspace.workspace("left", (4, 4), np.float32)
+    monkeypatch.setattr(workspace, "_is_captured", lambda stream: True)
+    assert views.share_memory(piece, workspace.workspace("left", (2, 8), np.float32))
+    with pytest.raises(RuntimeError, match="multiply once on the same stream before"):
+        workspace.workspace("left", (80, 80), np.float32)
+    monkeypatch.setattr(workspace, "_is_captured", lambda stream: False)
+    workspace.workspace("left", (80, 80), np.float32)
+    assert any(views.share_memory(piece, kept) for kept in workspace._in_graphs)
