@@ -1,10 +1,11 @@
-"""Matrix multiplication, C = A @ B: the problem, and ladders of kernels, one idea a step.
+"""Matrix multiplication, C = A @ B: the problem, ladders of kernels, one idea a step, and a function that uses them.
 
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
 >>> [step.slug for step in gemm.ladder("tensor")][-2:]
-['persistent', 'split']
+['split', 'general']
+>>> C = gemm.multiply(A, B)
 """
 
 from labkit.gemm.interface import multiply

@@ -122,12 +122,12 @@ def _runs_down(C) -> bool:
 
 
 def _check_array(name, X):
-    if not all(hasattr(X, field) for field in ("shape", "dtype")) or not (
-        isinstance(X, np.ndarray) or cuda.is_cuda_array(X)
-    ):
+    if not isinstance(X, np.ndarray) and not cuda.is_cuda_array(X):
         raise TypeError(f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device")
     if len(X.shape) not in (2, 3):
-        raise ValueError(f"{name} has {len(X.shape)} dimensions: give a matrix, of 2, or a batch of matrices, of 3")
+        raise ValueError(
+            f"{name} is of shape {tuple(X.shape)}: give a matrix, or a batch of matrices along a first axis"
+        )
 
 
 def _precision(A, B, tf32) -> Precision:

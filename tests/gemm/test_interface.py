@@ -235,7 +235,7 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ((A.astype(np.float16), B.astype(np.float16)), {"tf32": True}, TypeError, "TF32 is made of float32"),
         ((A, B, C.astype(np.float16)), {}, TypeError, "C holds float16"),
         (([[1.0]], B), {}, TypeError, "A is a list"),
-        ((A[0], B), {}, ValueError, "A has 1 dimensions"),
+        ((A[0], B), {}, ValueError, "A is of shape (8,)"),
         ((np.ones((2, 4, 8), np.float32), np.ones((3, 8, 6), np.float32)), {}, ValueError, "of 2 matrices and B of 3"),
         ((SHARED[:4], SHARED[:, :6], SHARED[4:, 2:]), {}, ValueError, "C shares memory with B"),
         ((SHARED[:4], B, np.broadcast_to(C, C.shape)), {}, ValueError, "C is read-only"),
