@@ -16,16 +16,10 @@ def launch(rng, M, N, K):
     of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
     of_matrices = {"A": blocks * rounds * BM * BK, "B": blocks * rounds * BK * BN}
     budgets = (
-<<<<<<< HEAD
         Budget("shared loads", sum(of_tiles.values()), "TM + 1 for TM multiply-adds", of_tiles),
         Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
         Budget(BARRIERS, 2 * blocks * rounds, "two for each tile: one before it is used, and one after that"),
-=======
-        Budget("shared loads", allowed, "TM + 1 for TM multiply-adds"),
-        Budget("global loads", blocks * rounds * (BM + BN) * BK, "each element of a tile once"),
-        Budget("global stores", M * N, "each output once"),
->>>>>>> main
         FLOAT32_ALONE,
     )
     return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
