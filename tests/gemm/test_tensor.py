@@ -59,7 +59,7 @@ def test_the_ring_wraps_and_blocks_take_several_tiles(step):
     K = (2 * step.module.STAGES + 1) * 64 + 16
     A, B, C, expected = problem(264, 520, K, ptx.BF16)
     own_grid, _ = step.geometry(*C.shape)
-    persistent = step.slug in ("persistent", "cluster")
+    persistent = step.slug in ("persistent", "general")
     trace, C = simulated(step, A, B, C, grid=2 if persistent else own_grid)
     assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
     assert relative_error(C, expected, ptx.BF16) < ROUNDING[ptx.BF16]
@@ -100,13 +100,13 @@ def test_a_step_costs_what_its_docstring_says(step):
         chosen = [s for s in loads if bytes in (None, s.site.bytes) and (not names or s.site.array in names)]
         return sum(getattr(s, amount) for s in chosen) / (M * N)
 
-    by_engine = any(s.site.array == "A_map" for s in trace.sites)
+    by_engine = any(s.site.array in ("A_map", "left_map") for s in trace.sites)
     counted = {
         "global loads per output": per_output("accesses", "global", 16),
         "shared loads per output": per_output("accesses", "shared", 4),
         "copies per output": per_output("requests" if by_engine else "accesses", "global"),
         "`ldmatrix` per output and lane": per_output("accesses", "shared", 16),
-        "`wgmma` of a warpgroup per output": per_output("requests", "shared", names=("A_tiles",)),
+        "`wgmma` of a warpgroup per output": per_output("requests", "shared", names=("A_tiles", "left_tiles")),
         "barriers per block": trace.counters.barriers / prod(trace.grid),
         "bank conflicts per block": trace.counters.bank_conflicts / prod(trace.grid),
         "bytes of shared memory per block": trace.shared_bytes // 4096 * 4096,  # but for a ring's barriers

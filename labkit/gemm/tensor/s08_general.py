@@ -16,7 +16,8 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     K / 64 * 2 / (BM * BN)                                copies per output, of a whole tile
     K / 16 * 2 / (BM * BN)                                `wgmma` of a warpgroup per output
     STAGES * (BM + BN) * 128 + 2 * WARPGROUPS * WM * 128  bytes of shared memory per block
-    2 * 4 * SPLITS                                        bytes of workspace per output, if SPLITS is more than 1
+
+and where SPLITS is more than 1, 2 * 4 * SPLITS bytes of workspace per output.
 
 Limited by memory for few rows, by how soon the first tile is there for small squares, and by power for large ones.
 Tried as well, at 1024 on an H100: two blocks of a cluster that share a tile by multicast, 0.83 of the speed, since a
@@ -158,6 +159,7 @@ def general(
         group, thread = warp // 4 - 1, (warp - 4) * 32 + lane
         leads = warp % 4 == 0 and lane == 0
         box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
+        box = 0  # of two, which take turns
         for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
             part, batch, row, col = work(item, rows_of_tiles, cols_of_tiles)
             top, left = row * BM + group * WM, col * BN
@@ -209,7 +211,6 @@ def general(
             else:
                 for start in range(0, SUMS, BOX_SUMS):
                     n = min(start, SUMS - BOX_SUMS)  # the last box may begin within the one before
-                    box = start // BOX_SUMS % 2
                     if leads:
                         ptx.tma_store_wait(1)  # the box is free again
                     ptx.barrier_sync(group + 1, 128)
@@ -236,6 +237,7 @@ def general(
                     if leads:
                         ptx.tma_store(C_map, (batch, top, (left + n * 2) // EACH), C_boxes, (group, box, 0, 0))
                         ptx.tma_store_commit()
+                    box = 1 - box
         if leads:
             ptx.tma_store_wait(0)
 

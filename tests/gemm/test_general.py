@@ -1,0 +1,116 @@
+"""The general tensor-core step: each kind of plan, every format, alpha, beta and batches; and what plans are."""
+
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit import ptx, simulate
+from labkit.gemm import formats
+from labkit.gemm.tensor import operands, s08_general
+from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, plans
+
+SMS = 132
+FORMATS = {"bf16": ptx.BF16, "fp16": ptx.FP16, "e4m3": ptx.E4M3, "tf32": ptx.TF32}
+KINDS = {
+    "large tiles": Plan(128, 256, 2),
+    "a last box within the one before": Plan(128, 168, 2),
+    "one warpgroup": Plan(64, 72, 3),
+    "parts along k": Plan(64, 64, 2, splits=3),
+    "swapped": Plan(64, 8, 3, swapped=True),
+    "swapped, in parts": Plan(128, 16, 2, splits=2, swapped=True),
+}
+ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12, ptx.TF32: 2.0**-11}
+
+
+def problem(shape, number, batches=()):
+    """A, B and C in a format, and what they stand for."""
+    M, N, K = shape
+    rng = np.random.default_rng(shape)
+    result = operands.RESULTS[number]
+    sides = ((M, K), number), ((N, K), number), ((M, N), result)
+    made = [formats.encode(rng.standard_normal((*batches, *side)), kind) for side, kind in sides]
+    values = [formats.decode(X, kind) for X, (_, kind) in zip(made, sides, strict=True)]
+    return made, values
+
+
+def simulated(plan, number, arrays, alpha=1.0, beta=0.0, blocks=None):
+    """The errors that the simulator finds; C is written."""
+    grid, block = s08_general._geometry(plan, *s08_general._tiles(plan, *arrays[2].shape[-2:]), 1)
+    taken = s08_general._arguments(*arrays, plan, alpha, beta, 0)
+    shared_bytes = (plan.stages * (plan.rows + plan.cols) + 2 * plan.rows) * 128
+    trace = simulate(s08_general._with(number, plan), blocks or grid, block, *taken, shared_bytes=shared_bytes)
+    C = trace.outputs[3]
+    return [f.message for f in trace.findings if f.severity == "error"], np.asarray(C).reshape(-1)
+
+
+def relative_error(C, expected, number):
+    return np.linalg.norm(formats.decode(C, operands.RESULTS[number]) - expected) / np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_plan_of_each_kind_is_right_where_the_ring_wraps_and_a_block_takes_several_tiles(kind, name):
+    number, plan = FORMATS[name], KINDS[kind]
+    per_stage = 128 // operands.DTYPES[number].itemsize
+    K = (2 * plan.stages * plan.splits + 1) * per_stage + 16
+    shape = (24, 264, K) if plan.swapped else (264, 264, K)
+    (A, B, C), (a, b, c) = problem(shape, number)
+    errors, flat = simulated(plan, number, (A, B, C), 0.5, -2.0, blocks=2)
+    assert errors == []
+    assert (
+        relative_error(flat.view(C.dtype).reshape(C.shape), 0.5 * a @ b.T - 2 * c, number)
+        < 2 * ROUNDING[operands.RESULTS[number]]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_takes_one_launch(kind):
+    (A, B, C), (a, b, c) = problem((40, 136, 144), ptx.FP16, batches=(3,))
+    s08_general.launch_as(A, B, C, KINDS[kind], alpha=2.0, beta=1.0)
+    assert relative_error(C, 2 * a @ b.transpose(0, 2, 1) + c, ptx.FP16) < 2 * ROUNDING[ptx.FP16]
+
+
+def test_what_c_held_does_not_matter_where_beta_is_0():
+    (A, B, C), (a, b, _) = problem((16, 64, 64), ptx.BF16)
+    C[:] = formats.BF16_NAN
+    s08_general.launch_as(A, B, C, KINDS["one warpgroup"])
+    assert relative_error(C, a @ b.T, ptx.BF16) < ROUNDING[ptx.BF16]
+
+
+def test_operands_that_do_not_fit_are_refused_in_a_sentence():
+    (A, B, C), _ = problem((16, 64, 64), ptx.BF16, batches=(2,))
+    with pytest.raises(ValueError, match="batches of as many each"):
+        s08_general.launch_as(A, B[:1], C, KINDS["one warpgroup"])
+    with pytest.raises(ValueError, match="both run along k"):
+        s08_general.launch_as(A, B[:, :, :32], C, KINDS["one warpgroup"])
+
+
+# --- plans ---------------------------------------------------------------------------------------
+
+works = st.builds(
+    Work, st.integers(1, 20000), st.integers(1, 20000), st.integers(1, 4000).map(lambda n: 16 * n), st.integers(1, 5)
+)
+
+
+@given(works)
+@settings(max_examples=50, deadline=None)
+def test_every_plan_fits_a_block_and_the_copy_engine(work):
+    found = plans(work, SMS)
+    assert found
+    for plan in found:
+        assert plan.stages >= 2 and plan.splits >= 1
+        assert (plan.stages * (plan.rows + plan.cols) + 2 * plan.rows) * 128 + 1024 <= SHARED_BYTES
+        assert plan.rows in (64, 128) and plan.cols % 8 == 0 and 8 <= plan.cols <= 256
+        assert plan.swapped or plan.cols >= 64  # a box of C
+    times = [estimate(plan, work, SMS) for plan in found]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("N", [11008, 14336])
+def test_the_first_plan_lets_few_sms_rest(N):
+    first = plans(Work(256, N, 2 * 4096), SMS)[0]
+    tiles = ceil(256 / first.rows) * ceil(N / first.cols) * first.splits
+    assert tiles / (ceil(tiles / SMS) * SMS) > 0.95
