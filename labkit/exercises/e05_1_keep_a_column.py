@@ -1,7 +1,5 @@
 """Exercise 05.1: the one-dimensional register tile, with the tiles already in shared memory."""
 
-from textwrap import indent
-
 from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise, Variant
 from labkit.exercises.matmuls import product_launch
@@ -19,7 +17,7 @@ def launch(rng, M, N, K):
         Budget("shared loads", sum(of_tiles.values()), "TM + 1 for TM multiply-adds", of_tiles),
         Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
-        Budget(BARRIERS, 2 * blocks * rounds, "two for each tile: one before it is used, and one after that"),
+        Budget(BARRIERS, 2 * blocks * rounds, "two in each round of each block, before its tiles are used and after"),
         FLOAT32_ALONE,
     )
     return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
@@ -27,10 +25,6 @@ def launch(rng, M, N, K):
 
 _SUM = "                sums[i] += A_tile[y * TM + i, k] * b\n"
 _LOOP_OVER_K = "        for k in range(BK):\n"
-_STORE = """    for i in range(TM):
-        row = top + y * TM + i
-        if row < M and left + x < N:
-            C[row, left + x] = sums[i]"""
 _APART = (
     ("A_tile[y * TM + i, k]", "A_tile[y + i * cuda.blockDim.y, k]"),
     ("row = top + y * TM + i", "row = top + y + i * cuda.blockDim.y"),
@@ -83,7 +77,6 @@ EXERCISE = Exercise(
         Variant(
             "sums in float64", "budget", (("cuda.local.array(TM, np.float32)", "cuda.local.array(TM, np.float64)"),)
         ),
-        Variant("C is stored for each tile", "budget", ((_STORE, indent(_STORE, "    ")),)),
         Variant("a barrier for each k", "budget", ((_LOOP_OVER_K, _LOOP_OVER_K + "            cuda.syncthreads()\n"),)),
         Variant("a thread's rows lie apart", "solved", _APART),
         Variant(
