@@ -129,7 +129,8 @@ def _output(exercise, trace, launch, parameters):
         return None
     sites = (counters.site for counters in trace.sites)
     line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
-    where = f"Line {line} is what stores into {wrong.name}." if line else f"No line stores into {wrong.name}."
+    where = f"Line {line} is what stores into {wrong.name}" if line else f"No line stores into {wrong.name}"
+    where += "; what it stores may have gone wrong before." if line and wrong.reason == "result" else "."
     return _verdict(exercise, wrong.reason, f"{wrong.message}\n{where}", line=line)
 
 

@@ -28,7 +28,7 @@ def trace(launch, given, passed) -> Trace:
         found += advice.unwritten(launch)
     found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.tail(launch)]
     found += advice.changed_globals(launch)
-    found.sort(key=lambda f: (f.severity != "error", f.line, f.column))
+    found.sort(key=_importance)
     return Trace(
         kernel=launch.function.__name__,
         source=launch.source.text,
@@ -48,6 +48,12 @@ def trace(launch, given, passed) -> Trace:
         printed=tuple(launch.printed),
         blank=launch.blank(),
     )
+
+
+def _importance(finding):
+    """Errors first, by line; a copy that only meets one of its own line, from an earlier round, after all others."""
+    again = finding.kind == "in-flight" and finding.other_line == finding.line
+    return finding.severity != "error", again, finding.line, finding.column
 
 
 def _outputs(launch, given, passed):

@@ -71,15 +71,18 @@ def _without_line(finding):
 
 
 def _other_end(trace, finding):
-    """What stands at the second line of a race."""
+    """What stands at the second line of a race or a deadlock."""
     site = next(
         (s.site for s in trace.sites if s.site.line == finding.other_line and s.site.array == finding.array),
         None,
     )
+    what, message = "access", f"It meets line {finding.line} here."
+    if finding.kind == "deadlock":
+        what, message = "wait", f"Neither this one nor that of line {finding.line} ends."
     return {
         "severity": finding.severity,
-        "mark": f"✖ the other access of the {finding.kind}",
-        "message": f"It meets line {finding.line} here.",
+        "mark": f"✖ the other {what} of the {finding.kind}",
+        "message": message,
         "column": site.column if site else 0,
         "width": len(site.text) if site else 0,
         "threads": [],

@@ -14,7 +14,9 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
     """Step through the stages of a ring: who fills one, who uses one, which copies are under way.
 
     Time is the order in which the simulator ran the block. A step is a run of accesses to one stage, all to fill it or
-    all to use it. A stage counts as under way from when its copy begins until somebody first uses it.
+    all to use it. A stage counts as under way from when its copy begins until somebody first uses it. Tiles are used in
+    the order in which they were begun: in a ring that is too short, where the copy of one begins before the last one of
+    its stage is used, the step is marked.
 
     Parameters
     ----------
@@ -42,28 +44,38 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
         )
     stages = info.shape[0]
     state, tile, filled = np.zeros(stages, int), np.full(stages, -1), 0
-    states, tiles, says, lines = [], [], [], []
+    waiting = [[] for _ in range(stages)]  # tiles that were begun and are still to be used
+    states, tiles, ahead, early, says, lines = [], [], [], [], [], []
     for fills, stage, warps, line in runs[:MOST_STEPS]:
-        state[state == USED] = FREE  # what was used last is left by now, unless this step uses it
+        for left in np.flatnonzero(state == USED):  # by now, unless this step uses it
+            state[left], tile[left] = (FILLED, waiting[left][-1]) if waiting[left] else (FREE, tile[left])
+        spoilt = waiting[stage][-1] if fills and waiting[stage] else None
         if fills:
             state[stage], tile[stage] = FILLED, filled
+            waiting[stage].append(filled)
             filled += 1
         else:
-            state[stage] = USED
+            state[stage], tile[stage] = USED, waiting[stage].pop(0) if waiting[stage] else tile[stage]
         states.append(state.copy())
         tiles.append(tile.copy())
-        says.append(_sentence(fills, stage, warps, line, state, tile))
+        early.append(spoilt is not None)
+        under_way = sorted(number for numbers in waiting for number in numbers)
+        ahead.append(len(under_way))
+        says.append(_sentence(fills, stage, warps, line, state, tile, under_way, spoilt))
         lines.append([len(lines) + 1, line, "fill" if fills else "use", stage, int(tile[stage]), _those(warps)])
     data = {
         "say": says,
         "stages": stages,
         "states": pack(np.array(states)),
         "tiles": pack(np.array(tiles)),
+        "ahead": ahead,
+        "early": early,
         "at": pack(np.array([stage for _, stage, *_ in runs[:MOST_STEPS]])),
         "who": [_those(warps) for _, _, warps, _ in runs[:MOST_STEPS]],
         "table": table(["step", "line", "does", "stage", "tile", "warps"], lines, by_step=True),
     }
-    return View("pipeline", f"Pipeline: the {stages} stages of `{info.name}` in `{trace.kernel}`", data, still)
+    whose = f"of `{info.name}` in `{trace.kernel}`"
+    return View("pipeline", f"Pipeline: the {stages} stage{'s'[: stages != 1]} {whose}", data, still)
 
 
 def _runs(trace, rows, info):
@@ -88,15 +100,14 @@ def _those(warps):
     low, high = min(warps), max(warps)
     if low == high:
         return f"warp {low}"
-    has_gaps = len(warps) <= high - low
-    return f"warps {join(list(map(str, sorted(warps))))}" if has_gaps else f"warps {low} to {high}"
+    in_a_row = len(warps) == high - low + 1 > 2
+    return f"warps {low} to {high}" if in_a_row else f"warps {join(list(map(str, sorted(warps))))}"
 
 
-def _sentence(fills, stage, warps, line, state, tile):
+def _sentence(fills, stage, warps, line, state, tile, under_way, spoilt):
     verb = "begins to fill" if len(warps) == 1 else "begin to fill"
     if not fills:
         verb = "uses" if len(warps) == 1 else "use"
-    under_way = sorted(int(n) for n in tile[state == FILLED])
     rest = (
         f"Under way or waiting: tile{'s'[: len(under_way) != 1]} {join(list(map(str, under_way)))}. "
         if under_way
@@ -104,8 +115,8 @@ def _sentence(fills, stage, warps, line, state, tile):
     )
     free = [str(n) for n in np.flatnonzero(state == FREE)]
     empty = f"Free: stage{'s'[: len(free) != 1]} {join(free)}." if free else "No stage is free."
-    who = _those(warps)
-    return f"Line {line}: **{who} {verb} tile {tile[stage]}**, in stage {stage}. {rest}{empty}"
+    where = f"stage {stage}" if spoilt is None else f"stage {stage}, where tile {spoilt} is still to be used"
+    return f"Line {line}: **{_those(warps)} {verb} tile {tile[stage]}**, in {where}. {rest}{empty}"
 
 
 def still(figure, data, step):
@@ -120,7 +131,8 @@ def still(figure, data, step):
     for at in range(shown):
         for stage in range(data["stages"]):
             state = states[at, stage]
-            axes.add_patch(Rectangle((at, stage), 0.94, 0.9, facecolor=colours[state]))
+            late = data["early"][at] and stage == unpack(data["at"])[at]
+            axes.add_patch(Rectangle((at, stage), 0.94, 0.9, facecolor=COLOURS["hot"] if late else colours[state]))
             if state != FREE:
                 axes.text(at + 0.47, stage + 0.47, tiles[at, stage], ha="center", va="center", fontsize=7)
     if step < shown:

@@ -32,6 +32,13 @@ def test_a_race_is_marked_at_both_lines_with_its_threads():
     assert marked[1] == marked[2] == []
 
 
+def test_a_deadlock_is_marked_at_both_waits():
+    stuck = replace(RACE, kind="deadlock", message="Both wait.")
+    (other,) = notes(view(stuck))[3]
+    assert other["mark"] == "✖ the other wait of the deadlock"
+    assert other["message"] == "Neither this one nor that of line 4 ends."
+
+
 def test_the_caret_is_as_wide_as_the_access():
     (note,) = notes(view(RACE))[4]
     assert (note["column"], note["width"]) == (8, len("s[i]"))

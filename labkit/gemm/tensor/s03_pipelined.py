@@ -11,7 +11,7 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
     0                               bank conflicts per block
 
-Limited by what surrounds the tensor cores' work: each thread reckons addresses for its copies, and all warps meet at a
+Limited by what surrounds the tensor cores' work: each thread computes addresses for its copies, and all warps meet at a
 barrier in every step.
 """
 

@@ -1,6 +1,6 @@
 """The copy engine fills the ring: one thread asks for whole tiles, and barriers in shared memory tell who may go on.
 
-A warpgroup of four warps does nothing but ask for copies, and of it a single thread: the copy engine reckons the
+A warpgroup of four warps does nothing but ask for copies, and of it a single thread: the copy engine computes the
 addresses, lays the tiles out swizzled, and puts zeros where a tile leaves the matrix. Each stage has two barriers.
 Those who multiply wait until it is *full*: the copy engine counts its bytes there. The thread that asks waits until it
 is *empty*: each warp that multiplies arrives there when it has read its last fragment. So nobody waits for the whole

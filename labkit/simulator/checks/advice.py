@@ -92,6 +92,11 @@ def _bank_conflict(c):
     site, fewest = c.site, c.wavefronts - c.bank_conflicts
     padding = "one element" if site.elements == 1 else f"{site.elements} elements"
     cure = f"Pad the rows by {padding}, or change which thread takes what."
+    if site.bytes == 16:
+        cure = (
+            f"Pad the rows by {padding}; or, where nothing may lie between them, swizzle them, so that the same piece "
+            "of neighbouring rows lies in different places."
+        )
     message = (
         f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
         f"memory, where {fewest / c.requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from labkit.simulator.checks import bounds_cures
+from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.race_cures import Race
 from labkit.simulator.warps import WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
@@ -161,18 +162,23 @@ class Log:
         lane = int(np.argmax(mask))
         who, other = self.lane(w, lane), self.thread(int(w.block[lane]), thread)
         place = array.position(array.c_order(int(flat[lane]) % array.elements))
+        element, earlier = f"{array.name}{_brackets(place)}", f"{operation.name} that {self.name(other)} began"
+        if operation.site == site_number:
+            cure = CURE_OF_A_RING
+            what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
+        else:
+            cure = operation.cure
+            what = (
+                f"{_verb(site)} {element} before {earlier} in line {begun.line} "
+                f"{'has read it' if operation.reads else 'has arrived there'}"
+            )
         self.add(
             key,
             w.count(mask),
             kind="in-flight",
             severity="error",
-            message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)} before "
-                f"{operation.name} that {self.name(other)} began in line {begun.line} "
-                f"{'has read it' if operation.reads else 'has arrived there'}, so "
-                f"{_effect_too_early(site, operation)}. {operation.cure}"
-            ),
-            remedy=operation.cure,
+            message=f"Line {site.line}: {self.name(who)} {what}, so {_effect_too_early(site, operation)}. {cure}",
+            remedy=cure,
             line=site.line,
             column=site.column,
             array=array.name,

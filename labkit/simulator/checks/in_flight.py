@@ -5,11 +5,15 @@ element that it writes has the operation's number, and an access that comes upon
 state only in a kernel that uses such instructions (`Program.asynchronous`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 NONE = 0
+CURE_OF_A_RING = (
+    "The ring is too short for so many copies at a time, if each is waited for before its use: give it one stage more, "
+    "or let copies run one step less ahead."
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class InFlight:
         Returns the number by which `end` knows it.
         """
         cells = self._cells
+        if self._overtakes(operation, flat):
+            operation = replace(operation, cure=CURE_OF_A_RING)
         cells.operations.append(operation)
         number = len(cells.operations) - 1
         cells.busy += len(flat)
@@ -61,6 +67,14 @@ class InFlight:
             cells.operation[place] = number
             cells.thread[place] = threads
         return number
+
+    def _overtakes(self, operation, flat):
+        """Whether an earlier copy of the same line is still on its way to these elements."""
+        cells = self._cells
+        if not cells.busy or operation.reads:
+            return False
+        before = np.unique(np.concatenate([cells.operation[place] for place in self._units(flat)]))
+        return any(cells.operations[number].site == operation.site for number in before if number != NONE)
 
     def end(self, number: int, flat: np.ndarray):
         """The elements `flat` of an operation have arrived."""

@@ -10,7 +10,7 @@ from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError, NotFixed
 from labkit.simulator.lanes import both
-from labkit.simulator.translator.values import describe
+from labkit.simulator.translator.values import MISSING, describe
 
 # --- when a kernel is translated ---
 
@@ -43,11 +43,11 @@ def fixed_number(translator, node, argument, what) -> int:
         number = translator.size(argument)
         if type(number) is int:
             return number
-    raise NotFixed(
-        f"`{translator.written(argument)}` is {what}, which is fixed when a kernel is compiled: make it a whole "
-        "number that is a constant of the module",
-        node.lineno,
-    )
+    written = translator.written(argument)
+    cure = "make it a whole number that is a constant of the module"
+    if isinstance(argument, ast.BinOp) and translator.expression(argument).static is not MISSING:
+        cure = f"write `N = {written}` above the kernel, and N here"
+    raise NotFixed(f"`{written}` is {what}, which is fixed when a kernel is compiled: {cure}", node.lineno)
 
 
 def whole_number(translator, argument, what):

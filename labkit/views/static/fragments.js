@@ -1,4 +1,4 @@
-// A left, B above, C where they meet; every cell has the number of the lane that holds it, the chosen lane's are filled.
+// A left, B above, C where they meet; every register has the number of the lane that holds it, the chosen lane's are filled.
 const view = {
   start(ui, data) {
     const {k, each, held, words, arrays, choices} = data, ROWS = 16, COLS = 8;
@@ -28,7 +28,7 @@ const view = {
     });
     const LEFT = 26, TOP = 36, GAP = 18, COLOURS = ['A', 'B', 'C'];
     const DARK = '#1b1f24';  // on orange, in both themes
-    const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 580 / (k + ROWS)))));
+    const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 680 / (k + ROWS)))));
     const corner = (which, s) => [which === 0 ? LEFT : LEFT + k * s + GAP, which === 1 ? TOP : TOP + k * s + GAP];
     const canvas = ui.canvas({
       label: 'the elements of A, B and C, each with the lane that holds it', height: width => TOP + (k + ROWS) * size(width) + GAP + 4,
@@ -36,16 +36,23 @@ const view = {
         const s = size(width), small = Math.max(7, Math.min(11, s * 0.5));
         g.textBaseline = 'middle';
         cells.forEach((grid, which) => {
-          const [x, y] = corner(which, s), columns = shapes[which][1];
+          const [x, y] = corner(which, s), [rows, columns] = shapes[which];
+          const wide = which === 0 ? each[0] : 1, tall = which === 1 ? each[1] : 1;   // cells of a register
           g.textAlign = 'center';
-          grid.forEach((cell, at) => {
-            const left = x + at % columns * s, top = y + Math.floor(at / columns) * s, on = cell.lane === ui.step;
-            g.fillStyle = on ? ui.colour(COLOURS[which]) : ui.colour('cell');
-            g.fillRect(left, top, s - 1, s - 1);
-            g.fillStyle = on ? (which === 1 ? DARK : ui.colour('card')) : ui.colour('dim');
-            g.font = `${on ? '700 ' : ''}${small}px ui-monospace, Menlo, monospace`;
-            if (on || s >= 13) g.fillText(on ? cell.name : cell.lane, left + s / 2 - 0.5, top + s / 2);
-          });
+          for (let row = 0; row < rows; row += tall) {
+            for (let column = 0; column < columns; column += wide) {
+              const cell = grid[row * columns + column], on = cell.lane === ui.step;
+              const left = x + column * s, top = y + row * s, w = wide * s - 1, h = tall * s - 1;
+              g.fillStyle = on ? ui.colour(COLOURS[which]) : ui.colour('cell');
+              g.fillRect(left, top, w, h);
+              g.fillStyle = ui.colour('card', 0.45);   // between the elements of a register
+              for (let i = 1; i < wide; i++) g.fillRect(left + i * s - 1, top, 1, h);
+              for (let i = 1; i < tall; i++) g.fillRect(left, top + i * s - 1, w, 1);
+              g.fillStyle = on ? (which === 1 ? DARK : ui.colour('card')) : ui.colour('dim');
+              g.font = `${on ? '700 ' : ''}${Math.max(w, h) > 20 ? Math.max(small, 10) : small}px ui-monospace, Menlo, monospace`;
+              g.fillText(on ? cell.name : cell.lane, left + w / 2, top + h / 2);
+            }
+          }
           g.textAlign = 'left';
           g.font = '600 13px system-ui, sans-serif';
           g.fillStyle = ui.colour('fg');

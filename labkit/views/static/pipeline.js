@@ -1,7 +1,7 @@
 // Stages as rows, time to the right: a stage is free, filled (its copy under way or waiting), or used.
 const view = {
   start(ui, data) {
-    const {stages, states, tiles, at} = data, LEFT = 58, TOP = 20, ROW = 30, WIDE = 26, DARK = '#1b1f24';  // on orange, in both themes
+    const {stages, states, tiles, at, ahead, early} = data, LEFT = 58, TOP = 20, ROW = 30, WIDE = 26, DARK = '#1b1f24';  // on orange, in both themes
     ui.canvas({
       label: 'the stages of the ring over time', height: () => TOP + stages * ROW + 18,
       paint(g, width) {
@@ -16,17 +16,16 @@ const view = {
           g.fillText(`stage ${stage}`, 0, y + ROW / 2 - 2);
           for (let step = first; step < last; step++) {
             const state = states[step * stages + stage], x = LEFT + (step - first) * WIDE, past = step <= ui.step;
-            g.globalAlpha = past ? 1 : 0.28;
-            g.fillStyle = ui.colour(COLOURS[state]);
-            g.fillRect(x, y, state === 1 ? WIDE : WIDE - 2, ROW - 5);
+            const late = early[step] && at[step] === stage;
+            g.fillStyle = ui.colour(late ? 'hot' : COLOURS[state], past ? 1 : 0.28);
+            g.fillRect(x, y, state === 1 && !late ? WIDE : WIDE - 2, ROW - 5);
             const begins = step === 0 || tiles[(step - 1) * stages + stage] !== tiles[step * stages + stage] || at[step] === stage;
             if (state && begins) {
-              g.fillStyle = state === 1 ? DARK : ui.colour('card');
+              g.fillStyle = !past ? ui.colour('fg') : state === 1 && !late ? DARK : ui.colour('card');
               g.font = '700 12px ui-monospace, Menlo, monospace';
               g.textAlign = 'center';
               g.fillText(tiles[step * stages + stage], x + WIDE / 2 - 1, y + ROW / 2 - 2);
             }
-            g.globalAlpha = 1;
           }
         }
         const x = LEFT + (ui.step - first) * WIDE;
@@ -44,10 +43,13 @@ const view = {
       },
     });
     const filled = ui.stat('tiles under way or waiting'), free = ui.stat('stages free');
-    ui.legend([['B', 'copy under way, or there and waiting'], ['C', 'being multiplied'], ['cell', 'free'], ['hot', 'now', 'outline']]);
+    ui.legend([
+      ['B', 'copy under way, or there and waiting'], ['C', 'being multiplied'], ['cell', 'free'],
+      ...(early.includes(true) ? [['hot', 'copied over a tile that is still to be used']] : []), ['hot', 'now', 'outline'],
+    ]);
     return step => {
       const now = Array.from(states.subarray(step * stages, (step + 1) * stages));
-      filled(now.filter(state => state === 1).length);
+      filled(ahead[step]);
       free(now.filter(state => state === 0).length);
     };
   },

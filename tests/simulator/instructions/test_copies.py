@@ -179,6 +179,34 @@ def test_nobody_touches_what_is_on_its_way(line, verb):
     assert f"thread 0 of block 0 {verb} tile[0] before the copy" in found[0].message
 
 
+RING = """
+@cuda.jit
+def ring(x, out):
+    tiles = cuda.shared.array((STAGES, 32), float32, alignment=16)
+    t = cuda.threadIdx.x
+    for step in range(AHEAD + x.size // 32):
+        if step < x.size // 32:
+            ptx.cp_async(tiles, (step % STAGES, t), x, step * 32 + t, 4, 4)
+        ptx.cp_async_commit()
+        if step >= AHEAD:
+            ptx.cp_async_wait(WAIT)
+            out[(step - AHEAD) * 32 + t] = tiles[(step - AHEAD) % STAGES, t]
+"""
+
+
+@pytest.mark.parametrize(
+    "stages, ahead, pending, cure",
+    [(2, 1, 2, "Close its group"), (2, 2, 2, "The ring is too short"), (1, 1, 1, "The ring is too short")],
+)
+def test_a_ring_that_is_too_short_is_told_from_a_wait_that_is_missing(stages, ahead, pending, cure):
+    kernel = kernel_in(RING, **NAMES, STAGES=stages, AHEAD=ahead, WAIT=pending)
+    use, again = labkit.simulate(kernel, 1, 32, X, np.zeros_like(X)).errors
+    assert (use.kind, use.line) == ("in-flight", line_of(kernel, "= tiles["))  # what goes wrong comes before its cause
+    assert use.remedy.startswith(cure)
+    assert "begins a copy to tiles[0, 0] before the copy that thread 0 of block 0 began there" in again.message
+    assert again.remedy.startswith("The ring is too short")
+
+
 SHARING = """
 @cuda.jit
 def sharing(x, out):
@@ -427,7 +455,8 @@ def wrong(x, n, out):
         ("ptx.cp_async(tile, (0, 0), x, 0, 16, 0.5)", "how many bytes of a copy are read is a whole number"),
         ("ptx.cp_async_wait(n)", "`n` is how many groups may be under way, which is fixed when a kernel is compiled"),
         ("ptx.cp_async_wait(BEHIND)", "at least no group is under way: -1 is less than that"),
-        ("ptx.cp_async_wait(BEHIND + 2)", r"`BEHIND \+ 2` is how many groups may be under way, which is fixed"),
+        ("ptx.cp_async_wait(BEHIND + 2)", r"`BEHIND \+ 2` is how many .* compiled: write `N = BEHIND \+ 2` above"),
+        ("ptx.cp_async_wait(x.size + 2)", r"`x.size \+ 2` is how many .* compiled: make it a whole number"),
         ("ptx.cp_async_wait(np.int64(1))", r"`np.int64\(1\)` is how many groups may be under way, which is fixed"),
         ("ptx.cp_async_wait()", "`ptx.cp_async_wait` takes 1 argument by position, not 0"),
         ("ptx.cp_async_commit(1)", "`ptx.cp_async_commit` takes no arguments, not 1"),

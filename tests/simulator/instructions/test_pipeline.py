@@ -61,6 +61,7 @@ def test_the_swizzle_is_what_keeps_the_banks_apart():
     assert "bank-conflict" not in {f.kind for f in traces[True].findings}
     advice = next(f for f in traces[False].findings if f.kind == "bank-conflict")
     assert advice.remedy.startswith("Pad the rows by 8 elements")
+    assert "swizzle them" in advice.remedy
 
 
 def test_its_arithmetic_stands_under_the_roof_of_the_tensor_cores():
