@@ -51,10 +51,8 @@ def test_recorded_gemm_holds_its_steps_beside_their_rivals(machine):
     found = results.load("gemm", machine)
     assert {"gpu", "driver", "compute_capability"} <= found.header.keys()
     steps = gemm.ladder("fp32")
-    recorded = {row["step"] for row in found.select(rival="cuBLAS fp32")}
-    measured = steps[: len(recorded)]  # steps that were written since wait for the next recording
-    assert recorded == {step.slug for step in measured}
-    with_twin = {step.slug for step in measured if f"gemm/fp32/{step.name}" in cuda_cpp.names()}
+    assert {row["step"] for row in found.select(rival="cuBLAS fp32")} == {step.slug for step in steps}
+    with_twin = {step.slug for step in steps if f"gemm/fp32/{step.name}" in cuda_cpp.names()}
     assert {row["step"] for row in found.select(rival="CUDA C++")} == with_twin
     for row in found.rows:
         assert row.keys() >= FIELDS
@@ -83,3 +81,19 @@ def test_recorded_counters_agree_with_the_gpus(machine):
                 assert row["measured"] == pytest.approx(wanted, rel=0.02), row
             case _:
                 assert row["measured"] == wanted, row
+
+
+@pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_tensor"])
+def test_recorded_steps_on_tensor_cores_are_as_exact_as_their_rivals(machine):
+    from labkit import gemm
+
+    rows = results.load("gemm_tensor", machine).rows
+    assert {row["step"] for row in rows} == {step.slug for step in gemm.ladder("tensor")}
+    assert all(row["error"] < 2 * row["rival_error"] for row in rows)
+
+
+@pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_shapes"])
+def test_recorded_products_of_all_shapes_are_as_exact_as_cublas(machine):
+    *products, reading = results.load("gemm_shapes", machine).rows
+    assert reading["step"] == "read"
+    assert len(products) == 68 and all(row["error"] < 2 * row["rival_error"] for row in products)

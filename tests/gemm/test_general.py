@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import ptx, simulate
+from labkit import cuda, ptx, simulate
 from labkit.gemm import formats
 from labkit.gemm.tensor import operands, s08_general
 from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, plans
@@ -66,17 +66,24 @@ def test_a_plan_of_each_kind_is_right_where_the_ring_wraps_and_a_block_takes_sev
     )
 
 
+def launched(plan, A, B, C, **factors):
+    """C after a launch on arrays of the device."""
+    A, B, C = map(cuda.to_device, (A, B, C))
+    s08_general.launch_as(A, B, C, plan, **factors)
+    return C.copy_to_host()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_takes_one_launch(kind):
     (A, B, C), (a, b, c) = problem((40, 136, 144), ptx.FP16, batches=(3,))
-    s08_general.launch_as(A, B, C, KINDS[kind], alpha=2.0, beta=1.0)
+    C = launched(KINDS[kind], A, B, C, alpha=2.0, beta=1.0)
     assert relative_error(C, 2 * a @ b.transpose(0, 2, 1) + c, ptx.FP16) < 2 * ROUNDING[ptx.FP16]
 
 
 def test_what_c_held_does_not_matter_where_beta_is_0():
     (A, B, C), (a, b, _) = problem((16, 64, 64), ptx.BF16)
     C[:] = formats.BF16_NAN
-    s08_general.launch_as(A, B, C, KINDS["one warpgroup"])
+    C = launched(KINDS["one warpgroup"], A, B, C)
     assert relative_error(C, a @ b.T, ptx.BF16) < ROUNDING[ptx.BF16]
 
 

@@ -12,7 +12,7 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     K / 16 * 2 / (BM * BN)                            `wgmma` of a warpgroup per output
     STAGES * (BM + BN) * BK * 4 + 2 * BOXES * WM * 128    bytes of shared memory per block
 
-Limited by power as much as by anything else: on an H100 the clock falls under such work. `s07_cluster` moves less.
+Limited by power as much as by anything else: on an H100 the clock falls under such work.
 """
 
 import numpy as np

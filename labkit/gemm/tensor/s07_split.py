@@ -22,6 +22,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import RESULTS, as_words, check_operands
+from labkit.gemm.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the product: rows and columns of the instruction
@@ -118,23 +119,17 @@ def split(left_map, right_map, C, rows, cols, K, parts, arrived):
 
 def arguments(A, B, C):
     """What the kernel takes for C = A @ B.T."""
-    return _arguments(A, B, C, BM, BN, SPLITS, SWAPPED)
+    return _arguments(A, B, C, BM, BN, SPLITS, SWAPPED, 0)
 
 
-def _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped):
+def _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped, stream):
     left, right = (as_words(B), as_words(A)) if swapped else (as_words(A), as_words(B))
     rows, cols = left.shape[0], right.shape[0]
     maps = ptx.TensorMap(left, (rows_of_tile, BK)), ptx.TensorMap(right, (cols_of_tile, BK))
-    tiles = -(-rows // rows_of_tile) * -(-cols // cols_of_tile)
-    parts, arrived = _workspace(tiles if splits > 1 else 1, splits, WM * cols_of_tile // 128, 2 * rows_of_tile)
-    return *maps, C.view(np.uint16) if swapped else as_words(C), rows, cols, left.shape[1], parts, arrived
-
-
-@cache
-def _workspace(tiles, splits, sums, threads):
-    """Room for every part of the sums, and the blocks of each tile that have arrived, none yet."""
-    parts = cuda.device_array((tiles, splits, sums, threads), np.float32)
-    return parts, cuda.to_device(np.zeros(tiles, np.uint32))
+    tiles = -(-rows // rows_of_tile) * -(-cols // cols_of_tile) if splits > 1 else 1
+    parts = workspace("parts", (tiles, splits, WM * cols_of_tile // 128, 2 * rows_of_tile), np.float32, stream)
+    sizes = rows, cols, left.shape[1]
+    return *maps, C.view(np.uint16) if swapped else as_words(C), *sizes, parts, counters(tiles, stream)
 
 
 def geometry(M: int, N: int):
@@ -154,7 +149,7 @@ def launch_as(A, B, C, rows_of_tile, cols_of_tile, stages, splits, swapped, stre
     rows, cols = (N, M) if swapped else (M, N)
     grid = -(-rows // rows_of_tile), -(-cols // cols_of_tile), splits
     shared_bytes = stages * (rows_of_tile + cols_of_tile) * BK * 4
-    taken = _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped)
+    taken = _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped, stream)
     kernel[grid, (32, 4 * (1 + groups)), stream, shared_bytes](*taken)
 
 
