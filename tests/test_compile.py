@@ -14,7 +14,7 @@ from numba_oracle import variable_types
 
 from labkit import gemm, ptx
 from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
-from labkit.gemm import arrange, combine
+from labkit.gemm.interface import arrange, combine
 from labkit.gemm.tensor import operands, s08_general
 from labkit.gemm.tensor.plans import Plan
 from labkit.simulator import run

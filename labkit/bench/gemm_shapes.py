@@ -13,9 +13,9 @@ from rich.progress import track
 
 from labkit import gemm, ptx, timing
 from labkit.bench import _products, _record
-from labkit.gemm.candidates import Shape, candidates
-from labkit.gemm.carry_out import carry_out
-from labkit.gemm.precisions import PRECISIONS
+from labkit.gemm.interface.candidates import Shape, candidates
+from labkit.gemm.interface.carry_out import carry_out
+from labkit.gemm.interface.precisions import PRECISIONS
 
 SQUARES = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
 SIDES = (4096, 11008, 14336)

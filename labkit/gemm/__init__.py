@@ -8,9 +8,9 @@
 >>> C = gemm.multiply(A, B)
 """
 
-from labkit.gemm.interface import multiply
+from labkit.gemm.interface.product import multiply
+from labkit.gemm.interface.tuner import tune
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
-from labkit.gemm.tuner import tune
 
 __all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]

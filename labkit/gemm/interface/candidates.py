@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from labkit import cuda
-from labkit.gemm.arrange import in_pieces
+from labkit.gemm.interface.arrange import in_pieces
+from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, ladder
-from labkit.gemm.precisions import Precision
 from labkit.gemm.tensor.plans import Plan, Work, plans
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.rebinding import names_of

@@ -1,10 +1,10 @@
 """A product computed in one of the ways there are, whatever its operands look like."""
 
-from labkit.gemm.arrange import arranged, in_pieces, lies_in_pieces, rearrange
-from labkit.gemm.candidates import Candidate
-from labkit.gemm.combine import combined
+from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
+from labkit.gemm.interface.candidates import Candidate
+from labkit.gemm.interface.combine import combined
+from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
-from labkit.gemm.precisions import Precision
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import Plan
 from labkit.gemm.views import matrix_of, rows_of, turned

@@ -13,8 +13,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from labkit import cuda, results
-from labkit.gemm.candidates import Candidate, Shape, candidates
-from labkit.gemm.precisions import Precision
+from labkit.gemm.interface.candidates import Candidate, Shape, candidates
+from labkit.gemm.interface.precisions import Precision
 from labkit.places import PACKAGE
 
 SOURCES = ("gemm", "ptx")

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.gemm import arrange, candidates, carry_out, combine, formats, interface, views, workspace
-from labkit.gemm.choices import choice
-from labkit.gemm.precisions import PRECISIONS
+from labkit.gemm import formats, views, workspace
+from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
+from labkit.gemm.interface.choices import choice
+from labkit.gemm.interface.precisions import PRECISIONS
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
@@ -104,9 +105,9 @@ def copies(monkeypatch):
 )
 def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
     precision = PRECISIONS[name]
-    monkeypatch.setattr(interface, "choice", lambda precision, shape: candidates.candidates(precision, shape)[-1])
+    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.candidates(precision, shape)[-1])
     if name == "float32":
-        monkeypatch.setattr(interface, "choice", lambda precision, shape: candidates.Candidate("vectorised"))
+        monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("vectorised"))
     rng = np.random.default_rng(0)
     A, a = encoded(rng.standard_normal((16, 32)), precision)
     B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), precision)
@@ -146,7 +147,7 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
 def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
     older = candidates.candidates(PRECISIONS[name], candidates.Shape(*shape), (8, 9))[0]
     assert older.plan is None
-    monkeypatch.setattr(interface, "choice", lambda precision, shape: older)
+    monkeypatch.setattr(product, "choice", lambda precision, shape: older)
     precision, (M, N, K) = PRECISIONS[name], shape
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((2, M, K), (K, N)))
@@ -162,7 +163,7 @@ def test_sums_are_rounded_once_by_a_plan_of_each_kind(kind, monkeypatch):
     precision = PRECISIONS["bfloat16"]
     found = candidates.candidates(precision, candidates.Shape(13, 90, 400))
     planned = next(c for c in found if (c.plan.splits > 1, c.plan.swapped) == kind)
-    monkeypatch.setattr(interface, "choice", lambda precision, shape: planned)
+    monkeypatch.setattr(product, "choice", lambda precision, shape: planned)
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((13, 400), (90, 400)))
     C, c = encoded(rng.standard_normal((13, 90)), precision, result=True)
@@ -174,7 +175,7 @@ def test_sums_are_rounded_once_by_a_plan_of_each_kind(kind, monkeypatch):
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
     shapes = []
-    monkeypatch.setattr(interface, "choice", lambda precision, shape: shapes.append(shape) or choice(precision, shape))
+    monkeypatch.setattr(product, "choice", lambda precision, shape: shapes.append(shape) or choice(precision, shape))
     A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
     B = cuda.to_device(np.eye(8, dtype=np.float32))
     B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from labkit import gemm
-from labkit.gemm import candidates, choices, tuner
-from labkit.gemm.candidates import Candidate, Shape
-from labkit.gemm.precisions import PRECISIONS
+from labkit.gemm.interface import candidates, choices, tuner
+from labkit.gemm.interface.candidates import Candidate, Shape
+from labkit.gemm.interface.precisions import PRECISIONS
 from labkit.gemm.views import share_memory
 
 FLOAT32 = PRECISIONS["float32"]

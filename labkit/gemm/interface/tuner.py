@@ -8,10 +8,11 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from labkit import cuda, device, timing
-from labkit.gemm import choices, formats
-from labkit.gemm.candidates import Candidate, Shape, candidates
-from labkit.gemm.carry_out import carry_out
-from labkit.gemm.precisions import PRECISIONS, Precision
+from labkit.gemm import formats
+from labkit.gemm.interface import choices
+from labkit.gemm.interface.candidates import Candidate, Shape, candidates
+from labkit.gemm.interface.carry_out import carry_out
+from labkit.gemm.interface.precisions import PRECISIONS, Precision
 from labkit.gemm.views import turned
 
 MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there

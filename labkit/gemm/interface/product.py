@@ -4,11 +4,11 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
-from labkit.gemm.candidates import Shape
-from labkit.gemm.carry_out import carry_out
-from labkit.gemm.choices import choice
-from labkit.gemm.combine import scaled
-from labkit.gemm.precisions import PRECISIONS, Precision, precision_of
+from labkit.gemm.interface.candidates import Shape
+from labkit.gemm.interface.carry_out import carry_out
+from labkit.gemm.interface.choices import choice
+from labkit.gemm.interface.combine import scaled
+from labkit.gemm.interface.precisions import PRECISIONS, Precision, precision_of
 from labkit.gemm.views import share_memory, stacked, tidied, turned
 
 
@@ -60,7 +60,7 @@ def multiply(
     Notes
     -----
     The kernel is the one that `labkit.gemm.tune` found fastest for this shape on this GPU, else the one that is
-    reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.arrange`).
+    reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
     (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
 
     Examples
