@@ -46,6 +46,11 @@ def rows_of(X, first: int, most: int):
     return viewed(X, (rows, X.shape[1]), X.strides, begin_byte=first * X.strides[0])
 
 
+def row(X):
+    """The first row of a matrix, as a vector."""
+    return viewed(X, X.shape[1:], X.strides[1:])
+
+
 def turned(X):
     """The transpose of each matrix, without a copy."""
     *batch, rows, cols = X.shape

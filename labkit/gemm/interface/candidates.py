@@ -12,7 +12,7 @@ from labkit.rebinding import names_of
 
 
 class Candidate(NamedTuple):
-    """A step of a ladder by its slug, and how it cuts the product up if it can be told."""
+    """A step of a ladder by its slug, and how it cuts the product up if it can be told; or "gemv", of BLAS."""
 
     step: str
     plan: Plan | None = None
@@ -79,6 +79,8 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
         row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", plan) for plan in plans(work, sms)]
+    if precision.name == "float32" and 1 in (shape.M, shape.N):
+        return [Candidate("gemv")]
     rates = RATES[precision.ladder]
     taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
     if not taken:

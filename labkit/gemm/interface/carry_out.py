@@ -1,5 +1,8 @@
 """A product computed in one of the ways there are, whatever its operands look like."""
 
+import numpy as np
+
+from labkit.blas import gemv, gemv_t
 from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.interface.candidates import Candidate
 from labkit.gemm.interface.combine import combined
@@ -7,8 +10,8 @@ from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import Plan
-from labkit.gemm.views import matrix_of, rows_of, turned
-from labkit.gemm.workspace import workspace
+from labkit.gemm.views import matrix_of, row, rows_of, turned
+from labkit.gemm.workspace import counters, workspace
 
 MOST_ROWS = 2**19  # that a launch takes: a grid has at most 65535 blocks along y, each of 16 rows or more
 
@@ -26,6 +29,8 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
     """
     if candidate.plan is not None:
         by_plan(candidate.plan, left, right, C, alpha, beta, stream)
+    elif candidate.step == "gemv":
+        by_gemv(left, right, C, alpha, beta, stream)
     else:
         by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
 
@@ -50,6 +55,22 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
             s08_general.launch_as(*matrices, plan, alpha, beta, stream)
     if result is not C:
         rearrange(result, C, stream)
+
+
+def by_gemv(left, right, C, alpha, beta, stream):
+    """By BLAS level 2, where C is a row or a column: a matrix times a vector, which only has to be read."""
+    for z in range(C.shape[0] if len(C.shape) == 3 else 1):
+        left_z, right_z, C_z = (matrix_of(X, z) for X in (left, right, C))
+        if C_z.shape[1] != 1:
+            left_z, right_z, C_z = right_z, left_z, turned(C_z)
+        x, y = row(right_z), row(turned(C_z))
+        if left_z.strides[0] < left_z.strides[1]:
+            A = turned(left_z)
+            (strips, parts), _ = gemv_t.geometry(*A.shape)
+            partials = workspace("partials", (parts, strips * gemv_t.STRIP), np.float32, stream)
+            gemv_t.launch(alpha, A, x, beta, y, (partials, counters(strips, stream)), stream)
+        else:
+            gemv.launch(alpha, left_z, x, beta, y, stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):

@@ -291,3 +291,17 @@ def test_a_graph_gets_no_new_memory_and_keeps_what_it_was_captured_with(monkeypa
     monkeypatch.setattr(workspace, "_is_captured", lambda stream: False)
     workspace.workspace("left", (80, 80), np.float32)
     assert any(views.share_memory(piece, kept) for kept in workspace._in_graphs)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("shape", [(1, 70, 300), (70, 1, 300), (1, 1, 300)], ids=str)
+def test_a_row_or_a_column_of_float32_is_a_matrix_times_a_vector(shape, transpose_b):
+    M, N, K = shape
+    rng = np.random.default_rng(shape)
+    A, B, C = (rng.standard_normal(side).astype(np.float32) for side in ((2, M, K), (2, K, N), (2, M, N)))
+    expected = 2 * A.astype(np.float64) @ B.astype(np.float64) - C
+    stored = np.ascontiguousarray(B.transpose(0, 2, 1)) if transpose_b else B
+    gemm.multiply(A, stored, C, alpha=2, beta=-1, transpose_b=transpose_b)
+    assert np.linalg.norm(C - expected) < 5e-8 * np.linalg.norm(np.abs(A) @ np.abs(B))  # short sums, not one long
+    (only,) = candidates.candidates(PRECISIONS["float32"], candidates.Shape(M, N, K))
+    assert only.step == "gemv"
