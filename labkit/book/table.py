@@ -1,5 +1,6 @@
 """`Table`: rows under headings, as text and as HTML."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -13,7 +14,7 @@ class Table:
     columns
         The headings.
     rows
-        A cell a column: text, or a number, which stands to the right. `code` may be marked.
+        A cell a column: text, or a number (as text, too), which stands to the right. `code` may be marked.
     folded
         For a long table: the line that a reader clicks to see it.
     """
@@ -41,8 +42,11 @@ class Table:
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
 
+NUMBER = re.compile(r"[+-]?[\d.,]+%?")  # as text
+
+
 def _cell(value):
-    side = "right" if isinstance(value, int | float) else "left"
+    side = "right" if isinstance(value, int | float) or NUMBER.fullmatch(str(value)) else "left"
     return f'<td style="text-align: {side}; vertical-align: top">{_html(_text(value))}</td>'
 
 

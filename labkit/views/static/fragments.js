@@ -45,9 +45,9 @@ const view = {
               const left = x + column * s, top = y + row * s, w = wide * s - 1, h = tall * s - 1;
               g.fillStyle = on ? ui.colour(COLOURS[which]) : ui.colour('cell');
               g.fillRect(left, top, w, h);
-              g.fillStyle = ui.colour('card', 0.45);   // between the elements of a register
-              for (let i = 1; i < wide; i++) g.fillRect(left + i * s - 1, top, 1, h);
-              for (let i = 1; i < tall; i++) g.fillRect(left, top + i * s - 1, w, 1);
+              g.fillStyle = ui.colour('card', 0.45);   // between the elements of a register, but not through its name
+              for (let i = 1; i < wide; i++) [top, top + h * 0.8].forEach(from => g.fillRect(left + i * s - 1, from, 1, h * 0.2));
+              for (let i = 1; i < tall; i++) [left, left + w * 0.8].forEach(from => g.fillRect(from, top + i * s - 1, w * 0.2, 1));
               g.fillStyle = on ? (which === 1 ? DARK : ui.colour('card')) : ui.colour('dim');
               g.font = `${on ? '700 ' : ''}${Math.max(w, h) > 20 ? Math.max(small, 10) : small}px ui-monospace, Menlo, monospace`;
               g.fillText(on ? cell.name : cell.lane, left + w / 2, top + h / 2);
