@@ -50,7 +50,7 @@ def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monke
     monkeypatch.setattr(compiler, "driver", Stand(cuKernelSetAttribute=lambda *given: asked.append(given)))
     device = Stand(id=3, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448)
     function = Stand(device=device, attrs=Stand(shared=1024), handle="the kernel's")
-    kernel = Stand(_codelibrary=Stand(get_cufunc=lambda: function))
+    kernel = Stand(_codelibrary=Stand(get_cufunc=lambda: function), argument_types=())
     compiler.prepare(kernel)
     names = compiler.binding.CUfunction_attribute
     ((*what, on),) = asked
@@ -60,22 +60,25 @@ def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monke
     given = {name: value for name, value, *_ in asked}
     assert given[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] == 4
     assert given[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] == 1
+    assert not hasattr(kernel, "launch")  # numba's own
+    compiler.prepare(kernel, early=True)
+    assert kernel.launch.func is compiler.launches.launch and kernel.launch.args == (kernel, True)
 
 
 @pytest.mark.needs("numba-cuda")
-def test_numba_is_told_nothing_of_clusters(monkeypatch):
-    from labkit import compiler
+def test_numba_is_told_nothing_of_clusters_and_early_launches(monkeypatch):
+    from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
 
     def compiled(dispatcher, signature):
-        assert "cluster" not in dispatcher.targetoptions
+        assert not {"cluster", "early"} & dispatcher.targetoptions.keys()
         return signature
 
     prepared = []
     monkeypatch.setattr(compiler.CUDADispatcher, "compile", compiled)
-    monkeypatch.setattr(compiler, "prepare", lambda kernel, cluster: prepared.append((kernel, cluster)))
-    made = compiler.jit(cluster=2, max_registers=64)(lambda x: None)
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: prepared.append((kernel, options)))
+    made = compiler.jit(cluster=2, early=True, max_registers=64)(lambda x: None)
     made.compile("a signature")
-    assert prepared == [("a signature", 2)]
+    assert prepared == [("a signature", {"cluster": 2, "early": True})]
     assert made.targetoptions["cluster"] == 2 and made.targetoptions["max_registers"] == 64
 
 
