@@ -127,7 +127,7 @@ class Launch:
         allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place(captured | given, allocations)
         for name in given.keys() & (self.program.stored | blank.keys()):
-            self.regions[name].watch()
+            self.regions[name].watch(self.program.asynchronous)
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
         self._came_blank = {name: given[name] for name in blank}
