@@ -224,6 +224,8 @@ def deliver(w, site, array, mask, flat, value):
     order = races.order_of(w)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)
+    if array.unfenced is not None:
+        array.unfenced.note(flat, w.thread, mask)
     w.chunk.launch.version += 1
 
 
