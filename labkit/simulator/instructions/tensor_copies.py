@@ -29,8 +29,8 @@ WAIT_FOR_STORE = (
     "it, and let the others wait for that thread at a barrier."
 )
 NEVER_WAITED_FOR = (
-    "`ptx.tma_store_wait` waits until the tile may be written again, and nothing in this launch until the array holds "
-    "what was stored: store to each place once, and let a later launch read it, or use ordinary stores."
+    "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds it: store to each place "
+    "once, and let a later launch read it, or use ordinary stores."
 )
 
 
