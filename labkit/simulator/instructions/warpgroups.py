@@ -27,6 +27,7 @@ from labkit.simulator.instructions.operands import (
     waiting_line,
 )  # fmt: skip
 from labkit.simulator.lanes import both
+from labkit.simulator.translator.unfenced import written_since_fence
 from labkit.simulator.translator.values import Value, describe
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
@@ -197,10 +198,15 @@ def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index
     _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))
 
 
-def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment):
-    """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`."""
+def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment, written):
+    """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`.
+
+    `written` is the line that wrote these registers, if there was no fence since; 0 otherwise.
+    """
     mask = together(w, mask, call)
     if mask is not False:
+        if written:
+            findings.fragment_not_fenced(w, call, mask, written)
         b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
     if mask is False:
         return
@@ -380,7 +386,8 @@ class Multiply:
         chosen = translator.constant(format_of(translator, node, form, self.formats))
         right = _in_shared(translator, node, b, b_index)
         if self.has_fragment:
-            run, given = from_registers, fragment(translator, left[0], 4)
+            written = written_since_fence(translator.source.tree, node, left[0], translator.names)
+            run, given = from_registers, f"{fragment(translator, left[0], 4)}, {written}"
         else:
             run, given = from_shared, _in_shared(translator, node, *left)
         site = translator.site(subscript, sums, "store", n // 2)

@@ -145,6 +145,34 @@ def test_a_product_of_registers_and_a_tile():
     assert np.array_equal(trace.outputs[2], expected + start(64))
 
 
+FENCED = """\
+        ptx.wgmma_fence()
+        ptx.wgmma_registers(acc, 0, N, (f0, f1, f2, f3), b, (0, 2 * PIECE * k), FORMAT)
+"""
+ALONE = FENCED.replace("        ptx.wgmma_fence()\n", "")
+
+
+@pytest.mark.parametrize(
+    "after, written",
+    [
+        (ALONE, "f3 = uint32"),
+        (FENCED.replace("()\n", "()\n        f0 |= uint32(0)\n"), "f0 |="),
+        (FENCED.replace("()\n", "()\n        if k > 1:\n            f1, x = f1, f0\n"), "f1, x"),
+        (ALONE.replace("    ptx", "    if k >= 0:\n            ptx"), "f3 = uint32"),
+        (FENCED.replace("()\n", "()\n        x = f0\n"), None),
+        (FENCED.replace("        ptx.wgmma_r", "        if k >= 0:\n            ptx.wgmma_r"), None),
+        ("        if k >= 0:\n            ptx.wgmma_fence()\n" + ALONE, None),
+        (FENCED + ALONE, None),  # the second reads what the first did
+    ],
+)
+def test_registers_are_fenced_after_they_are_written(after, written):
+    assert REGISTERS.count(FENCED) == 1
+    made, trace, _ = run(REGISTERS.replace(FENCED, after))
+    expected = [("warpgroup", line_of(made, "wgmma_registers"), line_of(made, written))] if written else []
+    assert [(f.kind, f.line, f.other_line) for f in trace.errors] == expected
+    assert all("Call `ptx.wgmma_fence()`" in f.remedy for f in trace.errors)
+
+
 def test_a_group_may_be_under_way_while_others_are_waited_for():
     text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
     text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
