@@ -59,8 +59,8 @@ def wgmma_wait(pending):
 def setmaxnreg_inc(count):
     """The warpgroup's threads get `count` registers each, more than before; it waits until they are free.
 
-    The kernel is compiled with a limit, `max_registers` or `launch_bounds`; count is 24 to 256, a multiple of 8, fixed
-    when the kernel is compiled.
+    The kernel is compiled with a limit, `launch_bounds=(threads, blocks)` or `max_registers`; count is 24 to 256, a
+    multiple of 8, fixed when the kernel is compiled.
     """
 
 
@@ -79,6 +79,6 @@ INSTRUCTIONS |= {
     "ptx.wgmma_fence": Plain(warpgroups.fence),
     "ptx.wgmma_commit": Plain(warpgroups.commit),
     "ptx.wgmma_wait": warpgroups.Wait(),
-    "ptx.setmaxnreg_inc": warpgroups.SetRegisters(),
-    "ptx.setmaxnreg_dec": warpgroups.SetRegisters(),
+    "ptx.setmaxnreg_inc": warpgroups.SetRegisters(takes=True),
+    "ptx.setmaxnreg_dec": warpgroups.SetRegisters(takes=False),
 }

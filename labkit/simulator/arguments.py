@@ -15,6 +15,9 @@ from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
+REGISTERS_OF_SM = 65_536
+MOST_REGISTERS = 256  # of a thread
+REGISTER_PIECE = 8  # registers of a thread, that are handed out together
 
 
 def dimensions(given, what):
@@ -47,8 +50,7 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
 
 def cluster_of(kernel, grid) -> int:
     """How many blocks, neighbours along x, a cluster has: what a kernel asks for by `cuda.jit(cluster=...)`."""
-    options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
-    cluster = options.get("cluster", 1)
+    cluster = _options(kernel).get("cluster", 1)
     if cluster not in CLUSTERS:
         raise LaunchError(f"a cluster has {', '.join(map(str, CLUSTERS[:-1]))} or {CLUSTERS[-1]} blocks, not {cluster}")
     if grid[0] % cluster:
@@ -56,6 +58,27 @@ def cluster_of(kernel, grid) -> int:
             f"the grid has {grid[0]} blocks along x, and clusters of {cluster} do not fill it; make it a multiple"
         )
     return cluster
+
+
+def register_limit(kernel) -> int | None:
+    """How many registers a thread has at most as its kernel begins, by the options that bound them; None for no bound.
+
+    As ptxas 13 does: launch bounds count if they say how many blocks an SM is to hold, and `max_registers` counts
+    where there are none.
+    """
+    options = _options(kernel)
+    bounds = options.get("launch_bounds")
+    if bounds is None:
+        most = options.get("max_registers")
+        return most and min(-(-most // REGISTER_PIECE) * REGISTER_PIECE, MOST_REGISTERS)
+    threads, blocks = (*bounds, 0)[:2] if isinstance(bounds, (tuple, list)) else (bounds, 0)
+    if not blocks:
+        return None
+    return min(REGISTERS_OF_SM // (threads * blocks) // REGISTER_PIECE * REGISTER_PIECE, MOST_REGISTERS)
+
+
+def _options(kernel):
+    return getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
 
 
 def check_writable(stored, given):

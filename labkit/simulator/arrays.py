@@ -7,6 +7,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from labkit.layout import c_strides, elements_at
+from labkit.simulator.checks.in_flight import GlobalInFlight
 from labkit.simulator.checks.shadow import GlobalShadow
 from labkit.simulator.errors import LaunchError
 
@@ -19,7 +20,7 @@ class Array:
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
     one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen, `in_flight` None where no asynchronous operation writes, `unfenced` None where
+    None where races cannot happen, `in_flight` None where no asynchronous operation matters, `unfenced` None where
     neither the copy engine nor tensor cores go past the threads; `held` None where no tensor cores of a warpgroup add
     to a thread's own array.
     """
@@ -76,6 +77,7 @@ class Region:
     data: np.ndarray
     address: int
     shadow: GlobalShadow | None = None
+    in_flight: GlobalInFlight | None = None
 
     def first(self, value):
         """Where the first element of an argument lies in `data`."""
@@ -89,12 +91,13 @@ class Region:
         """The argument as the kernel sees it."""
         strides = tuple(s // value.dtype.itemsize for s in value.strides)
         array = Array(name, "global", self.data, value.shape, strides, self.first(value), self.address, value.size)
-        array.shadow = self.shadow
+        array.shadow, array.in_flight = self.shadow, self.in_flight
         return array
 
-    def watch(self):
-        """Remembers from now on who touched each element."""
+    def watch(self, asynchronous: bool):
+        """Remembers from now on who touched each element, and with `asynchronous` what is under way there."""
         self.shadow = GlobalShadow(self.data.size)
+        self.in_flight = GlobalInFlight(self.data.size) if asynchronous else None
 
     def mark_blank(self, value, blank):
         """Remembers which elements of an argument nothing has written."""

@@ -44,15 +44,18 @@ class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
     def __init__(
-        self, program, function, grid, block, cluster, gpu, shared_bytes, arguments, blank, allocations, labels,
-        undefined=0,
+        self, program, function, grid, block, cluster, register_limit, gpu, shared_bytes, arguments, blank, allocations,
+        labels, undefined=0,
     ):  # fmt: skip
-        """`cluster` is how many blocks a cluster has; `undefined`, 0, 1 or -1, is the sign of an undefined value."""
+        """`cluster` is how many blocks a cluster has, `register_limit` how many registers a thread at most, None for no
+        limit; `undefined`, 0, 1 or -1, is the sign of an undefined value.
+        """
         self.program = program
         self.function = function
         self.grid, self.block, self.gpu = grid, block, gpu
         self.blocks = grid[0] * grid[1] * grid[2]
         self.cluster = cluster
+        self.register_limit = register_limit
         self.sms = gpu.sms // cluster * cluster  # the blocks of a cluster run on as many SMs
         self.threads = block[0] * block[1] * block[2]
         self.warps_per_block = -(-self.threads // WARP_LANES)
@@ -127,7 +130,7 @@ class Launch:
         allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place(captured | given, allocations)
         for name in given.keys() & (self.program.stored | blank.keys()):
-            self.regions[name].watch()
+            self.regions[name].watch(self.program.asynchronous)
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
         self._came_blank = {name: given[name] for name in blank}

@@ -155,9 +155,9 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
         _tell(w, site, array, flat, *races.most(told))
 
 
-def _arrived(w, site, array, flat, lanes, writes=False):
+def _arrived(w, site, array, flat, lanes, unchanged=None):
     """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
-    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes, writes)
+    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes, unchanged)
     return lanes if early is None else lanes & ~early
 
 
@@ -206,7 +206,7 @@ def write(w, site, array, mask, flat, value):
 def watch_write(w, site, array, mask, flat, unchanged, landed):
     """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
-    lanes = _arrived(w, site, array, flat, w.active(mask), writes=True)
+    lanes = _arrived(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
     found = 0
     for cells, places in array.shadow.cells(flat):
@@ -224,6 +224,8 @@ def deliver(w, site, array, mask, flat, value):
     order = races.order_of(w)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)
+    if array.unfenced is not None:
+        array.unfenced.note(flat, w.thread, mask)
     w.chunk.launch.version += 1
 
 

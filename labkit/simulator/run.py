@@ -20,6 +20,7 @@ from labkit.simulator.arguments import (
     cluster_of,
     dimensions,
     leaves,
+    register_limit,
     typed_arguments,
 )
 from labkit.simulator.errors import KernelError, LaunchError
@@ -143,9 +144,9 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     check_writable(program.stored, given)
-    cluster = cluster_of(kernel, grid)
+    compiled_for = cluster_of(kernel, grid), register_limit(kernel)
     launch_with = partial(
-        Launch, program, function, grid, block, cluster, device, shared_bytes, arguments, blank, allocations
+        Launch, program, function, grid, block, *compiled_for, device, shared_bytes, arguments, blank, allocations
     )
     return launch_with, arguments
 

@@ -239,6 +239,11 @@ class Clocks:
         first = other_block * self.warps_per_block
         return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
+    def block_knows(self, block, warp, time) -> bool:
+        """Has some warp of the block learned what that warp, numbered through the grid, did before this time?"""
+        known = self.clocks[KNOWN, block * self.warps_per_block :][: self.warps_per_block]
+        return any(time_of(self.nodes, self.levels, np.int64(tree), warp) >= time for tree in known)
+
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""
         self.left.pop(id(array.data), None)

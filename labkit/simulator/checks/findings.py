@@ -153,17 +153,18 @@ class Log:
             threads=(who,),
         )
 
-    def in_flight(self, w, site_number, array, flat, mask, operation, thread):
-        """The lanes of `mask` touch what `operation`, of a thread of their block, is still at work on."""
+    def in_flight(self, w, site_number, array, flat, mask, operation, beginner):
+        """The lanes of `mask` touch what `operation` is still at work on; `beginner`: the block and thread it is of."""
         site, begun = self.launch.sites[site_number], self.launch.sites[operation.site]
         key = ("in-flight", site.line, site.column, site.kind, begun.line)
         if self.known(key, w.count(mask)):
             return
         lane = int(np.argmax(mask))
-        who, other = self.lane(w, lane), self.thread(int(w.block[lane]), thread)
-        place = array.position(array.c_order(int(flat[lane]) % array.elements))
+        who, other = self.lane(w, lane), self.thread(*beginner)
+        within = int(flat[lane]) % array.elements if array.space == "shared" else int(flat[lane])
+        place = array.position(array.c_order(within))
         element, earlier = f"{array.name}{_brackets(place)}", f"{operation.name} that {self.name(other)} began"
-        if operation.site == site_number:
+        if operation.site == site_number and array.space == "shared":
             cure = CURE_OF_A_RING
             what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
         else:

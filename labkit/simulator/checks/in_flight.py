@@ -1,8 +1,9 @@
-"""Shared memory to which an asynchronous operation is still writing: nobody may touch it before it has arrived.
+"""Memory that an asynchronous operation is still writing or reading: nobody may touch, or overwrite, it until then.
 
 The simulator delivers as late as it may, when somebody waits for the operation. From its beginning until then each
-element that it writes has the operation's number, and an access that comes upon one is a finding. An array has this
-state only in a kernel that uses such instructions (`Program.asynchronous`).
+element that it writes or reads has the operation's number, and an access that comes upon one is a finding. An array
+has this state only in a kernel that uses such instructions (`Program.asynchronous`), and an argument only where the
+kernel writes to it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,9 +32,10 @@ class Operation:
 
 @dataclass
 class _Cells:
-    """A unit of memory a cell: the operation that writes it, NONE for none, and the thread that began that one."""
+    """A unit of memory a cell: the operation at work on it, NONE for none, and the block and thread that began it."""
 
     operation: np.ndarray
+    block: np.ndarray
     thread: np.ndarray
     busy: int = 0  # elements on the way, each for every thread that began its operation
     operations: list[Operation | None] = field(default_factory=lambda: [None])
@@ -43,7 +45,7 @@ class InFlight:
     """What is under way to a shared array, whose elements are `each` units of memory."""
 
     def __init__(self, units: int):
-        self._cells = _Cells(np.zeros(units, np.int32), np.zeros(units, np.int32))
+        self._cells = _Cells(*(np.zeros(units, np.int32) for _ in range(3)))
         self._each = 1
 
     def seen_by(self, each: int) -> "InFlight":
@@ -52,11 +54,14 @@ class InFlight:
         seen._cells, seen._each = self._cells, each
         return seen
 
-    def begin(self, operation: Operation, flat: np.ndarray, threads: np.ndarray) -> int:
-        """Marks the elements `flat`, for each of which one of `threads` (numbers in the block) began the operation.
+    def begin(self, operation: Operation, flat: np.ndarray, w, lanes: np.ndarray) -> int:
+        """Marks the elements `flat`, for as many of which each of `lanes` (numbers in the set) began the operation.
 
         Returns the number by which `end` knows it.
         """
+        if not len(lanes):
+            return NONE
+        each = len(flat) // len(lanes)
         cells = self._cells
         if self._overtakes(operation, flat):
             operation = replace(operation, cure=CURE_OF_A_RING)
@@ -65,7 +70,8 @@ class InFlight:
         cells.busy += len(flat)
         for place in self._units(flat):
             cells.operation[place] = number
-            cells.thread[place] = threads
+            cells.block[place] = np.repeat(w.block[lanes], each)
+            cells.thread[place] = np.repeat(w.thread[lanes], each)
         return number
 
     def _overtakes(self, operation, flat):
@@ -84,14 +90,21 @@ class InFlight:
             arrived = place[cells.operation[place] == number]
             cells.operation[arrived] = NONE
 
-    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, writes: bool = False):
-        """The lanes whose element is still being written, or read where they write it, which is noted; or None."""
-        cells = self._cells
+    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None):
+        """The lanes whose element is still being written, or read where they write it, which is noted; or None.
+
+        `unchanged`, of a write, says where it leaves what is there; None of a read.
+        """
+        cells, writes = self._cells, unchanged is not None
         if not cells.busy:
             return None
+        if writes:
+            lanes = self._writers(lanes, unchanged)
         early = None
         for place in self._units(flat):
             found = lanes & (cells.operation.take(place) != NONE)
+            if found.any():
+                found &= self._concerns(w, place)
             if not writes and found.any():
                 only_reads = np.array([operation is not None and operation.reads for operation in cells.operations])
                 found &= ~only_reads[cells.operation.take(place)]
@@ -99,9 +112,47 @@ class InFlight:
                 early = found if early is None else early | found
                 lane = int(np.argmax(found))
                 operation = cells.operations[cells.operation[place[lane]]]
-                thread = int(cells.thread[place[lane]])
-                w.chunk.launch.log.in_flight(w, site, array, flat, found, operation, thread)
+                who = int(cells.block[place[lane]]), int(cells.thread[place[lane]])
+                w.chunk.launch.log.in_flight(w, site, array, flat, found, operation, who)
         return early
+
+    def _writers(self, lanes, unchanged):
+        """The lanes whose write matters: here all, for what is on its way may be another value."""
+        return lanes
+
+    def _concerns(self, w, place):
+        """Which lanes what is under way at these places concerns: those of whichever block."""
+        return True
 
     def _units(self, flat):
         return [flat * self._each + i for i in range(self._each)]
+
+
+class GlobalInFlight(InFlight):
+    """What is under way in the memory of an argument.
+
+    It concerns the block that began it alone: for the others the operation is an access as any other, which may race.
+    """
+
+    def _overtakes(self, operation, flat):
+        return False
+
+    def _writers(self, lanes, unchanged):
+        return lanes & ~unchanged
+
+    def _concerns(self, w, place):
+        return self._cells.block.take(place) == w.block
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Elements of an argument that an operation reads for some callers, by number: the n-th place for the n-th."""
+
+    in_flight: GlobalInFlight
+    number: int
+    callers: np.ndarray
+    places: np.ndarray
+
+    def end(self, done: np.ndarray):
+        """The operation is done for the callers of whom `done`, a bool for each, says so."""
+        self.in_flight.end(self.number, self.places[done[self.callers]])

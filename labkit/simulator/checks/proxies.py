@@ -1,7 +1,7 @@
 """Ordinary writes to shared memory that the copy engine and the tensor cores may not see yet.
 
-They reach memory by another way than threads do, the *async proxy*. What a thread wrote is seen there once it has
-called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
+They reach memory by another way than threads do, the *async proxy*. What a thread wrote, or copied by `cp_async`, is
+seen there once it has called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
 """
 
 import numpy as np
@@ -55,12 +55,12 @@ def fence(w, mask):
 
 def check_read(w, site, array, flat, reader):
     """`reader`, the copy engine or the tensor cores, reads the elements `flat`: all writes there must be fenced."""
-    _check(w, site, array, flat, f"{reader} may read an old", "wrote it by an ordinary store, which they see only")
+    _check(w, site, array, flat, f"{reader} may read an old", "wrote or copied it, which they see only")
 
 
 def check_write(w, site, array, flat):
     """The copy engine writes the elements `flat`: all writes that threads made there before must be fenced."""
-    told = "a copy and an ordinary store can arrive in either order at"
+    told = "a copy and what a thread wrote can arrive in either order at"
     _check(w, site, array, flat, told, "wrote there before, which the copy engine knows to come first only")
 
 
@@ -78,7 +78,10 @@ def _check(w, site_number, array, flat, told, wrote):
     block = w.chunk.blocks[int(flat[at]) // array.elements]
     writer = log.thread(block, int(writers[at]) - 1)
     place = array.position(array.c_order(int(flat[at]) % array.elements))
-    cure = "Let each thread that writes call `ptx.fence_async()` after it, before the barrier that ends the writing."
+    cure = (
+        "Let each thread call `ptx.fence_async()` after it has written, or waited for its copies, and before the "
+        "barrier that ends the writing."
+    )
     log.add(
         key,
         count,

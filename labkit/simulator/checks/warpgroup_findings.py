@@ -45,6 +45,32 @@ def not_fenced(w, site, array, lanes):
     _note(w, site, array, lanes, what, cure)
 
 
+def fragment_not_fenced(w, call, mask, written):
+    """The lanes of `mask` multiply registers that the line `written` wrote, and no fence came since."""
+    line, column, _ = call
+    log = w.chunk.launch.log
+    key = ("warpgroup", line, column, "fragment")
+    if log.known(key, w.count(mask)):
+        return
+    who = log.lane(w, int(np.argmax(w.active(mask))))
+    cure = "Call `ptx.wgmma_fence()` between the two."
+    log.add(
+        key,
+        w.count(mask),
+        kind="warpgroup",
+        severity="error",
+        message=(
+            f"Line {line}: {log.name(who)} gives the tensor cores registers that it wrote in line {written} with no "
+            f"fence since, and they may find what was there before. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+        threads=(who,),
+        other_line=written,
+    )
+
+
 def misaligned(w, site, array, lanes, index, byte):
     cure = (
         "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, "

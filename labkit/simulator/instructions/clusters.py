@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import collectives
+from labkit.simulator.checks import mbarrier_findings
 from labkit.simulator.errors import KernelError
 from labkit.simulator.instructions.operands import check_count, waiting_line
 from labkit.simulator.scheduler import ENDED, RETURNED
@@ -42,6 +43,49 @@ def chosen(w, lanes, ctas, line) -> list[tuple[int, np.ndarray]]:
         away(w, beyond, np.int64(int(ctas[beyond][0]).bit_length() - 1), line)
     bits = [(cta, lanes & (ctas >> cta & 1 == 1)) for cta in range(w.launch.cluster)]
     return [(cta, mine) for cta, mine in bits if mine.any()]
+
+
+# --- the end of a block ---------------------------------------------------------------------------
+
+
+class Reached:
+    """The last arrival of each warp at barriers of each other block of its cluster, by its time and site.
+
+    Where no warp of that block learned of it, the block may have ended before.
+    """
+
+    def __init__(self, chunk):
+        self.chunk = chunk
+        launch = chunk.launch
+        self.time = np.zeros((len(chunk.blocks), launch.cluster, launch.warps_per_block), np.int64)  # 0: none
+        self.site = np.zeros_like(self.time)
+
+    def note(self, w, lanes, away, site):
+        """These lanes have just arrived, so many blocks on in the chunk."""
+        lanes = lanes & (away != 0)
+        warps = w.thread[lanes] // WARP_LANES
+        place = w.slot[lanes] + away[lanes], rank(w)[lanes], warps
+        self.time[place] = w.launch.clocks.times[w.block[lanes] * w.launch.warps_per_block + warps]
+        self.site[place] = site
+
+    def check(self):
+        """All blocks have ended: each must have learned before of all that reached it."""
+        launch = self.chunk.launch
+        for slot, number, warp in np.argwhere(self.time).tolist():
+            block = self.chunk.blocks[slot]
+            other = block - block % launch.cluster + number
+            time, site = self.time[slot, number, warp], self.site[slot, number, warp]
+            if not launch.clocks.block_knows(block, other * launch.warps_per_block + warp, time):
+                mbarrier_findings.may_have_ended(launch, int(site), other, warp, block)
+
+
+def note_arrivals(w, lanes, away, site):
+    """These lanes have arrived at barriers of other blocks, so many on in the chunk."""
+    chunk = w.chunk
+    if "reached" not in chunk.kept:
+        reached = chunk.kept["reached"] = Reached(chunk)
+        chunk.at_end.append(reached.check)
+    chunk.kept["reached"].note(w, lanes, away, site)
 
 
 # --- the barrier of a cluster --------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import memory, numba_types
-from labkit.simulator.checks.in_flight import Operation
+from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.errors import KernelError
 from labkit.simulator.groups import Groups
 from labkit.simulator.instructions.operands import (
@@ -100,6 +100,7 @@ class _Begun:
     array: object
     flat: np.ndarray
     values: list[np.ndarray]
+    source: Reading | None
 
 
 def begin(w, mask, width_bytes, valid, to, source):
@@ -133,7 +134,7 @@ def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, 
     flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
-    values = _bytes_of(w, source_site, source, mask, width_bytes, source_index, valid)
+    values, read = _bytes_of(w, source_site, source, mask, width_bytes, source_index, valid)
     memory.count_accesses(w, site, tile, flat, mask, False, elements)
     w.chunk.sample(w, site, tile, mask, flat)
     lanes = w.active(mask)
@@ -141,8 +142,8 @@ def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, 
     for i in range(elements):
         memory.watch_write(w, site, tile, mask, flat + i, ~w.everyone, memory.same(values[i].take(last), values[i]))
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
-    number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, np.repeat(w.thread[lanes], elements))
-    _groups(w).begin(_Begun(site, number, tile, flat, values), lanes)
+    number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, w, np.flatnonzero(lanes))
+    _groups(w).begin(_Begun(site, number, tile, flat, values, read), lanes)
 
 
 def _last_at(array, flat, lanes):
@@ -153,14 +154,16 @@ def _last_at(array, flat, lanes):
 
 
 def _bytes_of(w, site, source, mask, width_bytes, index, valid):
-    """What the lanes read: an array of values for each element, with zeros beyond the `valid` bytes."""
+    """What the lanes read: an array of values for each element, with zeros beyond the `valid` bytes; and where, if
+    the kernel writes there as well.
+    """
     elements = width_bytes // source.itemsize
     values = np.zeros((w.lanes, elements), source.dtype)
     reading, used = both(mask, valid > 0), -(-valid // source.itemsize)
     if reading is not False:
         flat, reading = first_elements(w, site, source, reading, width_bytes, index, used)
     if reading is False:
-        return list(values.T)
+        return list(values.T), None
     memory.count_accesses(w, site, source, flat, reading, True, elements)
     w.chunk.sample(w, site, source, reading, flat)
     for i in range(elements):
@@ -169,7 +172,13 @@ def _bytes_of(w, site, source, mask, width_bytes, index, valid):
             lanes = w.active(some)
             values[lanes, i] = memory.read(w, site, source, some, np.where(lanes, flat + i, 0))[lanes]
     kept = np.arange(width_bytes) < valid[:, None]
-    return list(np.where(kept, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T)
+    read = None
+    if source.in_flight is not None:
+        lanes, i = np.nonzero((np.arange(elements) < used[:, None]) & w.active(reading)[:, None])
+        operation = Operation(site, "the copy", CURE, reads=True)
+        number = source.in_flight.begin(operation, flat[lanes] + i, w, lanes)
+        read = Reading(source.in_flight, number, lanes, flat[lanes] + i)
+    return list(np.where(kept, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T), read
 
 
 def commit(w, mask):
@@ -182,6 +191,8 @@ def wait(w, mask, pending):
     for copy, lanes in _groups(w).finish(w.active(mask), pending):
         elements = len(copy.values)
         copy.array.in_flight.end(copy.number, (copy.flat[lanes][:, None] + np.arange(elements)).reshape(-1))
+        if copy.source is not None:
+            copy.source.end(lanes)
         for i, value in enumerate(copy.values):
             memory.deliver(w, copy.site, copy.array, lanes, copy.flat + i, value)
 

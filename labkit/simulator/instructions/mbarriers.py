@@ -139,9 +139,11 @@ def arrive(w, site, array, mask, index, expected=0):
 def arrive_at(w, site, array, mask, index, line, cta):
     """Arrivals at the same barrier of block `cta` of each lane's cluster."""
     w.chunk.launch.clocks.publish(w, mask)
-    places, mask = ready(w, site, array, mask, index, clusters.away(w, w.active(mask), cta, line))
+    away = clusters.away(w, w.active(mask), cta, line)
+    places, mask = ready(w, site, array, mask, index, away)
     if mask is not False:
         _arrive(w, site, array, places, mask, 0)
+        clusters.note_arrivals(w, w.active(mask), away, site)
 
 
 def _arrive(w, site, array, places, mask, expected):

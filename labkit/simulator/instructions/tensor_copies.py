@@ -13,7 +13,7 @@ from numba import njit, types
 from labkit.simulator import memory, tiles
 from labkit.simulator.checks import proxies
 from labkit.simulator.checks import tile_findings as findings
-from labkit.simulator.checks.in_flight import Operation
+from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.instructions import clusters, mbarriers
@@ -27,6 +27,10 @@ WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
 WAIT_FOR_STORE = (
     "Close its group with `ptx.tma_store_commit()`, wait for it with `ptx.tma_store_wait(n)` in the thread that began "
     "it, and let the others wait for that thread at a barrier."
+)
+NEVER_WAITED_FOR = (
+    "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds it: store to each place "
+    "once, and let a later launch read it, or use ordinary stores."
 )
 
 
@@ -163,6 +167,7 @@ class Load:
     array: object
     first: np.ndarray
     rows: np.ndarray
+    source: Reading | None
 
     @property
     def box_bytes(self) -> int:
@@ -174,6 +179,8 @@ class Load:
         _swizzle(array.data.view(np.uint8), first * array.itemsize, self.rows, boxes, True)
         each = self.box_bytes // array.itemsize
         array.in_flight.end(self.number, tiles.elements(first[boxes], each))
+        if self.source is not None:
+            self.source.end(np.isin(np.arange(len(first)), boxes))
 
 
 def _tile(w, site, array, mask, index, tile_bytes):
@@ -213,13 +220,27 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
         at, mine = mbarriers.ready(w, barrier_site, barriers, mine, i, away)
         if mine is not False:
             mbarriers.check_fence(w, barrier_site, barriers, at, mine)
-            copy = _send(w, tile_site, tile, np.flatnonzero(mine), flat + away * tile.elements, rows[mine[lanes]])
+            source = _reading(w, map_site, boxes, lanes, mine[lanes])
+            place = flat + away * tile.elements
+            copy = _send(w, tile_site, tile, np.flatnonzero(mine), place, rows[mine[lanes]], source)
             if ctas is not None:
                 w.chunk.launch.clocks.publish(w, mine)
             mbarriers.begin_copy(w, barriers, at, mine, copy)
 
 
-def _send(w, site, tile, lanes, flat, rows) -> Load:
+def _reading(w, site, boxes, lanes, mine) -> Reading | None:
+    """What a load reads for those of `lanes` that `mine` says, a box each, if the kernel writes there as well."""
+    in_flight = boxes.array.in_flight
+    if in_flight is None:
+        return None
+    places, inside = (part.reshape(len(lanes), -1)[mine] for part in boxes.places())
+    box, _ = np.nonzero(inside)
+    operation = Operation(site, "the copy", WAIT_FOR_LOAD, reads=True)
+    number = in_flight.begin(operation, places[inside], w, lanes[mine][box])
+    return Reading(in_flight, number, box, places[inside])
+
+
+def _send(w, site, tile, lanes, flat, rows, source) -> Load:
     """Sends these rows, a box a lane, on their way to the tiles that begin at `flat`."""
     flat, each = flat[lanes], rows.shape[1] * ROW_BYTES // tile.itemsize
     covered = tiles.elements(flat, each)
@@ -228,8 +249,8 @@ def _send(w, site, tile, lanes, flat, rows) -> Load:
     proxies.check_write(w, site, tile, covered)
     tile.unfenced.drop(covered)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD)
-    number = tile.in_flight.begin(operation, covered, np.repeat(w.thread[lanes], each))
-    return Load(site, number, tile, flat, rows)
+    number = tile.in_flight.begin(operation, covered, w, lanes)
+    return Load(site, number, tile, flat, rows, source)
 
 
 def _count_tile(w, site, lanes, each, rows):
@@ -270,12 +291,16 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     rows = np.empty((len(lanes), boxes.rows, ROW_BYTES), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
     operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
-    number = tile.in_flight.begin(operation, covered, np.repeat(w.thread[lanes], each))
+    number = tile.in_flight.begin(operation, covered, w, lanes)
     _stores(w).begin(Store(tile_site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
     boxes.count_accesses(w, lanes, map_site, False)
     unchanged = boxes.hold(rows)
     boxes.write(rows)
-    tiles.note_writes(w, map_site, boxes.array, lanes, *boxes.places(), unchanged, boxes.hold(rows))
+    places, inside = boxes.places()
+    tiles.note_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.hold(rows))
+    operation = Operation(map_site, "the store", NEVER_WAITED_FOR)
+    box = np.repeat(lanes, len(places) // len(lanes))[inside]
+    boxes.array.in_flight.begin(operation, places[inside], w, box)
     w.chunk.launch.version += 1
 
 

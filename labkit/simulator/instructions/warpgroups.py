@@ -27,6 +27,7 @@ from labkit.simulator.instructions.operands import (
     waiting_line,
 )  # fmt: skip
 from labkit.simulator.lanes import both
+from labkit.simulator.translator.unfenced import written_since_fence
 from labkit.simulator.translator.values import Value, describe
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
@@ -197,10 +198,15 @@ def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index
     _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))
 
 
-def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment):
-    """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`."""
+def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment, written):
+    """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`.
+
+    `written` is the line that wrote these registers, if there was no fence since; 0 otherwise.
+    """
     mask = together(w, mask, call)
     if mask is not False:
+        if written:
+            findings.fragment_not_fenced(w, call, mask, written)
         b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
     if mask is False:
         return
@@ -307,28 +313,42 @@ class OthersOfWarpgroup:
 # --- registers of a warpgroup --------------------------------------------------------------------
 
 
-REGISTERS = 65_536  # of an SM
-PIECE = 8  # registers of a thread, that are handed out together
-
-
 class Registers:
     """How many registers a thread of each warpgroup has, in all blocks of a chunk."""
 
-    def __init__(self, w, in_block):
-        self.given = REGISTERS // w.launch.threads // PIECE * PIECE
+    def __init__(self, w, in_block, call):
+        limit, asked = w.launch.register_limit, w.launch.program.registers_asked
+        if limit is None:
+            raise KernelError(
+                f"the compiler ignores `{call[2]}` in a kernel whose registers nothing limits: say how many threads a "
+                f"block has and how many blocks an SM holds, `@cuda.jit(launch_bounds=({w.launch.threads}, 1))`",
+                call[0],
+            )
+        self.given = min(limit, asked or limit)  # ptxas has no use for more
         self.count = np.full((len(w.chunk.blocks), in_block), self.given, np.int64)
 
 
-def set_registers(w, mask, call, count):
-    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one, and the registers must be there."""
+def set_registers(w, mask, call, count, takes):
+    """`setmaxnreg`: values stay as they are; the warpgroup makes the call as one, and the registers must be there.
+
+    `takes`: whether it is to have more than before, or less.
+    """
     mask = together(w, mask, call)
     if mask is False:
         return
     chunk, mine = w.chunk, of(w)
     if "registers" not in chunk.kept:
-        registers = chunk.kept["registers"] = Registers(w, mine.in_block)
+        registers = chunk.kept["registers"] = Registers(w, mine.in_block, call)
         chunk.at_end.append(lambda: findings.check_registers(chunk, registers, call))
-    chunk.kept["registers"].count.reshape(-1)[mine.number[callers(w, mask).rows]] = count
+    counts, groups = chunk.kept["registers"].count.reshape(-1), mine.number[callers(w, mask).rows]
+    had = int(counts[groups].max() if takes else counts[groups].min())
+    if had > count if takes else had < count:
+        raise KernelError(
+            f"`{call[2]}({count})` in a thread that has {had} registers is undefined: "
+            f"{'inc asks for at least as many' if takes else 'dec keeps at most as many'} as there are",
+            call[0],
+        )
+    counts[groups] = count
 
 
 # --- in a kernel's text --------------------------------------------------------------------------
@@ -366,7 +386,8 @@ class Multiply:
         chosen = translator.constant(format_of(translator, node, form, self.formats))
         right = _in_shared(translator, node, b, b_index)
         if self.has_fragment:
-            run, given = from_registers, fragment(translator, left[0], 4)
+            written = written_since_fence(translator.source.tree, node, left[0], translator.names)
+            run, given = from_registers, f"{fragment(translator, left[0], 4)}, {written}"
         else:
             run, given = from_shared, _in_shared(translator, node, *left)
         site = translator.site(subscript, sums, "store", n // 2)
@@ -392,14 +413,19 @@ class Wait:
         return Value("None", types.none)
 
 
+@dataclass(frozen=True)
 class SetRegisters:
     """A function `(count)` that changes how many registers the threads of a warpgroup have."""
+
+    takes: bool
 
     def translate(self, translator, node):
         check_count(translator, node, 1)
         count = fixed_number(translator, node, node.args[0], "a number of registers")
         if count % 8 or not 24 <= count <= 256:
             translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
+        if self.takes:
+            translator.program.registers_asked = max(translator.program.registers_asked, count)
         run = translator.constant(set_registers)
-        translator.emit(f"{run}(w, {translator.mask}, {_call(translator, node)}, {count})")
+        translator.emit(f"{run}(w, {translator.mask}, {_call(translator, node)}, {count}, {self.takes})")
         return Value("None", types.none)

@@ -76,6 +76,7 @@ class Program:
     has_warpgroups: bool = False
     has_mbarriers: bool = False
     syncs_clusters: bool = False
+    registers_asked: int = 0  # of a thread: the most that some warpgroup asks for
     named_barriers: bool = False
     barrier_sites: set[int] = field(default_factory=set)
     variables: dict[str, set] = field(default_factory=dict)

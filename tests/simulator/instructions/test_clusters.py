@@ -58,10 +58,10 @@ def kernel(text):
     return kernel_in(text, ptx=ptx, uint16=uint16, uint64=uint64, STAGES=STAGES)
 
 
-def run(text, blocks=6):
+def run(text, blocks=6, steps=STEPS):
     source = np.random.default_rng(4).integers(0, 1 << 16, (16 * STEPS, 64), np.uint16)
     out = np.zeros((blocks, STEPS, 16, 64), np.uint16)
-    trace = labkit.simulate(kernel(text), blocks, 64, ptx.TensorMap(source, (8, 64)), out, STEPS)
+    trace = labkit.simulate(kernel(text), blocks, 64, ptx.TensorMap(source, (8, 64)), out, steps)
     return trace, source.reshape(STEPS, 16, 64)
 
 
@@ -105,6 +105,29 @@ def test_a_broken_pair_is_found_out(before, after, kinds):
     assert PAIR.count(before) == 1, before
     trace, _ = run(PAIR.replace(before, after), blocks=2)
     assert set(kinds.split()) & {f.kind for f in trace.errors}, trace.errors
+
+
+END = "                ptx.mbarrier_arrive_at(empty, stage, 1)\n    ptx.cluster_sync()\n"
+DRAIN = """\
+    if t == 0:
+        for step in range(steps, steps + STAGES):
+            ptx.mbarrier_wait(empty, step % STAGES, step // STAGES + 1 & 1)
+"""
+
+
+@pytest.mark.parametrize("steps", [1, STEPS])
+def test_a_block_stays_while_others_of_its_cluster_may_arrive_at_its_barriers(steps):
+    assert PAIR.count(END) == 1
+    trace, _ = run(PAIR.replace(END, END.replace("    ptx.cluster_sync()\n", "")), blocks=4, steps=steps)
+    assert {f.kind for f in trace.errors} == {"mbarrier"}
+    told = "thread 32 of block 1 arrives at empty of another block of its cluster, where thread 0 of block 0"
+    assert any(told in f.message for f in trace.errors)
+    assert all("`ptx.cluster_sync()` at the end" in f.remedy for f in trace.errors)
+
+
+def test_a_block_that_waits_for_the_last_arrivals_may_end():
+    trace, _ = run(PAIR.replace(END, END.replace("    ptx.cluster_sync()\n", DRAIN)))
+    assert not trace.errors, trace.errors
 
 
 def test_clusters_fill_the_grid_and_name_blocks_that_exist():

@@ -179,6 +179,28 @@ def test_nobody_touches_what_is_on_its_way(line, verb):
     assert f"thread 0 of block 0 {verb} tile[0] before the copy" in found[0].message
 
 
+@pytest.mark.parametrize("wait, place, early", [(1, "4 * t + 3", 32), (1, "4 * t + 2", 0), (0, "4 * t + 3", 0)])
+def test_nobody_writes_what_a_copy_still_reads(wait, place, early):
+    """Of 12 bytes and 4, in two groups, the first has been read when one may be under way."""
+    text = f"""
+    @cuda.jit
+    def overwrite(x):
+        tile = cuda.shared.array(256, float32, alignment=16)
+        t = cuda.threadIdx.x
+        ptx.cp_async(tile, 4 * t, x, 4 * t, 16, 12)
+        ptx.cp_async_commit()
+        ptx.cp_async(tile, 128 + t, x, 4 * t + 3, 4, 4)
+        ptx.cp_async_commit()
+        ptx.cp_async_wait({wait})
+        x[{place}] = -1
+        ptx.cp_async_wait(0)
+    """
+    kernel = kernel_in(text, **NAMES)
+    found = labkit.simulate(kernel, 1, 32, X).errors
+    assert [(f.kind, f.line, f.count) for f in found] == [("in-flight", line_of(kernel, "= -1"), early)] * bool(early)
+    assert all("writes x[3] before the copy that thread 0 of block 0 began in line" in f.message for f in found)
+
+
 RING = """
 @cuda.jit
 def ring(x, out):

@@ -214,6 +214,89 @@ def test_blocks_that_store_one_value_or_to_places_of_their_own_do_not_race(value
     assert not store_by_two(value, row, column).errors
 
 
+# A thread stores a tile, does something with the array that it stored to, and waits for what it began.
+STORE_AND_USE = """
+@cuda.jit
+def use(again, target, x, out):
+    tile = cuda.shared.array((ROWS, 64), uint16, alignment=1024)
+    other = cuda.shared.array((ROWS, 64), uint16, alignment=1024)
+    bar = cuda.shared.array(1, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        ptx.mbarrier_init(bar, 0, 1)
+        ptx.mbarrier_init_fence()
+    for r in range(ROWS):
+        tile[r, t] = x[r, t]
+        other[r, t] = x[r, t] OTHER
+    ptx.fence_async()
+    cuda.syncthreads()
+    if t == 0:
+        ptx.tma_store(target, (0, 0), tile, (0, 0))
+        ptx.tma_store_commit()
+        ptx.tma_store_wait(0)
+        THREAD
+        ptx.tma_store_commit()
+        ptx.tma_store_wait(0)
+    cuda.syncthreads()
+    BLOCK
+"""
+LOAD_IT = """ptx.mbarrier_expect(bar, 0, ROWS * 128)
+        ptx.tma_load(other, (0, 0), target, (ROW, 0), bar, 0)
+        ptx.mbarrier_wait(bar, 0, 0)"""
+
+
+def store_and_use(thread="pass", block="pass", other=""):
+    text = STORE_AND_USE.replace("THREAD", thread).replace("BLOCK", block).replace("OTHER", other)
+    array = numbers(72, 64)
+    boxes = ptx.TensorMap(array, (ROWS, 64))
+    return labkit.simulate(kernel(text), 1, 64, array, boxes, numbers(ROWS, 64), np.zeros(64, np.uint16))
+
+
+@pytest.mark.parametrize(
+    "thread, block, other, does",
+    [
+        ("out[0] = again[3, 5]", "pass", "", "reads again[3, 5]"),
+        ("pass", "out[t] = again[3, t]", "", "reads again[3, 0]"),
+        (LOAD_IT.replace("ROW,", "8,"), "pass", "", "reads target[8, 0]"),
+        ("again[3, 5] = 0", "pass", "", "writes again[3, 5]"),
+        ("ptx.tma_store(target, (8, 0), other, (0, 0))", "pass", "^ 1", "writes target[8, 0]"),
+    ],
+)
+def test_nobody_uses_what_was_stored_in_the_same_launch(thread, block, other, does):
+    """`cp.async.bulk.wait_group.read` says that the tile has been read, not that the array has been written."""
+    (finding,) = store_and_use(thread, block, other).errors
+    assert finding.kind == "in-flight"
+    assert f"thread 0 of block 0 {does} before the store that thread 0 of block 0 began" in finding.message
+    assert "let a later launch read it" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "thread, block, other",
+    [
+        ("out[0] = again[ROWS, 5]", "out[t] = again[ROWS, t]", ""),
+        (LOAD_IT.replace("ROW,", "ROWS,"), "pass", ""),
+        ("ptx.tma_store(target, (ROWS, 0), other, (0, 0))", "pass", "^ 1"),
+        ("ptx.tma_store(target, (0, 0), other, (0, 0))", "pass", ""),
+    ],
+)
+def test_what_lies_beside_a_store_is_free_and_the_same_values_do_no_harm(thread, block, other):
+    assert not store_and_use(thread, block, other).errors
+
+
+OVERWRITE = LOAD.replace("def load(source,", "def load(again, source,")
+
+
+@pytest.mark.parametrize("place, is_early", [("before", True), ("beside", False), ("after", False)])
+def test_nobody_writes_what_a_load_still_reads(place, is_early):
+    write, wait = "    if t == 0:\n        again[ROW, 3] = 5\n", "    ptx.mbarrier_wait(bar, 0, 0)\n"
+    write = write.replace("ROW", "40" if place == "beside" else "4")
+    made = mutant(OVERWRITE, wait, wait + write if place == "after" else write + wait)
+    array, out = numbers(72, 200), np.zeros((1, ROWS, 64), np.uint16)
+    found = labkit.simulate(made, 1, 64, array, ptx.TensorMap(array, (ROWS, 64)), 0, 0, out).errors
+    assert [(f.kind, f.line) for f in found] == [("in-flight", line_of(made, "again[4"))] * is_early
+    assert all("before the copy that thread 0 of block 0 began" in f.message for f in found)
+
+
 def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
     array, x = np.zeros((ROWS, 64), np.uint16), numbers(ROWS, 64)
     kernel(STORE)[1, 64](ptx.TensorMap(array, (ROWS, 64)), x, 0, 0)

@@ -145,6 +145,34 @@ def test_a_product_of_registers_and_a_tile():
     assert np.array_equal(trace.outputs[2], expected + start(64))
 
 
+FENCED = """\
+        ptx.wgmma_fence()
+        ptx.wgmma_registers(acc, 0, N, (f0, f1, f2, f3), b, (0, 2 * PIECE * k), FORMAT)
+"""
+ALONE = FENCED.replace("        ptx.wgmma_fence()\n", "")
+
+
+@pytest.mark.parametrize(
+    "after, written",
+    [
+        (ALONE, "f3 = uint32"),
+        (FENCED.replace("()\n", "()\n        f0 |= uint32(0)\n"), "f0 |="),
+        (FENCED.replace("()\n", "()\n        if k > 1:\n            f1, x = f1, f0\n"), "f1, x"),
+        (ALONE.replace("    ptx", "    if k >= 0:\n            ptx"), "f3 = uint32"),
+        (FENCED.replace("()\n", "()\n        x = f0\n"), None),
+        (FENCED.replace("        ptx.wgmma_r", "        if k >= 0:\n            ptx.wgmma_r"), None),
+        ("        if k >= 0:\n            ptx.wgmma_fence()\n" + ALONE, None),
+        (FENCED + ALONE, None),  # the second reads what the first did
+    ],
+)
+def test_registers_are_fenced_after_they_are_written(after, written):
+    assert REGISTERS.count(FENCED) == 1
+    made, trace, _ = run(REGISTERS.replace(FENCED, after))
+    expected = [("warpgroup", line_of(made, "wgmma_registers"), line_of(made, written))] if written else []
+    assert [(f.kind, f.line, f.other_line) for f in trace.errors] == expected
+    assert all("Call `ptx.wgmma_fence()`" in f.remedy for f in trace.errors)
+
+
 def test_a_group_may_be_under_way_while_others_are_waited_for():
     text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
     text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
@@ -194,14 +222,77 @@ def test_a_broken_product_is_found_out(before, after, kind, part):
     assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
 
 
+COPIED = PRODUCT.replace(
+    "        a[r, (c // PIECE ^ r % 8) * PIECE + c % PIECE] = A[cuda.blockIdx.x, r, c]\n",
+    "        if c % PIECE == 0:\n"
+    "            ptx.cp_async(a, (r, (c // PIECE ^ r % 8) * PIECE), A, (cuda.blockIdx.x, r, c), 16, 16)\n",
+).replace("    ptx.fence_async()\n", "    ptx.cp_async_commit()\n    ptx.cp_async_wait(0)\n    ptx.fence_async()\n")
+
+
+def test_what_threads_copied_is_fenced_after_its_wait():
+    """`cp_async` writes as threads do, and the tensor cores read by another way."""
+    _, trace, expected = run(COPIED)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(64))
+    fence, wait = "    ptx.fence_async()\n", "    ptx.cp_async_wait(0)\n"
+    _, trace, _ = run(COPIED.replace(wait + fence, fence + wait))
+    (finding,) = trace.errors
+    assert (finding.kind, finding.array) == ("proxy", "a")
+    assert "after it has written, or waited for its copies" in finding.remedy
+
+
+def limited(options, text):
+    return text.replace("@cuda.jit\n", f"@cuda.jit({options})\n")
+
+
+def moving(options, dec=40, inc=216):
+    before = "    ptx.wgmma_fence()\n"
+    moved = f"    if t < 128:\n        ptx.setmaxnreg_dec({dec})\n    else:\n        ptx.setmaxnreg_inc({inc})\n"
+    return run(limited(options, mutant(before, moved + before)), blocks=1)[1].errors
+
+
+@pytest.mark.parametrize(
+    "options, dec, inc, there",
+    [
+        ("max_registers=96", 40, 216, 256 * 96),
+        ("max_registers=97", 40, 216, 256 * 104),
+        ("launch_bounds=(256, 2)", 40, 224, 256 * 128),
+        ("launch_bounds=(384, 1), max_registers=255", 128, 232, 256 * 168),
+        ("max_registers=128", 40, 216, None),
+        ("launch_bounds=(256, 2)", 40, 216, None),
+        ("launch_bounds=(384, 1)", 96, 232, None),
+        ("launch_bounds=(256, 1)", 168, 168, None),  # nobody asks for more: each begins with 168
+    ],
+)
+def test_a_block_has_the_registers_that_its_kernel_was_compiled_for(options, dec, inc, there):
+    found = moving(options, dec, inc)
+    assert [f.kind for f in found] == ["deadlock"] * (there is not None)
+    assert all(f"a launch of 256 threads gets {there:,} at most" in f.message for f in found)
+
+
+@pytest.mark.parametrize(
+    "options, dec, inc, told",
+    [
+        ("", 40, 216, r"`@cuda.jit\(launch_bounds=\(256, 1\)\)`"),
+        ("launch_bounds=256", 40, 216, "the compiler ignores `ptx.setmaxnreg_dec`"),
+        ("launch_bounds=256, max_registers=128", 40, 216, "the compiler ignores `ptx.setmaxnreg_dec`"),
+        ("max_registers=128", 136, 216, r"`ptx.setmaxnreg_dec\(136\)` in a thread that has 128 registers"),
+        ("max_registers=128", 40, "216)\n        ptx.setmaxnreg_inc(208", r"inc\(208\)` in a thread that has 216"),
+    ],
+)
+def test_registers_that_cannot_move_are_refused(options, dec, inc, told):
+    with pytest.raises(labkit.simulator.errors.KernelError, match=told):
+        moving(options, dec, inc)
+
+
 def test_registers_move_between_warpgroups():
     before = "    ptx.wgmma_fence()\n"
     moved = "    if t < 128:\n        ptx.setmaxnreg_dec(40)\n    else:\n        ptx.setmaxnreg_inc(216)\n"
-    _, trace, expected = run(mutant(before, moved + before))
+    _, trace, expected = run(limited("max_registers=128", mutant(before, moved + before)))
     assert not trace.errors, trace.errors
     assert np.array_equal(trace.outputs[2], expected + start(64))
-    _, trace, _ = run(mutant(before, moved.replace("t < 128", "t < 32") + before))
-    assert {f.kind for f in trace.errors} == {"warpgroup"}
+    _, trace, _ = run(limited("max_registers=128", mutant(before, moved.replace("t < 128", "t < 32") + before)))
+    assert "warpgroup" in {f.kind for f in trace.errors}
     for count in (20, 44, 264):
         with pytest.raises(labkit.simulator.errors.KernelError, match="24 to 256 registers"):
             run(mutant(before, f"    ptx.setmaxnreg_inc({count})\n{before}"))

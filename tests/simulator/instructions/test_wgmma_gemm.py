@@ -30,7 +30,7 @@ NAMES = dict(
 SHARED_BYTES = STAGES * (TILE_A + TILE_B) + 16 * STAGES
 
 GEMM = """
-@cuda.jit
+@cuda.jit(launch_bounds=(384, 1))
 def gemm(A, B, C, K):
     a = ptx.shared_array(0, A_SHAPE, uint16)
     b = ptx.shared_array(B_FIRST, B_SHAPE, uint16)
