@@ -69,26 +69,29 @@ def work(item, rows_of_tiles, cols_of_tiles):
 
 @cuda.jit(device=True)
 def blend(sums, alpha, beta, C, batch, row, col, rows, cols):
-    """alpha times this thread's sums, plus beta times what C holds there."""
+    """alpha times this thread's sums, plus beta times what C holds there.
+
+    For sums outside of C, which nobody stores, the thread reads its first element once more: no load has a condition
+    of its own, and so all are under way at once.
+    """
     for n in range(SUMS):
         sums[n] *= alpha
-    if beta != 0:
-        for n in range(0, SUMS, 4):
-            for half in range(2):
-                y, x = row + half * 8, col + n * 2
+    if beta != 0 and row < rows and col < cols:
+        for half in range(2):
+            y = row + half * 8 if row + half * 8 < rows else row
+            for n in range(0, SUMS, 4):
                 i = n + half * 2
-                if y < rows and x < cols:
-                    if SWAPPED:
-                        sums[i] += beta * number(C[batch, x, y])
-                        if x + 1 < cols:
-                            sums[i + 1] += beta * number(C[batch, x + 1, y])
-                    elif RESULT == TF32:
-                        sums[i] += beta * C[batch, y, x]
-                        sums[i + 1] += beta * C[batch, y, x + 1]
+                x = col + n * 2 if col + n * 2 < cols else col
+                if SWAPPED:
+                    sums[i] += beta * number(C[batch, x, y])
+                    sums[i + 1] += beta * number(C[batch, x + 1 if x + 1 < cols else x, y])
+                else:
+                    if RESULT == TF32:
+                        first, second = C[batch, y, x], C[batch, y, x + 1]
                     else:
-                        low, high = ptx.unpack2(C[batch, y, x // 2], RESULT)
-                        sums[i] += beta * low
-                        sums[i + 1] += beta * high
+                        first, second = ptx.unpack2(C[batch, y, x // 2], RESULT)
+                    sums[i] += beta * first
+                    sums[i + 1] += beta * second
 
 
 @cuda.jit(device=True)
