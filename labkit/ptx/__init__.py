@@ -51,12 +51,16 @@ from labkit.ptx.tensor_copies import (
 )
 from labkit.ptx.vectors import load2, load4, store2, store4
 from labkit.ptx.warpgroups import (
+    K_MAJOR,
+    MN_MAJOR,
     setmaxnreg_dec,
     setmaxnreg_inc,
     wgmma,
     wgmma_commit,
     wgmma_fence,
+    wgmma_major,
     wgmma_registers,
+    wgmma_registers_major,
     wgmma_wait,
 )
 
@@ -65,6 +69,8 @@ __all__ = [
     "E4M3",
     "FP16",
     "INT8",
+    "K_MAJOR",
+    "MN_MAJOR",
     "TF32",
     "TensorMap",
     "barrier_sync",
@@ -107,6 +113,8 @@ __all__ = [
     "wgmma",
     "wgmma_commit",
     "wgmma_fence",
+    "wgmma_major",
     "wgmma_registers",
+    "wgmma_registers_major",
     "wgmma_wait",
 ]

@@ -12,7 +12,8 @@ LEAST = {
     (9, 0): """stmatrix4 fence_async mbarrier_init_fence mbarrier_expect mbarrier_wait mbarrier_arrive_at cluster_rank
     cluster_sync tma_load tma_load_multicast tma_prefetch tma_store tma_store_commit tma_store_wait
     launch_wait launch_release""",
-    (9, 0, "a"): """wgmma wgmma_registers wgmma_fence wgmma_commit wgmma_wait setmaxnreg_inc setmaxnreg_dec""",
+    (9, 0, "a"): """wgmma wgmma_registers wgmma_major wgmma_registers_major wgmma_fence wgmma_commit wgmma_wait
+    setmaxnreg_inc setmaxnreg_dec""",
 }
 CAPABILITIES: dict = {name: capability for capability, names in LEAST.items() for name in names.split()}
 CAPABILITIES |= {("mma", number): (8, 9) if number == E4M3 else (8, 0) for number in (BF16, FP16, TF32, E4M3, INT8)}

@@ -8,12 +8,17 @@ Instructions"; compute capability 9.0.)
 A thread of the warpgroup holds N / 2 accumulators. With w = its warp in the group, g = lane // 4 and t = lane % 4,
 acc[4 j + 0] and [4 j + 1] are row 16 w + g, columns 8 j + 2 t and the next; acc[4 j + 2] and [4 j + 3] the same of
 row 16 w + g + 8.
+
+An operand's tile has a row along k for each row of A or of B: it is *K-major*. In 16-bit formats it may also lie the
+other way, *MN-major*: a row for each k, of 64 elements, one for each row of A or B; N above 64 takes several of them.
 """
 
 from labkit.ptx.formats import BF16, E4M3, FP16, TF32
 from labkit.ptx.instruction import instruction
 from labkit.simulator.instructions import INSTRUCTIONS, formats, warpgroups
 from labkit.simulator.instructions.mbarriers import Plain
+
+K_MAJOR, MN_MAJOR = range(2)
 
 
 @instruction
@@ -38,6 +43,24 @@ def wgmma(acc, index, N, A, a_index, B, b_index, FORMAT):
 @instruction
 def wgmma_registers(acc, index, N, a, B, b_index, FORMAT):
     """As `wgmma`, with A from registers: `a`, four uint32, is the fragment of `mma`, of 16 rows for each warp."""
+
+
+@instruction
+def wgmma_major(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT):
+    """As `wgmma`, with operands of which each may lie MN-major, in the formats of 16 bits.
+
+    Parameters
+    ----------
+    A_MAJOR, B_MAJOR
+        `ptx.K_MAJOR` or `MN_MAJOR`, in a constant of the module. An MN-major operand has 128 bytes of M or N along the
+        last axis of its array, and k along the one before, of which 16 are read from the index on; one axis further
+        out the tile of the next 64 columns of N follows.
+    """
+
+
+@instruction
+def wgmma_registers_major(acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
+    """As `wgmma_registers`, with a B that may lie MN-major."""
 
 
 @instruction
@@ -76,6 +99,8 @@ ON_LANES = {BF16: formats.BF16, FP16: formats.FP16, TF32: formats.TF32, E4M3: fo
 INSTRUCTIONS |= {
     "ptx.wgmma": warpgroups.Multiply(ON_LANES),
     "ptx.wgmma_registers": warpgroups.Multiply(ON_LANES, has_fragment=True),
+    "ptx.wgmma_major": warpgroups.Multiply(ON_LANES, has_majors=True),
+    "ptx.wgmma_registers_major": warpgroups.Multiply(ON_LANES, has_fragment=True, has_majors=True),
     "ptx.wgmma_fence": Plain(warpgroups.fence),
     "ptx.wgmma_commit": Plain(warpgroups.commit),
     "ptx.wgmma_wait": warpgroups.Wait(),

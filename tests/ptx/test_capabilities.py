@@ -27,6 +27,7 @@ def kernel(x, words, tensor_map):
 """
 MMA = "ptx.mma(acc, 4, (q, q, q, q), (q, q), {})"
 FORMATS = "BF16 FP16 TF32 E4M3 INT8".split()
+CONSTANTS = [*FORMATS, "MN_MAJOR", "K_MAJOR"]
 ANY, ADA, HOPPER, HOPPER_ALONE = (7, 5), (8, 9), (9, 0), (9, 0, "a")
 LINES = {
     "ptx.cp_async(tile, (t, 8), x, (t, 8), 16, q)": (8, 0),
@@ -66,6 +67,8 @@ LINES = {
     "ptx.tma_store_wait(1)": HOPPER,
     "ptx.wgmma(acc, 0, 16, tile, (0, 0), tile, (0, 0), ptx.BF16)": HOPPER_ALONE,
     "ptx.wgmma_registers(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.FP16)": HOPPER_ALONE,
+    "ptx.wgmma_major(acc, 0, 16, tile, (0, 0), ptx.MN_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16)": HOPPER_ALONE,
+    "ptx.wgmma_registers_major(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16)": HOPPER_ALONE,
     "ptx.wgmma_fence()": HOPPER_ALONE,
     "ptx.wgmma_commit()": HOPPER_ALONE,
     "ptx.wgmma_wait(1)": HOPPER_ALONE,
@@ -82,8 +85,8 @@ def compiled(line, target):
     from labkit.ptx.on_gpu.tensor_copies import TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
-    constants = {f"ptx.{name}": f"FORMAT_{name}" for name in FORMATS}
-    names = {f"FORMAT_{name}": getattr(ptx, name) for name in FORMATS}
+    constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS}
+    names = {f"THE_{name}": getattr(ptx, name) for name in CONSTANTS}
     for written, constant in constants.items():
         line = line.replace(written, constant)
     kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, uint16=types.uint16, uint64=types.uint64, KIND=kind, **names)
@@ -120,7 +123,7 @@ def test_the_format_is_named_where_it_makes_the_difference():
 
 def test_every_instruction_has_a_line_here_and_the_table_no_other():
     called = {line.split("ptx.")[1].split("(")[0] for line in LINES}
-    everywhere = {"load2", "load4", "store2", "store4", *FORMATS, "TensorMap"}
+    everywhere = {"load2", "load4", "store2", "store4", *CONSTANTS, "TensorMap"}
     assert called == {*ptx.__all__} - everywhere
     assert {key if isinstance(key, str) else key[0] for key in CAPABILITIES} <= called
 

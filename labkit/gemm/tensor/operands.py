@@ -22,10 +22,11 @@ RESULTS = {ptx.BF16: ptx.BF16, ptx.FP16: ptx.FP16, ptx.E4M3: ptx.BF16, ptx.TF32:
 HALVES = (ptx.BF16, ptx.FP16, ptx.E4M3)  # the formats whose result has 16 bits
 
 
-def check_operands(A, B, C, formats=HALVES) -> int:
+def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
     """The format of C = A @ B.T, a number of `labkit.ptx`, one of those that the step takes.
 
-    Rows of C may be longer than B has rows, to the next multiple of 16 bytes.
+    Rows of C may be longer than B has rows, to the next multiple of 16 bytes. Where a step takes `any_major`, rows of A
+    and B, of 16 bits, may be columns in memory; and k may be longer in one, to the next multiple of 16 bytes.
 
     Raises
     ------
@@ -46,15 +47,19 @@ def check_operands(A, B, C, formats=HALVES) -> int:
     if C.dtype != stored:
         raise TypeError(f"C holds {C.dtype}, but products of {A.dtype} are stored as {stored}")
     (M, K), N = A.shape, B.shape[0]
-    if B.shape[1] != K:
+    each = ROW_ALIGNMENT_BYTES // A.dtype.itemsize
+    if B.shape[1] != K and not (any_major and -(-K // each) == -(-B.shape[1] // each)):
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
     if C.shape[0] != M or not N <= C.shape[1] < N + ROW_ALIGNMENT_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
         each = ROW_ALIGNMENT_BYTES // X.dtype.itemsize
-        if X.strides[1] != X.dtype.itemsize or X.strides[0] % ROW_ALIGNMENT_BYTES or X.shape[1] % each:
+        length, apart, step = X.shape[1], *X.strides
+        if any_major and X is not C and X.dtype.itemsize == 2 and apart == 2 != step:
+            length, step, apart = X.shape[0], *X.strides
+        if step != X.dtype.itemsize or apart % ROW_ALIGNMENT_BYTES or length % each:
             raise ValueError(
-                f"{name} has rows of {X.shape[1]} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
+                f"{name} has rows of {length} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
                 f"make rows a multiple of {each} elements long, with zeros at the end"
             )
     return number

@@ -70,10 +70,14 @@ def estimate(plan: Plan, work: Work, sms: int) -> float:
     return START_CYCLES + max(reading, waves * steps * step) + waves * (outputs / STORED + adding)
 
 
-def _plan(rows, cols, splits, swapped):
-    """With as many stages as shared memory holds beside two boxes of each warpgroup's results."""
+def most_stages(rows: int, cols: int) -> int:
+    """As many as shared memory holds of such tiles, beside two boxes of each warpgroup's results."""
     room = SHARED_BYTES - BARRIER_BYTES - 2 * rows * STEP_BYTES
-    return Plan(rows, cols, min(room // ((rows + cols) * STEP_BYTES), MOST_STAGES), splits, swapped)
+    return min(room // ((rows + cols) * STEP_BYTES), MOST_STAGES)
+
+
+def _plan(rows, cols, splits, swapped):
+    return Plan(rows, cols, most_stages(rows, cols), splits, swapped)
 
 
 def _eights(n):

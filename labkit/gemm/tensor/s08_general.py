@@ -5,8 +5,9 @@ The kernel behind `gemm.multiply`. A `Plan` cuts the product up. The columns of 
 box of C has 64 columns of 16 bits all the same; the last of a tile may begin within the one before, and stores some
 columns twice.
 
-What `s07_split` does is here as well: parts along k, and operands that change places. Sums are multiplied by alpha, and
-beta times what C held is added, before they are rounded.
+What `s07_split` does is here as well: parts along k, and operands that change places. An operand of 16 bits may lie
+MN-major, its memory running across k, as B's does where A @ B is asked for: its tile comes in boxes of 64 columns. Sums
+are multiplied by alpha, and beta times what C held is added, before they are rounded.
 
 The kernel begins early: while the launch before it still works, its blocks set up their barriers, and have the tensor
 maps fetched; then they wait for it to end. That matters where a product takes 10 microseconds.
@@ -25,14 +26,16 @@ cluster begins later, and an SM receives as many bytes as before.
 """
 
 from functools import cache
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
 from labkit.gemm.tensor.order import place
-from labkit.gemm.tensor.plans import Plan
-from labkit.gemm.views import as_batch, matrix_of
+from labkit.gemm.tensor.plans import Plan, most_stages
+from labkit.gemm.views import as_batch, matrix_of, turned
 from labkit.gemm.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
@@ -43,6 +46,10 @@ STEP = 8  # words of k that an instruction takes
 STAGES = 4
 SPLITS = 1
 SWAPPED = False  # whether B's rows are the rows of the instruction
+K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
+LEFT_MAJOR = RIGHT_MAJOR = K_MAJOR  # whether an operand's memory runs along k, or along its rows in the tile
+MN_ROWS = 64  # of an operand in a box that runs along them, 128 bytes
+MN_DEPTH = 64  # of such a box along k
 WM = 64  # rows of a warpgroup's part
 SUMS = WM * BN // 128  # of a thread
 WARPGROUPS = BM // WM  # that multiply
@@ -51,6 +58,8 @@ MULTIPLYING = 128 * WARPGROUPS  # threads
 BOX = 32  # words of a row of C that one copy stores, 128 bytes
 EACH = 2  # columns of C in a word
 BOX_SUMS = BOX * EACH // 2  # of a thread
+LEFT_SHAPE = STAGES, 1, BM, BK  # of shared memory: by stages, boxes of which the operand's tile is made, and rows
+RIGHT_SHAPE = STAGES, 1, BN, BK
 RIGHT_BYTE = STAGES * BM * BK * 4  # where the tiles of the right operand begin
 C_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of C begin
 SHARED_BYTES = C_BYTE + WARPGROUPS * 2 * WM * BOX * 4
@@ -65,6 +74,25 @@ def work(item, rows_of_tiles, cols_of_tiles):
     batch = np.uint32(item) // tiles
     row, col = place(item - batch * tiles, rows_of_tiles, cols_of_tiles)
     return part, batch, row, col
+
+
+@cuda.jit(device=True)
+def load(tiles, stage, tensor_map, major, batch, first, step, full):
+    """Begins to fetch a stage of an operand: its rows from the first of the tile on, at a step along k."""
+    if major == K_MAJOR:
+        ptx.tma_load(tiles, (stage, 0, 0, 0), tensor_map, (batch, first, step * BK), full, stage)
+    else:
+        for box in range(tiles.shape[1]):
+            begin = batch, step * MN_DEPTH, (first + box * MN_ROWS) // 2
+            ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, begin, full, stage)
+
+
+@cuda.jit(device=True)
+def part_of(stage, major, row, word):
+    """Where in shared memory the part of an operand begins that an instruction takes, from a row and a word on."""
+    if major == K_MAJOR:
+        return stage, 0, row, word
+    return stage, row // MN_ROWS, 2 * word, 0
 
 
 @cuda.jit(device=True)
@@ -121,8 +149,8 @@ def store_swapped(sums, C, batch, row, col, rows, cols):
 def general(
     left_map, right_map, C_map, C, rows, cols, rows_of_tiles, cols_of_tiles, steps, items, alpha, beta, parts, arrived
 ):
-    left_tiles = ptx.shared_array(0, (STAGES, 1, BM, BK), np.uint32)
-    right_tiles = ptx.shared_array(RIGHT_BYTE, (STAGES, 1, BN, BK), np.uint32)
+    left_tiles = ptx.shared_array(0, LEFT_SHAPE, np.uint32)
+    right_tiles = ptx.shared_array(RIGHT_BYTE, RIGHT_SHAPE, np.uint32)
     C_boxes = ptx.shared_array(C_BYTE, (WARPGROUPS, 2, WM, BOX), np.uint32)
     C_singles = ptx.shared_array(C_BYTE, (WARPGROUPS, 2, WM, BOX), np.float32)  # the same, for float32 results
     full = cuda.shared.array(STAGES, np.uint64)
@@ -151,8 +179,8 @@ def general(
                 for step in range(steps * part // SPLITS, steps * (part + 1) // SPLITS):
                     ptx.mbarrier_wait(empty, stage, 1 - parity)
                     ptx.mbarrier_expect(full, stage, STAGE_BYTES)
-                    ptx.tma_load(left_tiles, (stage, 0, 0, 0), left_map, (batch, top, step * BK), full, stage)
-                    ptx.tma_load(right_tiles, (stage, 0, 0, 0), right_map, (batch, left, step * BK), full, stage)
+                    load(left_tiles, stage, left_map, LEFT_MAJOR, batch, top, step, full)
+                    load(right_tiles, stage, right_map, RIGHT_MAJOR, batch, left, step, full)
                     stage += 1
                     if stage == STAGES:
                         stage, parity = 0, 1 - parity
@@ -174,9 +202,9 @@ def general(
                 ptx.mbarrier_wait(full, stage, parity)
                 ptx.wgmma_fence()
                 for word in range(0, BK, STEP):
-                    ptx.wgmma(
-                        sums, 0, BN, left_tiles, (stage, 0, group * WM, word), right_tiles, (stage, 0, 0, word), FORMAT
-                    )
+                    a = part_of(stage, LEFT_MAJOR, group * WM, word)
+                    b = part_of(stage, RIGHT_MAJOR, 0, word)
+                    ptx.wgmma_major(sums, 0, BN, left_tiles, a, LEFT_MAJOR, right_tiles, b, RIGHT_MAJOR, FORMAT)
                 ptx.wgmma_commit()
                 ptx.wgmma_wait(1)
                 if leads and before >= 0:
@@ -248,9 +276,53 @@ def general(
 PLAN = Plan(BM, BN, STAGES)
 
 
+class Form(NamedTuple):
+    """What a kernel is compiled for."""
+
+    number: int  # of the operands' format
+    plan: Plan
+    left_major: int
+    right_major: int
+
+    @classmethod
+    def of(cls, A, B, number, plan) -> "Form":
+        """Of a product of arrays; with fewer stages than planned where boxes are wider than a tile."""
+        left, right = (B, A) if plan.swapped else (A, B)
+        form = cls(number, plan, _major(left), _major(right))
+        _, boxes, rows, _ = form.right_shape
+        return form._replace(plan=plan._replace(stages=min(plan.stages, most_stages(plan.rows, boxes * rows))))
+
+    @property
+    def left_shape(self) -> tuple[int, int, int, int]:
+        return _in_shared(self.plan, self.plan.rows, self.left_major)
+
+    @property
+    def right_shape(self) -> tuple[int, int, int, int]:
+        return _in_shared(self.plan, self.plan.cols, self.right_major)
+
+    @property
+    def tile_bytes(self) -> tuple[int, int]:
+        """Of all stages: of the left operand, and of the right one."""
+        return prod(self.left_shape) * 4, prod(self.right_shape) * 4
+
+    @property
+    def shared_bytes(self) -> int:
+        return sum(self.tile_bytes) + 2 * self.plan.rows * BOX * 4
+
+
+def _major(X) -> int:
+    """How an operand's memory runs, along k or along its rows."""
+    return K_MAJOR if X.strides[-1] == X.dtype.itemsize else MN_MAJOR
+
+
+def _in_shared(plan, rows, major):
+    """The shape of an operand's tiles in shared memory."""
+    return (plan.stages, 1, rows, BK) if major == K_MAJOR else (plan.stages, -(-rows // MN_ROWS), MN_DEPTH, BK)
+
+
 def arguments(A, B, C):
     """What the kernel takes for C = A @ B.T."""
-    return _arguments(A, B, C, PLAN, 1.0, 0.0, 0)
+    return _arguments(A, B, C, Form(FORMAT, PLAN, K_MAJOR, K_MAJOR), 1.0, 0.0, 0)
 
 
 def geometry(M: int, N: int):
@@ -266,6 +338,8 @@ def launch(A, B, C, stream=0):
 def launch_as(A, B, C, plan, alpha=1.0, beta=0.0, stream=0):
     """C = alpha * A @ B.T + beta * C, cut up as a plan says; three matrices, or three batches of as many each.
 
+    Rows of A and B, of 16 bits, may also be columns in memory: neighbours along k lie apart, those along M or N do not.
+
     Raises
     ------
     TypeError
@@ -275,12 +349,12 @@ def launch_as(A, B, C, plan, alpha=1.0, beta=0.0, stream=0):
     """
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
-    number = check_operands(*(matrix_of(X, 0) for X in (A, B, C)), formats=tuple(DTYPES))
-    taken = _arguments(A, B, C, plan, alpha, beta, stream)
+    number = check_operands(*(matrix_of(X, 0) for X in (A, B, C)), formats=tuple(DTYPES), any_major=True)
+    form = Form.of(A, B, number, plan)
+    taken = _arguments(A, B, C, form, alpha, beta, stream)
     *batches, M, N = C.shape
     grid, block = _geometry(plan, *_tiles(plan, M, N), *(batches or (1,)))
-    shared_bytes = (plan.stages * (plan.rows + plan.cols) + 2 * plan.rows) * BK * 4
-    _with(number, plan)[grid, block, stream, shared_bytes](*taken)
+    _compiled_for(form)[grid, block, stream, form.shared_bytes](*taken)
 
 
 def _tiles(plan, M, N) -> tuple[int, int]:
@@ -294,14 +368,13 @@ def _geometry(plan, rows_of_tiles, cols_of_tiles, batches):
     return min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT), (32, 4 * (1 + plan.rows // WM))
 
 
-def _arguments(A, B, C, plan, alpha, beta, stream):
-    A, B, C = map(as_batch, (A, B, C))
-    single = A.dtype == np.float32
+def _arguments(A, B, C, form, alpha, beta, stream):
+    A, B, C, plan = *map(as_batch, (A, B, C)), form.plan
     rows_of_tiles, cols_of_tiles = _tiles(plan, *C.shape[1:])
     tiles = rows_of_tiles * cols_of_tiles * C.shape[0]
-    left, right = map(as_words, (B, A) if plan.swapped else (A, B))
-    left_map = ptx.TensorMap(left, (1, plan.rows, BK), single)
-    right_map = ptx.TensorMap(right, (1, plan.cols, BK), single)
+    left, right = (B, A) if plan.swapped else (A, B)
+    left_map, right_map = _map(left, plan.rows, form.left_major), _map(right, plan.cols, form.right_major)
+    single = C.dtype == np.float32
     if plan.swapped:  # no copies of boxes to C
         C, C_map = C if single else C.view(np.uint16), left_map
     else:
@@ -309,30 +382,42 @@ def _arguments(A, B, C, plan, alpha, beta, stream):
         C_map = ptx.TensorMap(C, (1, WM, BOX))
     shared = tiles if plan.splits > 1 else 1  # tiles whose sums several blocks make
     parts = workspace("parts", (shared, plan.splits, WM * plan.cols // 128, 2 * plan.rows), np.float32, stream)
-    sizes = left.shape[1], right.shape[1], rows_of_tiles, cols_of_tiles, -(-left.shape[2] // BK), tiles * plan.splits
+    steps = -(-max(left.shape[2], right.shape[2]) * A.dtype.itemsize // (BK * 4))
+    sizes = left.shape[1], right.shape[1], rows_of_tiles, cols_of_tiles, steps, tiles * plan.splits
     scale = np.float32(alpha), np.float32(beta)
     return left_map, right_map, C_map, C, *sizes, *scale, parts, counters(shared, stream)
 
 
+def _map(X, rows, major):
+    """The tensor map of an operand, whose tile has so many of its rows."""
+    if major == MN_MAJOR:
+        return ptx.TensorMap(as_words(turned(X)), (1, MN_DEPTH, BK))
+    return ptx.TensorMap(as_words(X), (1, rows, BK), to_tf32=X.dtype == np.float32)
+
+
 @cache
-def _with(number, plan):
-    """The kernel for a format and a plan."""
-    groups, each = plan.rows // WM, 1 if number == TF32 else 2
+def _compiled_for(form):
+    plan, groups, each = form.plan, form.plan.rows // WM, 1 if form.number == TF32 else 2
+    left_bytes, right_bytes = form.tile_bytes
     return specialise(
         general,
-        FORMAT=number,
-        RESULT=RESULTS[number],
+        FORMAT=form.number,
+        RESULT=RESULTS[form.number],
         BM=plan.rows,
         BN=plan.cols,
         STAGES=plan.stages,
         SPLITS=plan.splits,
         SWAPPED=plan.swapped,
+        LEFT_MAJOR=form.left_major,
+        RIGHT_MAJOR=form.right_major,
+        LEFT_SHAPE=form.left_shape,
+        RIGHT_SHAPE=form.right_shape,
         SUMS=WM * plan.cols // 128,
         WARPGROUPS=groups,
         MULTIPLYING=128 * groups,
         EACH=each,
         BOX_SUMS=BOX * each // 2,
-        RIGHT_BYTE=plan.stages * plan.rows * BK * 4,
-        C_BYTE=plan.stages * (plan.rows + plan.cols) * BK * 4,
-        STAGE_BYTES=(plan.rows + plan.cols) * BK * 4,
+        RIGHT_BYTE=left_bytes,
+        C_BYTE=left_bytes + right_bytes,
+        STAGE_BYTES=(left_bytes + right_bytes) // plan.stages,
     )

@@ -6,6 +6,7 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import formats, warpgroups
 from labkit.ptx.on_gpu.definitions import (
     F32,
+    I32,
     I64,
     VOID,
     assembly,
@@ -19,32 +20,54 @@ from labkit.ptx.on_gpu.definitions import (
 )  # fmt: skip
 from labkit.ptx.on_gpu.formats import PTX_NAMES
 from labkit.ptx.on_gpu.matrices import DEPTH, accumulators, check_accumulators
+from labkit.ptx.warpgroups import K_MAJOR, MN_MAJOR
 
-# A descriptor of a tile whose rows are 128 swizzled bytes: the leading offset is not used, eight rows lie 1024 bytes
-# apart, and the mode stands in the top bits (PTX ISA, "Matrix Descriptor Format").
-SWIZZLED_128 = 1 << 16 | (1024 >> 4) << 32 | 1 << 62
-TRANSPOSES = {formats.BF16: ", 0, 0", formats.FP16: ", 0, 0"}  # only 16-bit formats have these operands
+# A descriptor of a tile whose rows are 128 swizzled bytes: eight rows lie 1024 bytes apart, and the mode stands in the
+# top bits. Bits 16 to 29 say how far apart the tiles of an MN-major operand lie; K-major ones have no use for it. (PTX
+# ISA, "Matrix Descriptor Format", and "Strides" of the canonical layouts.)
+SWIZZLED_128 = (1024 >> 4) << 32 | 1 << 62
+NOT_USED = 1 << 16
+MN_COLUMNS = 64  # of a tile of an MN-major operand
 
 
-def descriptor(context, builder, array_type, index_type, array, index):
+def descriptor(context, builder, array_type, index_type, array, index, major):
     """What `wgmma` takes for a tile in shared memory."""
     address = shared_address(context, builder, array_type, index_type, array, index)
     start = builder.lshr(builder.and_(address, fixed(0x3FFFF)), fixed(4))
-    return builder.or_(builder.zext(start, I64), fixed(SWIZZLED_128, I64))
+    apart = fixed(NOT_USED)
+    if major == MN_MAJOR and array_type.ndim > 2:
+        strides = cgutils.unpack_tuple(builder, context.make_array(array_type)(context, builder, array).strides)
+        apart = builder.shl(builder.lshr(builder.trunc(strides[-3], I32), fixed(4)), fixed(16))
+    low = builder.zext(builder.or_(start, apart), I64)
+    return builder.or_(low, fixed(SWIZZLED_128, I64))
 
 
-def _wgmma(acc, index, N, a_parts, B, b_index, FORMAT):
-    """Signature-independent part: checks, and the code that issues it on the fragments or descriptor of A."""
+def check_tile(array, index, major, columns=MN_COLUMNS):
+    """Refuses what `descriptor` cannot describe."""
+    index_kinds(array, index)
+    if major == MN_MAJOR and columns > MN_COLUMNS and array.ndim < 3:
+        raise TypingError(f"an MN-major B of {columns} columns needs an axis for its tiles of {MN_COLUMNS}")
+
+
+def _major(kind, FORMAT) -> int:
+    """How an operand lies, which its format must allow."""
+    major = literal(kind, "how an operand lies")
+    if major not in (K_MAJOR, MN_MAJOR):
+        raise TypingError(f"an operand lies ptx.K_MAJOR or ptx.MN_MAJOR, and {major} is neither")
+    if major == MN_MAJOR and formats.BYTES[literal(FORMAT, "the format")] != 2:
+        raise TypingError("operands of BF16 or FP16 may lie MN-major: copy others into rows along k")
+    return major
+
+
+def _wgmma(acc, index, N, FORMAT, majors):
+    """Checks, and the code that issues it; `majors` says how the operands in shared memory lie, B's last."""
     number, columns = check_accumulators(acc, index, FORMAT), literal(N, "N")
-    index_kinds(B, b_index)
     if number == formats.INT8:
         raise TypingError("wgmma takes BF16, FP16, TF32 or E4M3 here; use mma for INT8")
     if columns % 8 or not 8 <= columns <= 256:
         raise TypingError(f"N is 8 to 256 in steps of 8, not {columns}")
     name, depth, count = PTX_NAMES[number], DEPTH[number], columns // 2
-    transposes = TRANSPOSES.get(number, "")
-    if a_parts == 4 and transposes:
-        transposes = ", 0"  # A in registers has none
+    transposes = "".join(f", {major}" for major in majors) if formats.BYTES[number] == 2 else ""
 
     def issue(context, builder, acc_value, acc_index, a_operands, b_descriptor):
         places = accumulators(context, builder, acc, index, acc_value, acc_index, count)
@@ -67,26 +90,56 @@ def _wgmma(acc, index, N, a_parts, B, b_index, FORMAT):
 
 @intrinsic(warpgroups.wgmma)
 def _from_shared(typing, acc, index, N, A, a_index, B, b_index, FORMAT):
-    index_kinds(A, a_index)
-    issue = _wgmma(acc, index, N, 1, B, b_index, FORMAT)
+    check_tile(A, a_index, K_MAJOR)
+    check_tile(B, b_index, K_MAJOR)
+    issue = _wgmma(acc, index, N, FORMAT, (K_MAJOR, K_MAJOR))
 
     def code(context, builder, signature, arguments):
-        a = descriptor(context, builder, A, a_index, *arguments[3:5])
-        b = descriptor(context, builder, B, b_index, *arguments[5:7])
+        a = descriptor(context, builder, A, a_index, *arguments[3:5], K_MAJOR)
+        b = descriptor(context, builder, B, b_index, *arguments[5:7], K_MAJOR)
         return issue(context, builder, *arguments[:2], [a], b)
 
     return types.void(acc, index, N, A, a_index, B, b_index, FORMAT), code
 
 
-@intrinsic(warpgroups.wgmma_registers)
-def _from_registers(typing, acc, index, N, a, B, b_index, FORMAT):
-    issue = _wgmma(acc, index, N, 4, B, b_index, FORMAT)
+@intrinsic(warpgroups.wgmma_major)
+def _from_shared_major(typing, acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT):
+    a_major, b_major = _major(A_MAJOR, FORMAT), _major(B_MAJOR, FORMAT)
+    check_tile(A, a_index, a_major)
+    check_tile(B, b_index, b_major, literal(N, "N"))
+    issue = _wgmma(acc, index, N, FORMAT, (a_major, b_major))
 
     def code(context, builder, signature, arguments):
-        b = descriptor(context, builder, B, b_index, *arguments[4:6])
+        a = descriptor(context, builder, A, a_index, *arguments[3:5], a_major)
+        b = descriptor(context, builder, B, b_index, *arguments[6:8], b_major)
+        return issue(context, builder, *arguments[:2], [a], b)
+
+    return types.void(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT), code
+
+
+@intrinsic(warpgroups.wgmma_registers)
+def _from_registers(typing, acc, index, N, a, B, b_index, FORMAT):
+    check_tile(B, b_index, K_MAJOR)
+    issue = _wgmma(acc, index, N, FORMAT, (K_MAJOR,))
+
+    def code(context, builder, signature, arguments):
+        b = descriptor(context, builder, B, b_index, *arguments[4:6], K_MAJOR)
         return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
 
     return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, FORMAT), code
+
+
+@intrinsic(warpgroups.wgmma_registers_major)
+def _from_registers_major(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
+    b_major = _major(B_MAJOR, FORMAT)
+    check_tile(B, b_index, b_major, literal(N, "N"))
+    issue = _wgmma(acc, index, N, FORMAT, (b_major,))
+
+    def code(context, builder, signature, arguments):
+        b = descriptor(context, builder, B, b_index, *arguments[4:6], b_major)
+        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
+
+    return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, B_MAJOR, FORMAT), code
 
 
 def _numbered(text, what):

@@ -71,13 +71,13 @@ def fragment_not_fenced(w, call, mask, written):
     )
 
 
-def misaligned(w, site, array, lanes, index, byte):
+def misaligned(w, site, array, lanes, index, byte, place):
     cure = (
         "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, "
-        "and step along k by 32 bytes."
+        "and step along k by 32 bytes, or by 16 rows of an MN-major tile."
     )
     lane = int(np.argmax(lanes))
-    what = f"which is byte {int(byte[lane]):,} of shared memory and no place for 32 bytes of rows of 128"
+    what = f"which is byte {int(byte[lane]):,} of shared memory and {place}"
     note_tile(w, site, array, lanes, index, "misaligned", what, cure)
 
 

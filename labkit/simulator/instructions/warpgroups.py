@@ -35,7 +35,9 @@ from labkit.trace import WARP_LANES
 WARPS = 4
 THREADS = WARPS * WARP_LANES
 M = 64
-STEP_BYTES = 32  # of each row, in one product
+STEP_BYTES = 32  # along k, in one product
+ROW_BYTES = tiles.ROW_BYTES
+MN_ROWS, MN_DEPTH = 64, 16  # of an operand in an MN-major tile, and of k in one product
 
 
 class Warpgroups:
@@ -94,7 +96,7 @@ def callers(w, mask) -> Callers:
 
 @dataclass(frozen=True)
 class Operand:
-    """Rows of 128 swizzled bytes in a shared array, of which 32 bytes are read: an operand of some warpgroups.
+    """A tile in a shared array, of which 32 bytes along k are read: an operand of some warpgroups.
 
     `places` says where the elements lie that some lanes, the `readers`, read for their warpgroups, as many each.
     """
@@ -112,14 +114,63 @@ class Operand:
             tiles.note_reads(w, self.site, self.array, self.readers[mine], places)
 
 
+class KMajor:
+    """A tile of a row for each row of the operand, along k."""
+
+    beginning = "no place for 32 bytes of rows of 128"
+
+    def end(self, byte, rows, apart):
+        """Behind which byte the operand ends that begins at this one."""
+        return byte // ROW_BYTES * ROW_BYTES + ROW_BYTES * rows
+
+    def is_wrong(self, byte):
+        return (byte % 16 != 0) | (byte % ROW_BYTES > ROW_BYTES - STEP_BYTES) | (byte // ROW_BYTES % 8 != 0)
+
+    def straight(self, rows, itemsize, apart) -> np.ndarray:
+        """Where its elements would lie without a swizzle, in bytes from the first on."""
+        return ROW_BYTES * np.arange(rows)[:, None] + np.arange(0, STEP_BYTES, itemsize)
+
+    def registers(self, elements, rows):
+        """What each row of the operand has, of the elements in the order of `straight`, as registers."""
+        return elements.view(np.uint32).reshape(-1, rows, STEP_BYTES // 4)
+
+
+class MnMajor:
+    """Tiles of a row for each k, along M or N, in a format of 16 bits: each has 64 rows of the operand."""
+
+    beginning = "no multiple of 1024: 8 rows of 128"
+
+    def end(self, byte, rows, apart):
+        return byte + (rows - 1) // MN_ROWS * apart + ROW_BYTES * MN_DEPTH
+
+    def is_wrong(self, byte):
+        return byte % tiles.ALIGNMENT_BYTES != 0
+
+    def straight(self, rows, itemsize, apart):
+        tile, inside = np.divmod(np.arange(0, 2 * rows, itemsize), ROW_BYTES)
+        return ROW_BYTES * np.arange(MN_DEPTH)[:, None] + apart * tile + inside
+
+    def registers(self, elements, rows):
+        by_k = elements.view(np.uint16).reshape(-1, MN_DEPTH, rows)
+        return np.ascontiguousarray(by_k.transpose(0, 2, 1)).view(np.uint32)
+
+
+MAJORS = KMajor(), MnMajor()  # by their numbers in the kernel language
+
+
+def _tiles_apart(array) -> int:
+    """How many bytes from a tile to the next, where an array has an axis for that."""
+    return array.strides[-3] * array.itemsize if len(array.strides) > 2 else 0
+
+
 @cache
-def _pattern(address: int, rows: int, itemsize: int) -> np.ndarray:
-    """Where the elements of 32 bytes of each row lie, from the element at this address on."""
-    straight = address + 128 * np.arange(rows)[:, None] + np.arange(0, STEP_BYTES, itemsize)
+def _pattern(major, address: int, rows: int, itemsize: int, apart: int) -> np.ndarray:
+    """Where the operand's elements lie, from the one at this address on."""
+    straight = address + major.straight(rows, itemsize, apart)
     return ((tiles.swizzled(straight) - address) // itemsize).reshape(-1)
 
 
-def _operand(w, site, array, mask, index, rows, call):
+def _operand(w, site, array, mask, index, rows, major, call):
     """Where the operand begins that the lanes name, and the lanes whose operand lies as it must."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
@@ -131,23 +182,24 @@ def _operand(w, site, array, mask, index, rows, call):
     if (lanes & (flat != first)).any():
         findings.differ(w, site, array, lanes & (flat != first))
     byte = array.address + first % array.elements * array.itemsize
-    outside = lanes & (byte // 128 * 128 + 128 * rows > array.address + tiles.end(array) * array.itemsize)
-    wrong = lanes & ((byte % 16 != 0) | (byte % 128 > 128 - STEP_BYTES) | (byte // 128 % 8 != 0))
+    end = major.end(byte, rows, _tiles_apart(array))
+    outside = lanes & (end > array.address + tiles.end(array) * array.itemsize)
+    wrong = lanes & major.is_wrong(byte)
     if outside.any():
-        tile_findings.too_short(w, site, array, outside, index, rows * 128 // array.itemsize)
+        tile_findings.too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
     if wrong.any() or array.alignment < tiles.ALIGNMENT_BYTES:
-        findings.misaligned(w, site, array, wrong if wrong.any() else lanes, index, byte)
+        findings.misaligned(w, site, array, wrong if wrong.any() else lanes, index, byte, major.beginning)
     return first, both(mask, ~outside & ~wrong)
 
 
-def _read(w, caller, site, array, flat, rows) -> tuple[Operand, np.ndarray]:
+def _read(w, caller, site, array, flat, rows, major) -> tuple[Operand, np.ndarray]:
     """The operand of each warpgroup, and the 8 registers that each of its rows would fill."""
     first = flat[w.warps[caller.first, START]]
     byte = array.address + first % array.elements * array.itemsize
     places = np.empty((caller.count, rows * STEP_BYTES // array.itemsize), np.int64)
     for address in np.unique(byte):
         mine = byte == address
-        places[mine] = first[mine, None] + _pattern(int(address), rows, array.itemsize)
+        places[mine] = first[mine, None] + _pattern(major, int(address), rows, array.itemsize, _tiles_apart(array))
     lanes = _readers(w, caller)
     tiles.note_early(w, site, array, lanes, places.reshape(-1))
     proxies.check_read(w, site, array, places.reshape(-1), "the tensor cores")
@@ -155,8 +207,7 @@ def _read(w, caller, site, array, flat, rows) -> tuple[Operand, np.ndarray]:
     slots = w.warps[caller.first, SLOT] if len(totals) > 1 else np.zeros(caller.count, np.int64)
     for what, amount in ((ACCESSES, places.shape[1]), (REQUESTS, 1), (WAVEFRONTS, rows * STEP_BYTES // 128)):
         np.add.at(totals, (slots, what), amount)
-    registers = array.data.take(places).view(np.uint32).reshape(caller.count, rows, STEP_BYTES // 4)
-    return Operand(site, array, lanes, places.reshape(-1)), registers
+    return Operand(site, array, lanes, places.reshape(-1)), major.registers(array.data.take(places), rows)
 
 
 def _readers(w, caller) -> np.ndarray:
@@ -181,24 +232,24 @@ class Product:
     operands: tuple[Operand, ...]
 
 
-def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, a_site, a, a_index):
+def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, b_major, a_site, a, a_index, a_major):
     """acc += A @ B.T, with both operands in shared memory."""
     mask = together(w, mask, call)
     if mask is not False:
-        a_flat, mask = _operand(w, a_site, a, mask, a_index, M, call)
+        a_flat, mask = _operand(w, a_site, a, mask, a_index, M, a_major, call)
     if mask is not False:
-        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major, call)
     if mask is False:
         return
     caller = callers(w, mask)
     w.chunk.sample(w, a_site, a, mask, a_flat)
     w.chunk.sample(w, b_site, b, mask, b_flat)
-    left, registers = _read(w, caller, a_site, a, a_flat, M)
-    right, others = _read(w, caller, b_site, b, b_flat, n)
+    left, registers = _read(w, caller, a_site, a, a_flat, M, a_major)
+    right, others = _read(w, caller, b_site, b, b_flat, n, b_major)
     _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))
 
 
-def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, fragment, written):
+def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, b_major, fragment, written):
     """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`.
 
     `written` is the line that wrote these registers, if there was no fence since; 0 otherwise.
@@ -207,11 +258,11 @@ def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_in
     if mask is not False:
         if written:
             findings.fragment_not_fenced(w, call, mask, written)
-        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, call)
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major, call)
     if mask is False:
         return
     caller = callers(w, mask)
-    right, others = _read(w, caller, b_site, b, b_flat, n)
+    right, others = _read(w, caller, b_site, b, b_flat, n, b_major)
     given = np.stack([w.fill(register) for register in fragment], axis=-1)
     lanes = w.warps[caller.rows, START][:, None] + np.arange(WARP_LANES)
     # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
@@ -359,45 +410,65 @@ def _call(translator, node) -> str:
     return f"({node.lineno}, {node.col_offset}, {translator.written(node.func)!r})"
 
 
-def _in_shared(translator, node, array, index):
-    """The site of a read of a tile, its array and the indices of its first element, as code."""
+def _in_shared(translator, node, array, index, major):
+    """The site of a read of a tile, its array, the indices of its first element and how it lies, as code."""
     subscript, found, indices = element(translator, node, array, index, ("shared",))
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},)"
+    lies = translator.constant(MAJORS[major])
+    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},), {lies}"
 
 
 @dataclass(frozen=True)
 class Multiply:
-    """A function `(acc, index, N, A, a_index, B, b_index, FORMAT)`, or with a fragment in place of A and its index."""
+    """A function `(acc, index, N, A, a_index, B, b_index, FORMAT)`, or with a fragment in place of A and its index.
+
+    Where it `has_majors`, how an operand lies follows its index.
+    """
 
     formats: dict[int, Format]
     has_fragment: bool = False
+    has_majors: bool = False
 
     def translate(self, translator, node):
-        check_count(translator, node, 7 if self.has_fragment else 8)
-        acc, index, n, *left, b, b_index, form = node.args
+        check_count(translator, node, 8 - self.has_fragment + self.has_majors * (2 - self.has_fragment))
+        acc, index, n, *operands, form = node.args
         n = fixed_number(translator, node, n, "N")
         if n % 8 or not 8 <= n <= 256:
             translator.fail(node, f"N is 8 to 256 in steps of 8, not {n}")
         subscript, sums, indices = element(translator, node, acc, index, ("local",))
         if sums.type.dtype != types.float32:
             translator.fail(node, f"wgmma adds up in float32, and `{translator.written(acc)}` is {describe(sums.type)}")
-        chosen = translator.constant(format_of(translator, node, form, self.formats))
-        right = _in_shared(translator, node, b, b_index)
+        chosen = format_of(translator, node, form, self.formats)
+        each = 2 + self.has_majors
+        b, b_index, *b_major = operands[-each:]
+        right = _in_shared(translator, node, b, b_index, self._major(translator, node, b_major, chosen, b, n))
         if self.has_fragment:
-            written = written_since_fence(translator.source.tree, node, left[0], translator.names)
-            run, given = from_registers, f"{fragment(translator, left[0], 4)}, {written}"
+            written = written_since_fence(translator.source.tree, node, operands[0], translator.names)
+            run, given = from_registers, f"{fragment(translator, operands[0], 4)}, {written}"
         else:
-            run, given = from_shared, _in_shared(translator, node, *left)
+            a, a_index, *a_major = operands[:each]
+            run = from_shared
+            given = _in_shared(translator, node, a, a_index, self._major(translator, node, a_major, chosen, a, M))
         site = translator.site(subscript, sums, "store", n // 2)
         program = translator.program
         program.asynchronous = program.has_async_proxy = program.has_warpgroups = True
         translator.emit(
             f"{translator.constant(run)}(w, {translator.mask}, {_call(translator, node)}, {site}, {sums.code}, "
-            f"({indices},), {n}, {chosen}, {right}, {given})"
+            f"({indices},), {n}, {translator.constant(chosen)}, {right}, {given})"
         )
         return Value("None", types.none)
+
+    def _major(self, translator, node, major, form, array, rows) -> int:
+        """How an operand of so many rows lies, which its format and its array must allow."""
+        if not self.has_majors:
+            return 0
+        number = fixed_number(translator, node, major[0], "how an operand lies")
+        if number not in range(len(MAJORS)):
+            translator.fail(node, f"an operand lies `ptx.K_MAJOR` or `ptx.MN_MAJOR`, and {number} is neither")
+        if number and form.bits != 16:
+            translator.fail(node, "operands of BF16 or FP16 may lie MN-major: copy others into rows along k")
+        return number
 
 
 class Wait:

@@ -38,10 +38,12 @@ def problem(shape, number, batches=()):
 
 def simulated(plan, number, arrays, alpha=1.0, beta=0.0, blocks=None):
     """The errors that the simulator finds; C is written."""
-    grid, block = s08_general._geometry(plan, *s08_general._tiles(plan, *arrays[2].shape[-2:]), 1)
-    taken = s08_general._arguments(*arrays, plan, alpha, beta, 0)
-    shared_bytes = (plan.stages * (plan.rows + plan.cols) + 2 * plan.rows) * 128
-    trace = simulate(s08_general._with(number, plan), blocks or grid, block, *taken, shared_bytes=shared_bytes)
+    A, B, C = arrays
+    form = s08_general.Form.of(A, B, number, plan)
+    grid, block = s08_general._geometry(plan, *s08_general._tiles(plan, *C.shape[-2:]), 1)
+    taken = s08_general._arguments(A, B, C, form, alpha, beta, 0)
+    kernel = s08_general._compiled_for(form)
+    trace = simulate(kernel, blocks or grid, block, *taken, shared_bytes=form.shared_bytes)
     C = trace.outputs[3]
     return [f.message for f in trace.findings if f.severity == "error"], np.asarray(C).reshape(-1)
 
@@ -64,6 +66,21 @@ def test_a_plan_of_each_kind_is_right_where_the_ring_wraps_and_a_block_takes_sev
         relative_error(flat.view(C.dtype).reshape(C.shape), 0.5 * a @ b.T - 2 * c, number)
         < 2 * ROUNDING[operands.RESULTS[number]]
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", ["A", "B", "AB"])
+def test_operands_may_be_columns_in_memory(kind, columns):
+    plan = KINDS[kind]
+    shape = (24, 264, 470) if plan.swapped else (264, 264, 470)
+    if columns != "AB":  # rows of the other end at multiples of 16 bytes
+        shape = *shape[:2], 472
+    (A, B, C), (a, b, c) = problem(shape, ptx.BF16)
+    A, B = (np.asfortranarray(X) if name in columns else X for name, X in (("A", A), ("B", B)))
+    errors, flat = simulated(plan, ptx.BF16, (A, B, C), 0.5, -2.0, blocks=2)
+    assert errors == []
+    result = flat.view(C.dtype).reshape(C.shape)
+    assert relative_error(result, 0.5 * a @ b.T - 2 * c, ptx.BF16) < 2 * ROUNDING[ptx.BF16]
 
 
 def launched(plan, A, B, C, **factors):

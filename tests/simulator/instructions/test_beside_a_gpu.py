@@ -8,6 +8,7 @@ import test_copies
 import test_matrices
 import test_named_barriers
 import test_number_formats
+import test_warpgroups
 from cells import kernel_in
 
 import labkit
@@ -68,6 +69,16 @@ def test_products(form):
     here, there = outputs(kernel, 1, 32, a, b, (10 * rng.standard_normal((32, 4))).astype(dtype))
     tolerance = {ptx.INT8: 0, ptx.E4M3: 1e-3}.get(form, 1e-5)  # sums of e4m3 keep fewer bits
     assert np.abs(here - there).max() <= tolerance * np.abs(here).max()
+
+
+@pytest.mark.parametrize("n", [8, 64, 184])
+@pytest.mark.parametrize("a_major", [ptx.K_MAJOR, ptx.MN_MAJOR])
+@pytest.mark.parametrize("b_major", [ptx.K_MAJOR, ptx.MN_MAJOR])
+def test_products_of_warpgroups(a_major, b_major, n):
+    kernel = test_warpgroups.kernel_of_majors(test_warpgroups.MAJORS, a_major, b_major, n)
+    A, B = test_warpgroups.exact((2, test_warpgroups.ROWS, 64), 1), test_warpgroups.exact((n, 64), 2)
+    A, B = (test_warpgroups.bits_of(X, ptx.BF16) for X in (A, B))
+    assert_same(kernel, 2, 256, A, B, np.zeros((2, test_warpgroups.ROWS, n), np.float32))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])

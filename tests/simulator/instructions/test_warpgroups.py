@@ -173,6 +173,106 @@ def test_registers_are_fenced_after_they_are_written(after, written):
     assert all("Call `ptx.wgmma_fence()`" in f.remedy for f in trace.errors)
 
 
+MAJORS = """
+@cuda.jit
+def product(A, B, out):
+    a = cuda.shared.array((2, 64, 64), uint16, alignment=1024)
+    b = cuda.shared.array(B_SHAPE, uint16, alignment=1024)
+    acc = cuda.local.array(SUMS, float32)
+    t = cuda.threadIdx.x
+    for i in range(t, ROWS * 64, 256):
+        r, k = i // 64, i % 64
+        if A_MAJOR == 0:
+            a[r // 64, r % 64, (k // 8 ^ r % 8) * 8 + k % 8] = A[cuda.blockIdx.x, r, k]
+        else:
+            a[r // 64, k, (r % 64 // 8 ^ k % 8) * 8 + r % 8] = A[cuda.blockIdx.x, r, k]
+    for i in range(t, N * 64, 256):
+        r, k = i // 64, i % 64
+        if B_MAJOR == 0:
+            b[0, r, (k // 8 ^ r % 8) * 8 + k % 8] = B[r, k]
+        else:
+            b[r // 64, k, (r % 64 // 8 ^ k % 8) * 8 + r % 8] = B[r, k]
+    ptx.fence_async()
+    cuda.syncthreads()
+    for i in range(N // 2):
+        acc[i] = i
+    ptx.wgmma_fence()
+    for k in range(0, 64, 16):
+        i, j = (0, k) if A_MAJOR == 0 else (k, 0)
+        r, c = (0, k) if B_MAJOR == 0 else (k, 0)
+        ptx.wgmma_major(acc, 0, N, a, (t // 128, i, j), A_MAJOR, b, (0, r, c), B_MAJOR, FORMAT)
+    ptx.wgmma_commit()
+    ptx.wgmma_wait(0)
+"""
+MAJORS += PRODUCT[PRODUCT.index("    row = ") :]
+
+
+def kernel_of_majors(text, a_major, b_major, n, form=ptx.BF16):
+    b_shape = (-(-n // 64), 64, 64) if b_major else (1, n, 64)
+    names = dict(N=n, SUMS=n // 2, ROWS=ROWS, FORMAT=form, A_MAJOR=a_major, B_MAJOR=b_major, B_SHAPE=b_shape)
+    return kernel_in(text, ptx=ptx, uint16=uint16, **names)
+
+
+def run_majors(text, a_major, b_major, n, form=ptx.BF16):
+    made = kernel_of_majors(text, a_major, b_major, n, form)
+    A, B = exact((2, ROWS, 64), 1), exact((n, 64), 2)
+    out = np.zeros((2, ROWS, n), np.float32)
+    trace = labkit.simulate(made, 2, 256, bits_of(A, form), bits_of(B, form), out)
+    return made, trace, A.astype(np.float64) @ B.T.astype(np.float64)
+
+
+@pytest.mark.parametrize("n", [8, 64, 184])
+@pytest.mark.parametrize("a_major", [ptx.K_MAJOR, ptx.MN_MAJOR])
+@pytest.mark.parametrize("b_major", [ptx.K_MAJOR, ptx.MN_MAJOR])
+def test_a_product_of_tiles_that_lie_either_way(a_major, b_major, n):
+    _, trace, expected = run_majors(MAJORS, a_major, b_major, n)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(n))
+    read = {c.site.array: c.bytes for c in trace.sites if c.site.space == "shared" and c.site.kind == "load"}
+    assert read == {"a": 2 * ROWS * 128, "b": 2 * GROUPS * n * 128}
+
+
+@pytest.mark.parametrize(
+    "before, after, kind, part",
+    [
+        ("(t // 128, i, j)", "(t // 128, i + 4, j)", "misaligned", "16 rows of an MN-major tile"),
+        ("(t // 128, i, j)", "(t // 128, i, j + 16)", "misaligned", "no multiple of 1024"),
+        ("b, (0, r, c)", "b, (1, r, c)", "bounds", "the array ends before"),
+        ("b, (0, r, c)", "b, (t // 128, r, c)", "bounds", "the array ends before"),
+        ("    ptx.fence_async()\n", "", "proxy", "ptx.fence_async()"),
+        ("    cuda.syncthreads()\n", "", "race", "syncthreads"),
+    ],
+)
+def test_a_broken_product_of_mn_major_tiles_is_found_out(before, after, kind, part):
+    assert MAJORS.count(before) == 1
+    _, trace, _ = run_majors(MAJORS.replace(before, after), ptx.MN_MAJOR, ptx.MN_MAJOR, 72)
+    assert any(f.kind == kind and part in f.message for f in trace.errors), trace.errors
+
+
+def test_a_product_of_registers_and_an_mn_major_tile():
+    text = REGISTERS.replace("b = cuda.shared.array((N, WIDE)", "b = cuda.shared.array((2, 64, 64)")
+    text = text.replace(
+        "b[r, (c // PIECE ^ r % 8) * PIECE + c % PIECE]", "b[r // 64, c, (r % 64 // 8 ^ c % 8) * 8 + r % 8]"
+    )
+    text = text.replace("wgmma_registers(", "wgmma_registers_major(")
+    text = text.replace("b, (0, 2 * PIECE * k), FORMAT)", "b, (0, 2 * PIECE * k, 0), MAJOR, FORMAT)")
+    names = dict(KIND=uint16, WIDE=64, PIECE=8, N=104, SUMS=52, ROWS=ROWS, FORMAT=ptx.BF16, MAJOR=ptx.MN_MAJOR)
+    A, B = exact((2, ROWS, 64), 1), exact((104, 64), 2)
+    made = kernel_in(text, ptx=ptx, uint16=uint16, uint32=uint32, **names)
+    arguments = bits_of(A, ptx.BF16), bits_of(B, ptx.BF16), np.zeros((2, ROWS, 104), np.float32)
+    trace = labkit.simulate(made, 2, 256, *arguments)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], A.astype(np.float64) @ B.T.astype(np.float64) + start(104))
+
+
+@pytest.mark.parametrize(
+    "form, major, part", [(ptx.TF32, 1, "BF16 or FP16 may lie MN-major"), (ptx.BF16, 2, "neither")]
+)
+def test_how_an_operand_lies_is_checked(form, major, part):
+    with pytest.raises(labkit.simulator.errors.KernelError, match=part):
+        run_majors(MAJORS, major, ptx.K_MAJOR, 64, form)
+
+
 def test_a_group_may_be_under_way_while_others_are_waited_for():
     text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
     text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
