@@ -25,6 +25,9 @@ def encoded(values, precision, result=False):
 
 def laid_out(array, order):
     """A device array with the elements of `array`, which lie as `order` says, and the array that it is part of."""
+    if array.size == 0:  # a GPU's arrays without elements cannot be sliced
+        whole = cuda.to_device(array)
+        return whole, whole
     first = (slice(None),) * (array.ndim - 2)
     rows, cols = array.shape[-2:]
     sides, part = {
