@@ -41,7 +41,9 @@ class BoxedArray:
                 f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
             )
         *strides, last = array.strides
-        if last != itemsize or any(stride % ALIGNMENT_BYTES or stride < 0 for stride in strides):
+        if any(stride < 0 for stride in array.strides):
+            raise ValueError("an array under a tensor map does not run backwards: pass a copy of it")
+        if last != itemsize or any(stride % ALIGNMENT_BYTES for stride in strides):
             raise ValueError("the rows of an array under a tensor map begin at multiples of 16 bytes: pad them")
         if to_tf32 and itemsize != 4:
             raise ValueError(

@@ -76,7 +76,7 @@ def read(path: Path) -> dict:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return dict(content["choices"]) if content["kernels"] == hash_of_kernels() else {}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
+from labkit.blas.problem import check_factor
 from labkit.gemm.interface.candidates import Shape
 from labkit.gemm.interface.carry_out import carry_out
 from labkit.gemm.interface.choices import choice
@@ -37,7 +38,8 @@ def multiply(
         Where the result goes; if it is None, a new array, of NumPy where A and B are. It holds what A holds, or
         bfloat16 if that is e4m3.
     alpha, beta
-        Factors. What C held does not matter where beta is 0, nor what A and B hold where alpha is 0.
+        Real numbers, taken as float32. What C held does not matter where beta is 0, nor what A and B hold where alpha
+        is 0.
     tf32
         Whether tensor cores multiply float32, rounded to TF32; otherwise they are multiplied in full, by CUDA cores.
     stream
@@ -51,9 +53,10 @@ def multiply(
     Raises
     ------
     TypeError
-        An operand is no array, or holds what is not multiplied.
+        An operand is no array, or holds what is not multiplied, or a factor is no real number.
     ValueError
-        The shapes do not fit, C is missing where beta is not 0, or C shares memory with A, B or itself.
+        The shapes do not fit, C is missing where beta is not 0, or C is an array of the device that shares memory with
+        A, B or itself.
     RuntimeError
         The GPU has no instructions for such operands.
 
@@ -71,6 +74,7 @@ def multiply(
     given = {"A": A, "B": B} if C is None else {"A": A, "B": B, "C": C}
     for name, X in given.items():
         _check_array(name, X)
+    alpha, beta = check_factor("alpha", alpha), check_factor("beta", beta)
     precision = _precision(A, B, tf32)
     shape = _result_shape(A, B, transpose_a, transpose_b)
     if C is None:

@@ -26,7 +26,7 @@ def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
     """The format of C = A @ B.T, a number of `labkit.ptx`, one of those that the step takes.
 
     Rows of C may be longer than B has rows, to the next multiple of 16 bytes. Where a step takes `any_major`, rows of A
-    and B, of 16 bits, may be columns in memory; and k may be longer in one, to the next multiple of 16 bytes.
+    and B, of 16 bits, may be columns in memory; and one may be longer along k, by zeros to the next 16 bytes.
 
     Raises
     ------
@@ -53,16 +53,32 @@ def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
     if C.shape[0] != M or not N <= C.shape[1] < N + ROW_ALIGNMENT_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
-        each = ROW_ALIGNMENT_BYTES // X.dtype.itemsize
-        length, apart, step = X.shape[1], *X.strides
-        if any_major and X is not C and X.dtype.itemsize == 2 and apart == 2 != step:
-            length, step, apart = X.shape[0], *X.strides
-        if step != X.dtype.itemsize or apart % ROW_ALIGNMENT_BYTES or length % each:
-            raise ValueError(
-                f"{name} has rows of {length} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
-                f"make rows a multiple of {each} elements long, with zeros at the end"
-            )
+        _check_lines(name, X, any_major and X is not C and X.dtype.itemsize == 2)
     return number
+
+
+def _check_lines(name, X, may_be_columns):
+    """Raises where copies of 16 bytes cannot follow the rows of X, or its columns if it may lie in these."""
+    size = X.dtype.itemsize
+    line, length, apart = "rows", X.shape[1], X.strides[0]
+    if may_be_columns and X.strides[0] == size != X.strides[1]:
+        line, length, apart = "columns", X.shape[0], X.strides[1]
+    elif X.strides[1] != size:
+        raise ValueError(
+            f"{name} has rows whose elements lie apart in memory, but copies take {ROW_ALIGNMENT_BYTES} bytes at a "
+            f"time: pass np.ascontiguousarray({name}), which is a copy"
+        )
+    each = ROW_ALIGNMENT_BYTES // size
+    if length % each:
+        raise ValueError(
+            f"{name} has {line} of {length} elements, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
+            f"make {line} a multiple of {each} elements long, with zeros at the end"
+        )
+    if apart < 0 or apart % ROW_ALIGNMENT_BYTES:
+        raise ValueError(
+            f"{name} has {line} {apart} bytes apart, but copies take {ROW_ALIGNMENT_BYTES} bytes at a time: "
+            f"let {line} begin at multiples of that"
+        )
 
 
 @cache

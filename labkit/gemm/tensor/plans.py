@@ -57,6 +57,17 @@ def plans(work: Work, sms: int) -> list[Plan]:
     return list(by_kind.values())
 
 
+def check_plan(plan: Plan) -> None:
+    """Raises ValueError where the kernel cannot cut a product up like that."""
+    least = 8 if plan.swapped else LEAST_COLS
+    cols = range(least, 257, 8)
+    if plan.rows not in (64, 128) or plan.cols not in cols or min(plan.stages, plan.splits) < 1:
+        raise ValueError(
+            f"{plan} is no plan: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least one stage "
+            "and one split"
+        )
+
+
 def estimate(plan: Plan, work: Work, sms: int) -> float:
     """Cycles that a product may take by a plan."""
     rows, cols = (work.N, work.M) if plan.swapped else (work.M, work.N)

@@ -12,7 +12,7 @@ are multiplied by alpha, and beta times what C held is added, before they are ro
 The kernel begins early: while the launch before it still works, its blocks set up their barriers, and have the tensor
 maps fetched; then they wait for it to end. That matters where a product takes 10 microseconds.
 
-Costs, for 16-bit formats and sides that are multiples of the tile:
+Costs, for 16-bit formats, operands that run along k, and sides that are multiples of the tile:
 
     K / 64 * 2 / (BM * BN)                                copies per output, of a whole tile
     K / 16 * 2 / (BM * BN)                                `wgmma` of a warpgroup per output
@@ -34,7 +34,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
 from labkit.gemm.tensor.order import place
-from labkit.gemm.tensor.plans import Plan, most_stages
+from labkit.gemm.tensor.plans import Plan, check_plan, most_stages
 from labkit.gemm.views import as_batch, matrix_of, turned
 from labkit.gemm.workspace import counters, workspace
 
@@ -345,10 +345,11 @@ def launch_as(A, B, C, plan, alpha=1.0, beta=0.0, stream=0):
     TypeError
         No format of the tensor cores has such arrays.
     ValueError
-        The shapes do not fit together, or rows do not begin at multiples of 16 bytes.
+        The shapes do not fit together, rows do not begin at multiples of 16 bytes, or the plan is none.
     """
-    if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1:
+    if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
+    check_plan(plan)
     number = check_operands(*(matrix_of(X, 0) for X in (A, B, C)), formats=tuple(DTYPES), any_major=True)
     form = Form.of(A, B, number, plan)
     taken = _arguments(A, B, C, form, alpha, beta, stream)

@@ -88,57 +88,56 @@ def _wgmma(acc, index, N, FORMAT, majors):
     return issue
 
 
-@intrinsic(warpgroups.wgmma)
-def _from_shared(typing, acc, index, N, A, a_index, B, b_index, FORMAT):
-    check_tile(A, a_index, K_MAJOR)
-    check_tile(B, b_index, K_MAJOR)
-    issue = _wgmma(acc, index, N, FORMAT, (K_MAJOR, K_MAJOR))
+def _of_tiles(acc, index, N, FORMAT, a, b):
+    """The code of a product of two tiles; a tile is its array and index, how it lies, and its argument's number."""
+    check_tile(*a[:3])
+    check_tile(*b[:3], literal(N, "N"))
+    issue = _wgmma(acc, index, N, FORMAT, (a[2], b[2]))
 
     def code(context, builder, signature, arguments):
-        a = descriptor(context, builder, A, a_index, *arguments[3:5], K_MAJOR)
-        b = descriptor(context, builder, B, b_index, *arguments[5:7], K_MAJOR)
-        return issue(context, builder, *arguments[:2], [a], b)
+        a_descriptor, b_descriptor = (
+            descriptor(context, builder, array, place, *arguments[number : number + 2], major)
+            for array, place, major, number in (a, b)
+        )
+        return issue(context, builder, *arguments[:2], [a_descriptor], b_descriptor)
 
+    return code
+
+
+def _of_a_fragment(acc, index, N, FORMAT, B, b_index, major):
+    """The code of a product of a fragment and a tile."""
+    check_tile(B, b_index, major, literal(N, "N"))
+    issue = _wgmma(acc, index, N, FORMAT, (major,))
+
+    def code(context, builder, signature, arguments):
+        b = descriptor(context, builder, B, b_index, *arguments[4:6], major)
+        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
+
+    return code
+
+
+@intrinsic(warpgroups.wgmma)
+def _from_shared(typing, acc, index, N, A, a_index, B, b_index, FORMAT):
+    code = _of_tiles(acc, index, N, FORMAT, (A, a_index, K_MAJOR, 3), (B, b_index, K_MAJOR, 5))
     return types.void(acc, index, N, A, a_index, B, b_index, FORMAT), code
 
 
 @intrinsic(warpgroups.wgmma_major)
 def _from_shared_major(typing, acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT):
-    a_major, b_major = _major(A_MAJOR, FORMAT), _major(B_MAJOR, FORMAT)
-    check_tile(A, a_index, a_major)
-    check_tile(B, b_index, b_major, literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (a_major, b_major))
-
-    def code(context, builder, signature, arguments):
-        a = descriptor(context, builder, A, a_index, *arguments[3:5], a_major)
-        b = descriptor(context, builder, B, b_index, *arguments[6:8], b_major)
-        return issue(context, builder, *arguments[:2], [a], b)
-
+    a, b = (A, a_index, _major(A_MAJOR, FORMAT), 3), (B, b_index, _major(B_MAJOR, FORMAT), 6)
+    code = _of_tiles(acc, index, N, FORMAT, a, b)
     return types.void(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT), code
 
 
 @intrinsic(warpgroups.wgmma_registers)
 def _from_registers(typing, acc, index, N, a, B, b_index, FORMAT):
-    check_tile(B, b_index, K_MAJOR)
-    issue = _wgmma(acc, index, N, FORMAT, (K_MAJOR,))
-
-    def code(context, builder, signature, arguments):
-        b = descriptor(context, builder, B, b_index, *arguments[4:6], K_MAJOR)
-        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
-
+    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, K_MAJOR)
     return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, FORMAT), code
 
 
 @intrinsic(warpgroups.wgmma_registers_major)
 def _from_registers_major(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
-    b_major = _major(B_MAJOR, FORMAT)
-    check_tile(B, b_index, b_major, literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (b_major,))
-
-    def code(context, builder, signature, arguments):
-        b = descriptor(context, builder, B, b_index, *arguments[4:6], b_major)
-        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
-
+    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, _major(B_MAJOR, FORMAT))
     return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, B_MAJOR, FORMAT), code
 
 

@@ -410,9 +410,11 @@ def _call(translator, node) -> str:
     return f"({node.lineno}, {node.col_offset}, {translator.written(node.func)!r})"
 
 
-def _in_shared(translator, node, array, index, major):
+def _in_shared(translator, node, array, index, major, rows):
     """The site of a read of a tile, its array, the indices of its first element and how it lies, as code."""
     subscript, found, indices = element(translator, node, array, index, ("shared",))
+    if isinstance(MAJORS[major], MnMajor) and rows > MN_ROWS and found.type.ndim < 3:
+        translator.fail(node, f"an MN-major B of {rows} columns needs an axis for its tiles of {MN_ROWS}")
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
     lies = translator.constant(MAJORS[major])
@@ -442,14 +444,14 @@ class Multiply:
         chosen = format_of(translator, node, form, self.formats)
         each = 2 + self.has_majors
         b, b_index, *b_major = operands[-each:]
-        right = _in_shared(translator, node, b, b_index, self._major(translator, node, b_major, chosen, b, n))
+        right = _in_shared(translator, node, b, b_index, self._major(translator, node, b_major, chosen), n)
         if self.has_fragment:
             written = written_since_fence(translator.source.tree, node, operands[0], translator.names)
             run, given = from_registers, f"{fragment(translator, operands[0], 4)}, {written}"
         else:
             a, a_index, *a_major = operands[:each]
             run = from_shared
-            given = _in_shared(translator, node, a, a_index, self._major(translator, node, a_major, chosen, a, M))
+            given = _in_shared(translator, node, a, a_index, self._major(translator, node, a_major, chosen), M)
         site = translator.site(subscript, sums, "store", n // 2)
         program = translator.program
         program.asynchronous = program.has_async_proxy = program.has_warpgroups = True
@@ -459,8 +461,8 @@ class Multiply:
         )
         return Value("None", types.none)
 
-    def _major(self, translator, node, major, form, array, rows) -> int:
-        """How an operand of so many rows lies, which its format and its array must allow."""
+    def _major(self, translator, node, major, form) -> int:
+        """How an operand lies, which its format must allow."""
         if not self.has_majors:
             return 0
         number = fixed_number(translator, node, major[0], "how an operand lies")

@@ -44,12 +44,23 @@ def test_a_choice_holds_in_later_processes():
     assert choices.choice(FLOAT32, SHAPE) == other
 
 
+def test_choices_that_another_process_adds_meanwhile_are_kept():
+    estimate = choices.choice(FLOAT32, SHAPE)
+    other = next(c for c in candidates.candidates(FLOAT32, SHAPE) if c != estimate)
+    file = choices.cache_file(choices.gpu_name())
+    choices.write(file, {choices._key(FLOAT32, SHAPE): other.as_data()})
+    choices.remember(FLOAT32, Shape(1, 1, 1), estimate)
+    forget()
+    assert choices.choice(FLOAT32, SHAPE) == other
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda content: content[:30],
         lambda content: "",
         lambda content: "[1, 2]",
+        lambda content: "[" * 100_000,
         lambda content: json.dumps({"choices": 3, "kernels": choices.hash_of_kernels()}),
         lambda content: content.replace(choices.hash_of_kernels(), "of others"),
         lambda content: content.replace('"vectorised"', '"no such step"'),

@@ -83,6 +83,23 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
     assert np.count_nonzero(whole.copy_to_host() == 77) >= outside  # nothing beside C was written
 
 
+@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("backwards", [0, 1, 2], ids="ABC")
+def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):
+    precision, rng = PRECISIONS[name], np.random.default_rng(0)
+    (A, a), (B, b), (C, c) = (
+        encoded(rng.standard_normal((2, rows, 64)), precision, result)
+        for rows, result in ((16, False), (64, False), (16, True))
+    )
+    whole, values = [cuda.to_device(X) for X in (A, B, C)], [a, b, c]
+    given = [*whole]
+    given[backwards], values[backwards] = whole[backwards][::-1], values[backwards][::-1]
+    gemm.multiply(*given, transpose_b=True, beta=1.0, tf32=name == "tf32")
+    result = formats.decode(whole[2].copy_to_host(), precision.result_format)[:: -1 if backwards == 2 else 1]
+    expected = values[0] @ values[1].transpose(0, 2, 1) + values[2]
+    assert np.linalg.norm(result - expected) <= 4 * ROUNDING[name] * np.linalg.norm(expected)
+
+
 @pytest.fixture
 def copies(monkeypatch):
     """The names of the kernels by which operands and results are copied."""
@@ -211,6 +228,7 @@ def test_where_alpha_is_0_operands_do_not_matter():
     A, B = np.full((4, 8), np.nan, np.float32), np.full((8, 4), np.inf, np.float32)
     assert (gemm.multiply(A, B, np.ones((4, 4), np.float32), alpha=0.0, beta=3.0) == 3).all()
     assert (gemm.multiply(A, B, alpha=0.0) == 0).all()
+    assert (gemm.multiply(A, B, alpha=1e-46) == 0).all()  # 0 as a float32
 
 
 @pytest.mark.parametrize("shapes", [((0, 4), (4, 5)), ((4, 0), (0, 5)), ((4, 3), (3, 0)), ((0, 4, 3), (3, 2))], ids=str)
@@ -238,6 +256,8 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ((A.astype(np.float16), B), {}, TypeError, "A holds float16 and B float32"),
         ((A.astype(np.float16), B.astype(np.float16)), {"tf32": True}, TypeError, "TF32 is made of float32"),
         ((A, B, C.astype(np.float16)), {}, TypeError, "C holds float16"),
+        ((A, B), {"alpha": None}, TypeError, "alpha is a NoneType, and a factor is a real number"),
+        ((A, B, C), {"beta": 1j}, TypeError, "beta is a complex, and a factor is a real number"),
         (([[1.0]], B), {}, TypeError, "A is a list"),
         ((A[0], B), {}, ValueError, "A is of shape (8,)"),
         ((np.ones((2, 4, 8), np.float32), np.ones((3, 8, 6), np.float32)), {}, ValueError, "of 2 matrices and B of 3"),

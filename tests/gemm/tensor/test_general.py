@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from labkit import cuda, ptx, simulate
 from labkit.gemm import formats
 from labkit.gemm.tensor import operands, s08_general
-from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, plans
+from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, most_stages, plans
 
 SMS = 132
 FORMATS = {"bf16": ptx.BF16, "fp16": ptx.FP16, "e4m3": ptx.E4M3, "tf32": ptx.TF32}
@@ -83,6 +83,34 @@ def test_operands_may_be_columns_in_memory(kind, columns):
     assert relative_error(result, 0.5 * a @ b.T - 2 * c, ptx.BF16) < 2 * ROUNDING[ptx.BF16]
 
 
+def test_a_kernel_fits_shared_memory_however_its_operands_lie():
+    deepest = [Plan(rows, cols, most_stages(rows, cols)) for rows in (64, 128) for cols in (64, 72, 168, 256)]
+    (A, B, _), _ = problem((128, 512, 64), ptx.BF16)
+    for plan in deepest:
+        for X, Y in ((A, B), (A, np.asfortranarray(B)), (np.asfortranarray(A), np.asfortranarray(B))):
+            form = s08_general.Form.of(X, Y, ptx.BF16, plan)
+            assert form.shared_bytes + 1024 <= SHARED_BYTES
+            assert form.plan.stages == plan.stages or plan.cols % 64 and not Y.flags.c_contiguous
+
+
+@pytest.mark.needs("numba-cuda")
+@pytest.mark.needs("toolkit")
+def test_a_launch_that_begins_early_waits_before_it_touches_global_memory():
+    from numba import types
+
+    from labkit.compiler import ptx_text
+    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+
+    maps, words, numbers = [TensorMapType(3)] * 3, types.Array(types.uint32, 3, "C"), [types.int64] * 6
+    parts, arrived = types.Array(types.float32, 4, "C"), types.Array(types.uint32, 1, "C")
+    of_kernel = (*maps, words, *numbers, types.float32, types.float32, parts, arrived)
+    for plan in (KINDS["large tiles"], KINDS["parts along k"]):
+        kernel = s08_general._compiled_for(s08_general.Form(ptx.BF16, plan, ptx.K_MAJOR, ptx.K_MAJOR))
+        code = ptx_text(kernel, of_kernel, (9, 0, "a"))
+        touching = [code.find(text) for text in ("cp.async.bulk.tensor", "ld.global", "st.global", "atom.")]
+        assert 0 < code.index("griddepcontrol.wait") < min(place for place in touching if place >= 0)
+
+
 def launched(plan, A, B, C, **factors):
     """C after a launch on arrays of the device."""
     A, B, C = map(cuda.to_device, (A, B, C))
@@ -108,6 +136,9 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
     (A, B, C), _ = problem((16, 64, 64), ptx.BF16, batches=(2,))
     with pytest.raises(ValueError, match="batches of as many each"):
         s08_general.launch_as(A, B[:1], C, KINDS["one warpgroup"])
+    for plan in (Plan(96, 64, 2), Plan(64, 56, 2), Plan(64, 12, 2, swapped=True), Plan(64, 64, 0), Plan(64, 64, 2, 0)):
+        with pytest.raises(ValueError, match="is no plan: it has 64 or 128 rows"):
+            s08_general.launch_as(A, B, C, plan)
     with pytest.raises(ValueError, match="both run along k"):
         s08_general.launch_as(A, B[:, :, :32], C, KINDS["one warpgroup"])
 

@@ -273,6 +273,15 @@ def test_how_an_operand_lies_is_checked(form, major, part):
         run_majors(MAJORS, major, ptx.K_MAJOR, 64, form)
 
 
+def test_more_than_64_mn_major_columns_need_an_axis_for_their_tiles():
+    flat = MAJORS.replace("B_SHAPE", "(64, 64)").replace("b[r // 64, k", "b[k").replace("b[0, r", "b[r")
+    flat = flat.replace("b, (0, r, c)", "b, (r, c)")
+    _, trace, expected = run_majors(flat, ptx.K_MAJOR, ptx.MN_MAJOR, 64)
+    assert not trace.errors and np.array_equal(trace.outputs[2], expected + start(64))
+    with pytest.raises(labkit.simulator.errors.KernelError, match="72 columns needs an axis for its tiles of 64"):
+        run_majors(flat, ptx.K_MAJOR, ptx.MN_MAJOR, 72)
+
+
 def test_a_group_may_be_under_way_while_others_are_waited_for():
     text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
     text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
