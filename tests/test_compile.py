@@ -86,7 +86,13 @@ def of_the_tensor_ladder():
             name = f"{step.slug} {ptx.formats.NAMES[number]}"
             yield name, operands.in_format(step.kernel, number), step.arguments(A, B, C)
     A, B, C = tensor_operands(ptx.BF16)
-    for plan in (Plan(128, 168, 5), Plan(64, 256, 5), Plan(64, 64, 13, splits=3), Plan(64, 8, 16, 2, swapped=True)):
+    for plan in (
+        Plan(128, 168, 5),
+        Plan(128, 248, 4),
+        Plan(64, 256, 5),
+        Plan(64, 64, 13, splits=3),
+        Plan(64, 8, 16, 2, swapped=True),
+    ):
         for X, Y in ((A, B), (np.asfortranarray(A), B), (A, np.asfortranarray(B))):
             form = s08_general.Form.of(X, Y, ptx.BF16, plan)
             yield f"general {form}", s08_general._compiled_for(form), s08_general._arguments(X, Y, C, form, 1.0, 0.0, 0)

@@ -99,27 +99,30 @@ def part_of(stage, major, row, word):
 def blend(sums, alpha, beta, C, batch, row, col, rows, cols):
     """alpha times this thread's sums, plus beta times what C holds there.
 
-    For sums outside of C, which nobody stores, the thread reads its first element once more: no load has a condition
-    of its own, and so all are under way at once.
+    For columns outside of C, whose sums nobody stores, the thread reads its first one once more: no load has a
+    condition of its own, and so all of a row are under way at once; those of both its rows would take too many
+    registers.
     """
     for n in range(SUMS):
         sums[n] *= alpha
-    if beta != 0 and row < rows and col < cols:
+    if beta != 0:
         for half in range(2):
-            y = row + half * 8 if row + half * 8 < rows else row
-            for n in range(0, SUMS, 4):
-                i = n + half * 2
-                x = col + n * 2 if col + n * 2 < cols else col
-                if SWAPPED:
-                    sums[i] += beta * number(C[batch, x, y])
-                    sums[i + 1] += beta * number(C[batch, x + 1 if x + 1 < cols else x, y])
-                else:
-                    if RESULT == TF32:
-                        first, second = C[batch, y, x], C[batch, y, x + 1]
+            y = row + half * 8
+            if y < rows and col < cols:
+                for i in range(half * 2, SUMS, 4):
+                    x = col + i // 4 * 8
+                    x = x if x < cols else col
+                    if SWAPPED:
+                        sums[i] += beta * number(C[batch, x, y])
+                        sums[i + 1] += beta * number(C[batch, x + 1 if x + 1 < cols else x, y])
                     else:
-                        first, second = ptx.unpack2(C[batch, y, x // 2], RESULT)
-                    sums[i] += beta * first
-                    sums[i + 1] += beta * second
+                        if RESULT == TF32:
+                            first, second = C[batch, y, x], C[batch, y, x + 1]
+                        else:
+                            first, second = ptx.unpack2(C[batch, y, x // 2], RESULT)
+                        sums[i] += beta * first
+                        sums[i + 1] += beta * second
+            cuda.syncwarp()
 
 
 @cuda.jit(device=True)
