@@ -113,9 +113,9 @@ def arranged(X, shape: tuple[int, int], role: str, stream=0, gaps: bool = True):
 
 def lies_in_pieces(X, shape: tuple[int, int], gaps: bool = True) -> bool:
     """Whether the matrices of X have this shape, rows of whole pieces, and rows and matrices that begin at pieces."""
-    if tuple(X.shape[-2:]) != shape or shape[1] != in_pieces(shape[1], X.dtype) or not in_vectors(X):
+    if tuple(X.shape[-2:]) != shape or shape[1] != in_pieces(shape[1], X.dtype):
         return False
-    if min(X.strides) < 0:
+    if not in_vectors(X) or min(X.strides) < 0:
         return False
     row_bytes = shape[1] * X.dtype.itemsize
     return X.strides[-2] == row_bytes or (gaps and X.strides[-2] > row_bytes)

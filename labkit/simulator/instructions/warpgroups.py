@@ -170,7 +170,7 @@ def _pattern(major, address: int, rows: int, itemsize: int, apart: int) -> np.nd
     return ((tiles.swizzled(straight) - address) // itemsize).reshape(-1)
 
 
-def _operand(w, site, array, mask, index, rows, major, call):
+def _operand(w, site, array, mask, index, rows, major):
     """Where the operand begins that the lanes name, and the lanes whose operand lies as it must."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
@@ -236,9 +236,9 @@ def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index
     """acc += A @ B.T, with both operands in shared memory."""
     mask = together(w, mask, call)
     if mask is not False:
-        a_flat, mask = _operand(w, a_site, a, mask, a_index, M, a_major, call)
+        a_flat, mask = _operand(w, a_site, a, mask, a_index, M, a_major)
     if mask is not False:
-        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major, call)
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major)
     if mask is False:
         return
     caller = callers(w, mask)
@@ -258,7 +258,7 @@ def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_in
     if mask is not False:
         if written:
             findings.fragment_not_fenced(w, call, mask, written)
-        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major, call)
+        b_flat, mask = _operand(w, b_site, b, mask, b_index, n, b_major)
     if mask is False:
         return
     caller = callers(w, mask)
@@ -413,12 +413,11 @@ def _call(translator, node) -> str:
 def _in_shared(translator, node, array, index, major, rows):
     """The site of a read of a tile, its array, the indices of its first element and how it lies, as code."""
     subscript, found, indices = element(translator, node, array, index, ("shared",))
-    if isinstance(MAJORS[major], MnMajor) and rows > MN_ROWS and found.type.ndim < 3:
+    if isinstance(major, MnMajor) and rows > MN_ROWS and found.type.ndim < 3:
         translator.fail(node, f"an MN-major B of {rows} columns needs an axis for its tiles of {MN_ROWS}")
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    lies = translator.constant(MAJORS[major])
-    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},), {lies}"
+    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},), {translator.constant(major)}"
 
 
 @dataclass(frozen=True)
@@ -461,16 +460,16 @@ class Multiply:
         )
         return Value("None", types.none)
 
-    def _major(self, translator, node, major, form) -> int:
+    def _major(self, translator, node, major, form) -> KMajor | MnMajor:
         """How an operand lies, which its format must allow."""
         if not self.has_majors:
-            return 0
+            return MAJORS[0]
         number = fixed_number(translator, node, major[0], "how an operand lies")
         if number not in range(len(MAJORS)):
             translator.fail(node, f"an operand lies `ptx.K_MAJOR` or `ptx.MN_MAJOR`, and {number} is neither")
         if number and form.bits != 16:
             translator.fail(node, "operands of BF16 or FP16 may lie MN-major: copy others into rows along k")
-        return number
+        return MAJORS[number]
 
 
 class Wait:
