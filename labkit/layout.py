@@ -16,6 +16,11 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
+def is_in_c_order(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 1) -> bool:
+    """Whether elements follow one another in C order without gaps; `unit` is the stride from one to the next."""
+    return all(stride == unit * c for n, stride, c in zip(shape, strides, c_strides(shape), strict=True) if n > 1)
+
+
 def distances(
     elements: Integer[np.ndarray, "..."], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Integer[np.ndarray, "..."]:

@@ -1,13 +1,14 @@
 """Four neighbouring elements at a time: by one instruction of 16 bytes where the arrays allow it, else one by one.
 
-A kernel that calls `load4` and `store4` of `labkit.ptx` needs arrays whose rows begin at multiples of 16 bytes. For
-any others (a slice such as `x[1:]`, every second element, rows of 101 numbers) `suited` gives a copy of the kernel in
-which both are plain accesses. Such a warp touches the same sectors, in four instructions.
+A kernel that calls `load4` and `store4` of `labkit.ptx` needs arrays in C order whose rows begin at multiples of 16
+bytes. For any others (a slice such as `x[1:]`, every second element, rows of 101 numbers, some of the columns) `suited`
+gives a copy of the kernel in which both are plain accesses. Such a warp touches the same sectors, in four instructions.
 """
 
 from functools import cache
 
 from labkit import cuda, specialise
+from labkit.layout import is_in_c_order
 from labkit.rebinding import names_of
 from labkit.simulator.host import DeviceArray, allocation_of, unwrap
 
@@ -30,7 +31,7 @@ PLAIN = {"load4": load4, "store4": store4}
 
 def suited(kernel, *arrays):
     """The kernel itself if all these arrays can be reached 16 bytes at a time, else its copy with plain accesses."""
-    return kernel if all(map(in_vectors, arrays)) else plain(kernel)
+    return kernel if all(map(_in_vectors_throughout, arrays)) else plain(kernel)
 
 
 @cache
@@ -38,6 +39,11 @@ def plain(kernel):
     """The kernel's copy with plain accesses."""
     used = names_of(kernel.py_func)
     return specialise(kernel, **{name: access for name, access in PLAIN.items() if name in used})
+
+
+def _in_vectors_throughout(array):
+    # numba's types tell no row of a matrix whose rows lie apart from a vector whose elements do
+    return in_vectors(array) and is_in_c_order(array.shape, array.strides, array.dtype.itemsize)
 
 
 def in_vectors(array):

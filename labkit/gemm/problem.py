@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Float64
 
+from labkit.layout import is_in_c_order
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -97,8 +99,7 @@ def check_c_order(A, B, C):
         One of them is transposed, or a part of another array.
     """
     for name, X in (("A", A), ("B", B), ("C", C)):
-        in_c_order = X.shape[1] * X.dtype.itemsize, X.dtype.itemsize
-        if any(n > 1 and step != wanted for n, step, wanted in zip(X.shape, X.strides, in_c_order, strict=True)):
+        if not is_in_c_order(X.shape, X.strides, X.dtype.itemsize):
             raise ValueError(
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"

@@ -103,7 +103,7 @@ def typed_arguments(names, args, signatures=()):
         if isinstance(value, np.ndarray):
             check_copied(name, value)
     if signatures:
-        args = converted(names, [unwrap(a) for a in args], signatures)
+        args = converted(names, [_on_host(a) for a in args], signatures)
     typed = [_typed(name, value) for name, value in zip(names, args)]
     return tuple(kind for kind, _ in typed), [value for _, value in typed]
 
@@ -125,14 +125,18 @@ def entries(name, value) -> list[tuple]:
     return [(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", part) for i, part in enumerate(value)]
 
 
+def _on_host(value):
+    """An argument as a NumPy array, if it is one of the device: of the simulator's its memory, of a GPU's a copy."""
+    value = unwrap(value)  # slices of one device array keep overlapping
+    return value.copy_to_host() if hasattr(value, "copy_to_host") else value
+
+
 def _typed(name, value):
     """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
     if isinstance(value, BoxedArray):
         kind, array = _typed(name, value.array)
         return TensorMap(kind, value.box), value.of(array)
-    value = unwrap(value)  # slices of one device array keep overlapping
-    if hasattr(value, "copy_to_host"):
-        value = value.copy_to_host()
+    value = _on_host(value)
     if isinstance(value, np.ma.MaskedArray):
         raise LaunchError(f"the argument `{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
     if isinstance(value, np.ndarray):

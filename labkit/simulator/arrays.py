@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from labkit.layout import c_strides, elements_at
+from labkit.layout import elements_at, is_in_c_order
 from labkit.simulator.checks.in_flight import GlobalInFlight
 from labkit.simulator.checks.shadow import GlobalShadow
 from labkit.simulator.errors import LaunchError
@@ -49,7 +49,8 @@ class Array:
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))
-        self.contiguous = offset == 0 and all(s == c for s, c, n in zip(strides, c_strides(shape), shape) if n > 1)
+        self.is_in_c_order = is_in_c_order(shape, strides)
+        self.contiguous = offset == 0 and self.is_in_c_order
 
     @property
     def root(self) -> "Array":

@@ -107,6 +107,21 @@ def test_a_signature_converts_what_is_passed():
         kernel[1, 4](y, 5.9)
 
 
+class OfNumba:
+    """An array of numba's on a GPU, as far as the simulator knows such."""
+
+    def __init__(self, array):
+        self.copy_to_host, self.dtype = array.copy, array.dtype
+
+
+@pytest.mark.parametrize("signature", [None, "void(float32[::1], float32[:])"])
+def test_arrays_that_numba_has_on_a_gpu_are_copied(signature):
+    function = kernel_in("def kernel(x, y):\n    y[cuda.grid(1)] = x[cuda.grid(1)] + float32(1)")
+    x = np.arange(4, dtype=np.float32)
+    trace = labkit.simulate(cuda.jit(signature)(function), 1, 4, OfNumba(x), OfNumba(np.zeros(4, np.float32)))
+    np.testing.assert_array_equal(trace.outputs[1], x + 1)
+
+
 def numbas_barrier():
     return pytest.importorskip("numba.cuda").syncthreads
 

@@ -40,8 +40,8 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
 
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
     """
-    (M, N), K = C.shape[-2:], in_pieces(left.shape[-1], left.dtype)
-    left, right = arranged(left, (M, K), "left", stream), arranged(right, (N, K), "right", stream)
+    M, N = C.shape[-2:]
+    left, right = (_for_a_plan(X, role, stream) for X, role in ((left, "left"), (right, "right")))
     result = C
     if not lies_in_pieces(C, (M, N)):
         result = workspace("product", (*C.shape[:-1], in_pieces(N, C.dtype)), C.dtype, stream)
@@ -55,6 +55,14 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
             s08_general.launch_as(*matrices, plan, alpha, beta, stream)
     if result is not C:
         rearrange(result, C, stream)
+
+
+def _for_a_plan(X, role, stream):
+    """An operand as it lies, along k or, of 16 bits, along its rows; or else a copy."""
+    rows, K = X.shape[-2:]
+    if X.dtype.itemsize == 2 and lies_in_pieces(turned(X), (K, rows)):
+        return X
+    return arranged(X, (rows, in_pieces(K, X.dtype)), role, stream)
 
 
 def by_gemv(left, right, C, alpha, beta, stream):

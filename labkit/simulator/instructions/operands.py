@@ -91,7 +91,8 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None):
     `used` are the elements of it that each lane reaches, all of them when left out; a lane that reaches none may name
     any place.
     """
-    if np.any((array.strides[-1] != 1) & (array.size_value > 0)):
+    strided = (array.strides[-1] != 1) & (array.size_value > 0)
+    if not array.root.is_in_c_order or np.any(strided):  # to numba's types a row of a strided matrix is strided
         raise LaunchError(f"this instruction needs an array in C order: pass a copy, `{array.name}.copy()`")
     elements = width_bytes // array.itemsize
     log, active = w.chunk.launch.log, w.active

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from labkit import gemm
+from labkit import cuda, gemm
 from labkit.gemm.interface import candidates, choices, tuner
 from labkit.gemm.interface.candidates import Candidate, Shape
 from labkit.gemm.interface.precisions import PRECISIONS
@@ -84,6 +84,8 @@ def test_a_file_that_says_nothing_is_no_choice(spoil):
 @pytest.fixture
 def timed(monkeypatch):
     """`tune` as on a GPU, on which the last candidate is the fastest; the launches that were timed."""
+    if cuda.on_gpu():
+        pytest.skip("acts as if there were a GPU, and there is one")
     launches = {}
 
     def times_ms(of):
@@ -124,8 +126,16 @@ def test_tuning_says_what_it_needs():
         gemm.tune(8, 8, 8, "half")
     with pytest.raises(ValueError, match="at least 1"):
         gemm.tune(8, 0, 8)
-    with pytest.raises(RuntimeError, match="on a GPU"):
-        gemm.tune(8, 8, 8)
+    if not cuda.on_gpu():
+        with pytest.raises(RuntimeError, match="on a GPU"):
+            gemm.tune(8, 8, 8)
+
+
+@pytest.mark.needs("gpu")
+def test_a_gpu_times_and_remembers():
+    times_ms = gemm.tune(64, 48, 32, "float32", most=3)
+    assert len(times_ms) == 3 and min(times_ms.values()) > 0 and list(times_ms.values()) == sorted(times_ms.values())
+    assert choices.choice(FLOAT32, Shape(64, 48, 32)) == next(iter(times_ms))
 
 
 def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_for_large_ones():

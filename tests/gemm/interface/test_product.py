@@ -143,14 +143,18 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
 
     A_device, B_device = map(cuda.to_device, (A, B))
     assert multiplied(A_device, B_device, **options)
-    assert multiplied(A_device.T, B_device, transpose_a=True, **options)
+    assert multiplied(views.turned(A_device), B_device, transpose_a=True, **options)
     assert copies == []
     assert multiplied(cuda.to_device(np.asfortranarray(A)), B_device, **options)
-    assert copies == ["turn"]
-    gaps = cuda.to_device(np.zeros((16, 40), A.dtype))[:, 1:33]
-    gaps[:] = A_device
-    assert multiplied(gaps, B_device, **options)
-    assert copies == ["turn", "copy"]
+    turns = [] if name == "bfloat16" else ["turn"]  # tiles of 16 bits may be transposed
+    assert copies == turns
+    apart = cuda.to_device(np.pad(A, ((0, 0), (1, 7))))[:, 1:33]
+    assert multiplied(apart, B_device, **options)
+    assert copies == [*turns, "copy"]
+    down = np.pad(A, ((0, 1), (0, 0))).T.copy()  # columns that begin at odd bytes
+    down = views.turned(cuda.to_device(down)[:, :16])
+    assert multiplied(down, B_device, **options)
+    assert copies == [*turns, "copy", "turn"]
 
 
 def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
