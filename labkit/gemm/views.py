@@ -1,28 +1,44 @@
 """An array's memory seen under other shapes and strides, as NumPy does it, for arrays of the device too."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 
 import numpy as np
 
 from labkit import cuda
+from labkit.layout import is_in_c_order
 from labkit.simulator.host import DeviceArray, unwrap
 
 MOST_WORK = 10**6  # of NumPy's search for an element that two arrays share: below a second
 
 
-class _Described:
-    """What the CUDA array interface, version 3, asks of an array; keeps the owner of its memory alive."""
+@dataclass(frozen=True, eq=False)
+class View:
+    """Memory of a GPU under another shape and strides: what tensor maps, and numba's launches, ask of an array.
 
-    def __init__(self, owner, shape, strides, dtype, begin_byte):
-        self.owner = owner
-        address, read_only = owner.__cuda_array_interface__["data"]
-        self.__cuda_array_interface__ = {
-            "data": (address + begin_byte, read_only),
-            "shape": shape,
-            "strides": strides,
-            "typestr": dtype.str,
+    numba takes some time to make an array of its own, and most views of a product never become one.
+    """
+
+    owner: object  # keeps the memory alive
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in bytes
+    dtype: np.dtype
+    address: int
+
+    @cached_property
+    def __cuda_array_interface__(self):
+        in_c_order = is_in_c_order(self.shape, self.strides, self.dtype.itemsize)
+        return {
+            "data": (self.address, False),
+            "shape": self.shape,
+            "strides": None if in_c_order else self.strides,
+            "typestr": self.dtype.str,
             "version": 3,
         }
+
+    def copy_to_host(self, ary=None, stream=0):
+        return cuda.as_cuda_array(self).copy_to_host(ary, stream)
 
 
 def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
@@ -30,7 +46,13 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if isinstance(X, DeviceArray):
         return X.strided(shape, strides, dtype, begin_byte)
-    return cuda.as_cuda_array(_Described(X, shape, strides, dtype, begin_byte), sync=False)
+    owner = X.owner if isinstance(X, View) else X
+    return View(owner, tuple(shape), tuple(strides), dtype, address_of(X) + begin_byte)
+
+
+def address_of(X) -> int:
+    """Where an array of a GPU begins."""
+    return X.address if isinstance(X, View) else X.__cuda_array_interface__["data"][0]
 
 
 def matrix_of(X, z: int):
@@ -99,7 +121,9 @@ def as_batch(X):
 def as_bits(X):
     """The elements as unsigned whole numbers of the same size."""
     bits = np.dtype(f"u{X.dtype.itemsize}")
-    return X if X.dtype == bits else viewed(X, X.shape, X.strides, bits)
+    if X.dtype == bits:
+        return X
+    return X.view(bits) if isinstance(X, np.ndarray) else viewed(X, X.shape, X.strides, bits)
 
 
 def share_memory(X, Y) -> bool:

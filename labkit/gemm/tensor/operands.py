@@ -89,7 +89,7 @@ def in_format(kernel, number: int):
 
 def as_words(X):
     """A matrix, whose rows may lie apart, as 32-bit words: what a register holds, two or four elements of a row."""
-    if not hasattr(X, "copy_to_host"):
+    if isinstance(X, np.ndarray):
         return X.view(np.uint32)
     *batch, length = X.shape
     return viewed(X, (*batch, length * X.dtype.itemsize // 4), (*X.strides[:-1], 4), np.uint32)

@@ -22,6 +22,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import RESULTS, as_words, check_operands
+from labkit.gemm.views import as_bits
 from labkit.gemm.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
@@ -129,7 +130,7 @@ def _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped, stream):
     tiles = -(-rows // rows_of_tile) * -(-cols // cols_of_tile) if splits > 1 else 1
     parts = workspace("parts", (tiles, splits, WM * cols_of_tile // 128, 2 * rows_of_tile), np.float32, stream)
     sizes = rows, cols, left.shape[1]
-    return *maps, C.view(np.uint16) if swapped else as_words(C), *sizes, parts, counters(tiles, stream)
+    return *maps, as_bits(C) if swapped else as_words(C), *sizes, parts, counters(tiles, stream)
 
 
 def geometry(M: int, N: int):

@@ -35,7 +35,7 @@ from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
 from labkit.gemm.tensor.order import place
 from labkit.gemm.tensor.plans import Plan, check_plan, most_stages
-from labkit.gemm.views import as_batch, matrix_of, turned
+from labkit.gemm.views import as_batch, as_bits, matrix_of, turned
 from labkit.gemm.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
@@ -380,7 +380,7 @@ def _arguments(A, B, C, form, alpha, beta, stream):
     left_map, right_map = _map(left, plan.rows, form.left_major), _map(right, plan.cols, form.right_major)
     single = C.dtype == np.float32
     if plan.swapped:  # no copies of boxes to C
-        C, C_map = C if single else C.view(np.uint16), left_map
+        C, C_map = C if single else as_bits(C), left_map
     else:
         C = C if single else as_words(C)
         C_map = ptx.TensorMap(C, (1, WM, BOX))

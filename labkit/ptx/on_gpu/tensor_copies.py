@@ -74,10 +74,12 @@ ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 def encoded(tensor_map):
     """The 128 bytes of a tensor map, as the driver's `CUtensorMap`."""
-    array = cuda.as_cuda_array(tensor_map.array)
+    array = tensor_map.array
+    if not cuda.is_cuda_array(array):
+        raise TypeError("a tensor map describes memory of the GPU here: copy the array there with cuda.to_device")
     begin = array.__cuda_array_interface__["data"][0]
     elements = "TFLOAT32" if tensor_map.to_tf32 else ELEMENTS[array.dtype.itemsize]
-    return _encoded(begin, array.shape, array.strides, elements, tensor_map.box)
+    return _encoded(begin, tuple(array.shape), tuple(array.strides), elements, tensor_map.box)
 
 
 @lru_cache(4096)

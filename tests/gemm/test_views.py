@@ -1,0 +1,50 @@
+"""Views of a GPU's memory, which stands here for the host's: they show what NumPy's own would."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from labkit.gemm import views
+
+
+class OnGpu:
+    """An array as numba has it on a GPU, but for its memory."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.strides, self.dtype = array, array.shape, array.strides, array.dtype
+        self.__cuda_array_interface__ = array.__array_interface__
+
+
+def seen(view):
+    return np.asarray(SimpleNamespace(__array_interface__=view.__cuda_array_interface__))
+
+
+BATCH = np.arange(2 * 6 * 8, dtype=np.uint16).reshape(2, 6, 8)
+VIEWS = {
+    "a matrix": (lambda X: views.matrix_of(X, 1), BATCH[1]),
+    "turned": (views.turned, BATCH.swapaxes(1, 2)),
+    "rows of a turned matrix": (
+        lambda X: views.rows_of(views.turned(views.matrix_of(X, 1)), 3, 4),
+        BATCH[1].T[3:7],
+    ),
+    "a row": (lambda X: views.row(views.matrix_of(X, 1)), BATCH[1, 0]),
+    "as a batch": (lambda X: views.as_batch(views.matrix_of(X, 1)), BATCH[1:]),
+    "words": (lambda X: views.viewed(X, (2, 6, 4), (96, 16, 4), np.uint32), BATCH.view(np.uint32)),
+}
+
+
+@pytest.mark.parametrize(("view", "expected"), VIEWS.values(), ids=VIEWS)
+def test_a_view_shows_the_same_memory(view, expected):
+    made = view(OnGpu(BATCH))
+    assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(seen(made), expected)
+    assert np.shares_memory(seen(made), BATCH)
+    assert views.share_memory(made, OnGpu(BATCH))
+
+
+def test_strides_that_follow_from_the_shape_are_left_out():
+    """As numba does, whose kernels for arrays in C order are other ones."""
+    whole = views.viewed(OnGpu(BATCH), (12, 8), (16, 2))
+    assert whole.__cuda_array_interface__["strides"] is None
+    assert views.turned(whole).__cuda_array_interface__["strides"] == (2, 16)
