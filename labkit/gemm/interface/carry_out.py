@@ -1,7 +1,10 @@
 """A product computed in one of the ways there are, whatever its operands look like."""
 
+from math import prod
+
 import numpy as np
 
+from labkit import cuda
 from labkit.blas import gemv, gemv_t
 from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.interface.candidates import Candidate
@@ -9,7 +12,7 @@ from labkit.gemm.interface.combine import combined
 from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
-from labkit.gemm.tensor.plans import Plan
+from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
 from labkit.gemm.views import matrix_of, row, rows_of, turned
 from labkit.gemm.workspace import counters, workspace
 
@@ -41,7 +44,9 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
     """
     M, N = C.shape[-2:]
-    left, right = (_for_a_plan(X, role, stream) for X, role in ((left, "left"), (right, "right")))
+    plan = _suited(plan, left, right, C)
+    rows_of_left, rows_of_right = (plan.cols, plan.rows) if plan.swapped else (plan.rows, plan.cols)  # in a tile
+    left, right = _for_tiles(left, rows_of_left, "left", stream), _for_tiles(right, rows_of_right, "right", stream)
     result = C
     if not lies_in_pieces(C, (M, N)):
         result = workspace("product", (*C.shape[:-1], in_pieces(N, C.dtype)), C.dtype, stream)
@@ -57,12 +62,27 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
         rearrange(result, C, stream)
 
 
-def _for_a_plan(X, role, stream):
-    """An operand as it lies, along k or, of 16 bits, along its rows; or else a copy."""
-    rows, K = X.shape[-2:]
-    if X.dtype.itemsize == 2 and lies_in_pieces(turned(X), (K, rows)):
+def _suited(plan, left, right, C):
+    """The plan, or another where the operand whose tiles have its columns runs along its rows."""
+    X = left if plan.swapped else right
+    if not _runs_along_rows(X):
+        return plan
+    row_bytes = X.shape[-1] * X.dtype.itemsize
+    work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
+    return in_boxes(plan, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
+
+
+def _for_tiles(X, rows, role, stream):
+    """An operand as it lies, along k or, if so many rows in a tile are whole boxes, along its rows; or else a copy."""
+    if _runs_along_rows(X) and rows % MN_ROWS == 0:
         return X
-    return arranged(X, (rows, in_pieces(K, X.dtype)), role, stream)
+    return arranged(X, (X.shape[-2], in_pieces(X.shape[-1], X.dtype)), role, stream)
+
+
+def _runs_along_rows(X) -> bool:
+    """Whether an operand has 16-bit elements that lie side by side along its rows, in whole pieces."""
+    *_, rows, K = X.shape
+    return X.dtype.itemsize == 2 and lies_in_pieces(turned(X), (K, rows))
 
 
 def by_gemv(left, right, C, alpha, beta, stream):

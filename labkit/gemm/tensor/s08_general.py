@@ -34,7 +34,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
 from labkit.gemm.tensor.order import place
-from labkit.gemm.tensor.plans import Plan, check_plan, most_stages
+from labkit.gemm.tensor.plans import MN_ROWS, Plan, check_plan, most_stages
 from labkit.gemm.views import as_batch, as_bits, matrix_of, turned
 from labkit.gemm.workspace import counters, workspace
 
@@ -48,8 +48,7 @@ SPLITS = 1
 SWAPPED = False  # whether B's rows are the rows of the instruction
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
 LEFT_MAJOR = RIGHT_MAJOR = K_MAJOR  # whether an operand's memory runs along k, or along its rows in the tile
-MN_ROWS = 64  # of an operand in a box that runs along them, 128 bytes
-MN_DEPTH = 64  # of such a box along k
+MN_DEPTH = 64  # along k, of a box that runs along the rows
 WM = 64  # rows of a warpgroup's part
 SUMS = WM * BN // 128  # of a thread
 WARPGROUPS = BM // WM  # that multiply

@@ -60,8 +60,8 @@ def _encoded_half(to_bits):
 def _to_tf32(value):
     bits = np.asarray(value).view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    nan = np.where(np.isnan(value), np.uint32(0x7FFFFFFF), bits)
-    return np.where(np.isfinite(value), rounded, nan)[()]
+    cut = bits & np.uint32(0xFFFFE000)  # of what is no number, as an H100 was seen to do
+    return np.where(np.isfinite(value), rounded, cut)[()]
 
 
 BF16 = Format(

@@ -10,6 +10,7 @@ from labkit.gemm import formats, views, workspace
 from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
 from labkit.gemm.interface.choices import choice
 from labkit.gemm.interface.precisions import PRECISIONS
+from labkit.gemm.tensor.plans import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
@@ -155,6 +156,25 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
     down = views.turned(cuda.to_device(down)[:, :16])
     assert multiplied(down, B_device, **options)
     assert copies == [*turns, "copy", "turn"]
+
+
+WHOLE, BROKEN = Plan(64, 64, 4), Plan(64, 72, 4)  # boxes of 64 columns
+
+
+@pytest.mark.parametrize(
+    ("instead", "copied"),
+    [({}, []), ({WHOLE: WHOLE, BROKEN: WHOLE}, []), ({WHOLE: WHOLE, BROKEN: BROKEN}, ["turn"])],
+    ids=["as it is", "another plan", "a copy"],
+)
+@pytest.mark.parametrize("plan", [WHOLE, BROKEN, Plan(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
+def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(plan, instead, copied, copies, monkeypatch):
+    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("general", plan))
+    if instead:
+        monkeypatch.setattr(carry_out, "in_boxes", lambda plan, *_: instead.get(plan, plan))
+    A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
+    found = gemm.multiply(cuda.to_device(A), cuda.to_device(B), transpose_a=True).copy_to_host()
+    assert np.allclose(found, A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
+    assert copies == ([] if plan == WHOLE else ["turn"] if plan.swapped and instead else copied)
 
 
 def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from labkit import cuda, ptx, simulate
 from labkit.gemm import formats
 from labkit.gemm.tensor import operands, s08_general
-from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, most_stages, plans
+from labkit.gemm.tensor.plans import SHARED_BYTES, Plan, Work, estimate, in_boxes, most_stages, plans
 
 SMS = 132
 FORMATS = {"bf16": ptx.BF16, "fp16": ptx.FP16, "e4m3": ptx.E4M3, "tf32": ptx.TF32}
@@ -162,6 +162,21 @@ def test_every_plan_fits_a_block_and_the_copy_engine(work):
         assert plan.swapped or plan.cols >= 64  # a box of C
     times = [estimate(plan, work, SMS) for plan in found]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("plan", "copied_bytes", "whole"),
+    [
+        (Plan(128, 256, 4), 10**9, True),
+        (Plan(128, 200, 4), 10**9, True),
+        (Plan(128, 200, 4), 0, False),  # what need not be copied can be
+        (Plan(64, 8, 16, 1, True), 10**9, True),
+    ],
+)
+def test_boxes_are_whole_where_a_copy_would_take_longer(plan, copied_bytes, whole):
+    taken = in_boxes(plan, Work(8192, 8192, 2 * 8192), SMS, copied_bytes)
+    assert taken.cols % 64 == 0 if whole else taken == plan
+    assert taken == plan or plan.cols % 64
 
 
 @pytest.mark.parametrize("N", [11008, 14336])

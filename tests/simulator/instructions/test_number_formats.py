@@ -117,6 +117,9 @@ def test_tf32_has_ten_bits_of_fraction_and_ties_go_away_from_zero():
     assert np.array_equal(np.abs(bits.view(np.float32)[finite]), expected[finite])
     assert np.array_equal(np.signbit(bits.view(np.float32)[finite]), np.signbit(x[finite]))
     assert np.isnan(bits.view(np.float32)[np.isnan(x)]).all()
+    no_numbers = np.array([0x7FFFFFFF, 0xFFC00001, 0x7F802000, 0x7F801000], np.uint32)  # as seen on an H100: the last
+    cut = run(TO_TF32, no_numbers.view(np.float32), np.zeros(4, np.uint32))  # becomes infinity
+    assert cut.tolist() == [0x7FFFE000, 0xFFC00000, 0x7F802000, 0x7F800000]
 
 
 def test_e4m3_has_no_infinity_and_one_nan_of_each_sign():
