@@ -92,6 +92,15 @@ def test_recorded_steps_on_tensor_cores_are_as_exact_as_their_rivals(machine):
     assert all(row["error"] < 2 * row["rival_error"] for row in rows)
 
 
+@pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_calls"])
+def test_recorded_calls_are_as_exact_as_cublas(machine):
+    from labkit.bench.gemm_calls import CALLS, DTYPES
+
+    rows = results.load("gemm_calls", machine).rows
+    assert [(row["dtype"], row["call"]) for row in rows] == [(dtype, call.name) for dtype in DTYPES for call in CALLS]
+    assert all(row["error"] < 2 * row["rival_error"] for row in rows)
+
+
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_shapes"])
 def test_recorded_products_of_all_shapes_are_as_exact_as_cublas(machine):
     *products, reading = results.load("gemm_shapes", machine).rows

@@ -63,16 +63,28 @@ def matrix_of(X, z: int):
 
 
 def rows_of(X, first: int, most: int):
-    """So many rows of a matrix, or as many as there are, from the first on."""
+    """So many rows of a matrix, or matrices of a batch, or as many as there are, from the first on."""
     if X.shape[0] <= most:
         return X
     rows = min(most, X.shape[0] - first)
-    return viewed(X, (rows, X.shape[1]), X.strides, begin_byte=first * X.strides[0])
+    return viewed(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
 
 
-def row(X):
-    """The first row of a matrix, as a vector."""
-    return viewed(X, X.shape[1:], X.strides[1:])
+def row(X, number: int):
+    """A row of a matrix, as a vector."""
+    return viewed(X, X.shape[1:], X.strides[1:], begin_byte=number * X.strides[0])
+
+
+def parts_of_rows(X, parts: int):
+    """A matrix, whose rows are so many parts of the same length, as a batch of matrices of these."""
+    rows, cols = X.shape
+    down, across = X.strides
+    return viewed(X, (parts, rows, cols // parts), (cols // parts * across, down, across))
+
+
+def parts_of_columns(X, parts: int):
+    """As `parts_of_rows`, of columns."""
+    return turned(parts_of_rows(turned(X), parts))
 
 
 def turned(X):

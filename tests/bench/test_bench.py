@@ -5,7 +5,7 @@ import json
 import pytest
 
 from labkit import device, results
-from labkit.bench import _record, batch, blas, counters, gemm, simulator
+from labkit.bench import _record, batch, blas, counters, gemm, gemm_calls, simulator
 
 
 def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tmp_path, capsys):
@@ -40,7 +40,7 @@ def test_a_table_shows_formatted_figures(capsys):
     assert "naive" in out and "1.23 " in out and "time ms" in out
 
 
-@pytest.mark.parametrize("bench", [gemm, blas, batch, counters])
+@pytest.mark.parametrize("bench", [gemm, gemm_calls, blas, batch, counters])
 def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
     monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found"))
     with pytest.raises(SystemExit):

@@ -28,7 +28,7 @@ VIEWS = {
         lambda X: views.rows_of(views.turned(views.matrix_of(X, 1)), 3, 4),
         BATCH[1].T[3:7],
     ),
-    "a row": (lambda X: views.row(views.matrix_of(X, 1)), BATCH[1, 0]),
+    "a row": (lambda X: views.row(views.matrix_of(X, 1), 2), BATCH[1, 2]),
     "as a batch": (lambda X: views.as_batch(views.matrix_of(X, 1)), BATCH[1:]),
     "words": (lambda X: views.viewed(X, (2, 6, 4), (96, 16, 4), np.uint32), BATCH.view(np.uint32)),
 }

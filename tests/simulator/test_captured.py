@@ -11,6 +11,7 @@ from numba import float32
 
 import labkit
 from labkit import cuda
+from labkit.gemm.fp32 import s03_tiled
 from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
@@ -105,6 +106,20 @@ def test_a_signature_converts_what_is_passed():
         labkit.simulate(kernel, 1, 4, np.zeros(4), 1)
     with pytest.raises((LaunchError, TypeError), match="float"):
         kernel[1, 4](y, 5.9)
+
+
+def test_arrays_of_a_function_in_another_file_are_as_many_as_there():
+    """All of it is said to stand where it is called; it has two arrays, each with its own memory."""
+    tiled = cuda.jit(device=True)(s03_tiled.tiled.py_func)
+
+    @cuda.jit
+    def of_batches(A, B, C):
+        tiled(A[cuda.blockIdx.z], B[cuda.blockIdx.z], C[cuda.blockIdx.z])
+
+    A, B = (np.random.default_rng(n).standard_normal((2, 20, 20)).astype(np.float32) for n in range(2))
+    trace = labkit.simulate(of_batches, (2, 2, 2), (16, 16), A, B, np.zeros((2, 20, 20), np.float32))
+    assert not trace.errors and sum(a.space == "shared" for a in trace.arrays) == 2
+    np.testing.assert_allclose(trace.outputs[2], A @ B, atol=1e-5)
 
 
 class OfNumba:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from labkit import cuda
 from labkit.gemm.interface.arrange import in_pieces
 from labkit.gemm.interface.precisions import Precision
@@ -12,17 +14,23 @@ from labkit.rebinding import names_of
 
 
 class Candidate(NamedTuple):
-    """A step of a ladder by its slug, and how it cuts the product up if it can be told; or "gemv", of BLAS."""
+    """A step of a ladder by its slug, and how it cuts the product up if it can be told; or "gemv", of BLAS.
+
+    splits: parts of k, each of which is multiplied by itself, for a step without plans.
+    """
 
     step: str
     plan: Plan | None = None
+    splits: int = 1
 
     def __str__(self):
-        return self.step if self.plan is None else f"{self.step} ({_words(self.plan)})"
+        if self.plan is not None:
+            return f"{self.step} ({_words(self.plan)})"
+        return self.step if self.splits == 1 else f"{self.step} (splits {self.splits})"
 
     def as_data(self) -> dict:
         """As JSON gives it back."""
-        return {"step": self.step, "plan": self.plan and self.plan._asdict()}
+        return {"step": self.step, "plan": self.plan and self.plan._asdict(), "splits": self.splits}
 
 
 def _words(plan):
@@ -62,7 +70,13 @@ RATES = {
     },
     "tensor": {"mma": 69, "ldmatrix": 260, "pipelined": 353},
 }
+RESIDENT = {"tiled": 4}  # blocks that an SM needs for that, where one is not enough
+READ_GB_S = 2600  # from memory, by a kernel that has little else to do
+LAUNCH_US = 3
 PLANNED = CAPABILITIES["wgmma"]  # where the kernel runs that is cut up by plans
+SPLITS = (2, 4, 8, 16, 32, 64)
+LEAST_PART = 32  # of k
+FEW = 4  # rows or columns of a result that are computed one by one
 
 
 def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
@@ -75,12 +89,12 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
     """
     device = cuda.get_current_device()
     capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
+    if precision.operands == np.float32 and 1 in (shape.M, shape.N):  # which tensor cores would only round
+        return [Candidate("gemv")]
     if precision.ladder == "tensor" and not lacks(capability, PLANNED):
         row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", plan) for plan in plans(work, sms)]
-    if precision.name == "float32" and 1 in (shape.M, shape.N):
-        return [Candidate("gemv")]
     rates = RATES[precision.ladder]
     taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
     if not taken:
@@ -88,7 +102,12 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
             f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
-    return [Candidate(step.slug) for step in sorted(taken, key=lambda step: _time(step, shape, sms))]
+    ways = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
+    if precision.name == "float32":
+        ways |= _in_parts(taken, shape, sms)
+        if min(shape.M, shape.N) <= FEW:
+            ways[Candidate("gemv")] = _time_us_of_gemv(shape)
+    return sorted(ways, key=ways.get)
 
 
 def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
@@ -106,8 +125,34 @@ def _called(kernel) -> set[str]:
     return set(function.__code__.co_names).union(*map(_called, helpers))
 
 
-def _time(step: Step, shape: Shape, sms: int) -> float:
-    """About how long a step takes, in units of its own: whole rounds of tiles, one on each SM."""
+def _in_parts(steps: list[Step], shape: Shape, sms: int) -> dict[Candidate, float]:
+    """Each step with the best number of parts of k, and the microseconds that may take."""
+    if shape.batches > 1:
+        return {}
+    found = {}
+    for step in steps:
+        times = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * LEAST_PART <= shape.K}
+        if times:
+            splits = min(times, key=times.get)
+            found[Candidate(step.slug, splits=splits)] = times[splits]
+    return found
+
+
+def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
+    """About how long a step takes on a GPU like an H100: whole rounds of tiles, and parts that go through memory."""
+    M, N, K, batches = shape
     rows, cols = (step.module.BM, step.module.BN) if hasattr(step.module, "BM") else (step.module.TILE,) * 2
-    tiles = -(-shape.M // rows) * -(-shape.N // cols) * shape.batches
-    return -(-tiles // sms) * rows * cols / RATES[step.ladder][step.slug]
+    tiles = -(-M // rows) * -(-N // cols) * batches * splits
+    at_once = RESIDENT.get(step.slug, 1)
+    in_turn = -(-tiles // (sms * at_once)) * at_once
+    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder][step.slug] * 1e6)
+    if splits == 1:
+        return LAUNCH_US + multiplying
+    moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # a copy of the left operand, and the parts
+    return 3 * LAUNCH_US + multiplying + moved_bytes / (READ_GB_S * 1e3)
+
+
+def _time_us_of_gemv(shape: Shape) -> float:
+    """About as long as the other operand takes to be read, once for each row or column of the result."""
+    M, N, K, batches = shape
+    return batches * min(M, N) * (LAUNCH_US + 4 * max(M, N) * K / (READ_GB_S * 1e3))

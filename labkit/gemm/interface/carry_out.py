@@ -8,15 +8,19 @@ from labkit import cuda
 from labkit.blas import gemv, gemv_t
 from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.interface.candidates import Candidate
-from labkit.gemm.interface.combine import combined
+from labkit.gemm.interface.combine import add_up, combined
+from labkit.gemm.interface.planes import in_planes
 from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
-from labkit.gemm.views import matrix_of, row, rows_of, turned
+from labkit.gemm.views import as_batch, matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
 from labkit.gemm.workspace import counters, workspace
+from labkit.layout import is_in_c_order
+from labkit.ptx import TF32
 
 MOST_ROWS = 2**19  # that a launch takes: a grid has at most 65535 blocks along y, each of 16 rows or more
+MOST_PLANES = 2**15  # of a grid, which has at most 65535 blocks along z
 
 
 def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha: float, beta: float, stream=0) -> None:
@@ -34,6 +38,8 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         by_plan(candidate.plan, left, right, C, alpha, beta, stream)
     elif candidate.step == "gemv":
         by_gemv(left, right, C, alpha, beta, stream)
+    elif candidate.splits > 1:
+        by_parts(step(precision.ladder, candidate.step), candidate.splits, left, right, C, alpha, beta, stream)
     else:
         by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
 
@@ -86,31 +92,35 @@ def _runs_along_rows(X) -> bool:
 
 
 def by_gemv(left, right, C, alpha, beta, stream):
-    """By BLAS level 2, where C is a row or a column: a matrix times a vector, which only has to be read."""
+    """By BLAS level 2, where C has few rows or columns: a matrix times a vector for each, which only has to be read."""
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
         left_z, right_z, C_z = (matrix_of(X, z) for X in (left, right, C))
-        if C_z.shape[1] != 1:
+        if C_z.shape[0] < C_z.shape[1]:
             left_z, right_z, C_z = right_z, left_z, turned(C_z)
-        x, y = row(right_z), row(turned(C_z))
-        if left_z.strides[0] < left_z.strides[1]:
-            A = turned(left_z)
-            (strips, parts), _ = gemv_t.geometry(*A.shape)
-            partials = workspace("partials", (parts, strips * gemv_t.STRIP), np.float32, stream)
-            gemv_t.launch(alpha, A, x, beta, y, (partials, counters(strips, stream)), stream)
-        else:
-            gemv.launch(alpha, left_z, x, beta, y, stream)
+        for column in range(C_z.shape[1]):
+            _by_gemv(left_z, row(right_z, column), row(turned(C_z), column), alpha, beta, stream)
+
+
+def _by_gemv(matrix, x, y, alpha, beta, stream):
+    """y = alpha * matrix @ x + beta * y, by the kernel that reads the matrix along its memory."""
+    if matrix.strides[0] >= matrix.strides[1]:
+        gemv.launch(alpha, matrix, x, beta, y, stream)
+    else:
+        A = turned(matrix)
+        (strips, parts), _ = gemv_t.geometry(*A.shape)
+        partials = workspace("partials", (parts, strips * gemv_t.STRIP), np.float32, stream)
+        gemv_t.launch(alpha, A, x, beta, y, (partials, counters(strips, stream)), stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
     """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
 
-    The matrices of a batch take a launch each, and so do the parts of one with millions of rows. Where alpha is not 1
-    or beta not 0, the product is rounded to the result's format before the sum is.
+    Where alpha is not 1 or beta not 0, the product is rounded to the result's format before the sum is.
     """
     (M, N), K = C.shape[-2:], left.shape[-1]
     in_place = (alpha, beta) == (1, 0)
     width = N
-    if precision.ladder == "fp32" and not hasattr(step.module, "check_c_order"):  # a step that takes any strides
+    if precision.ladder == "fp32" and _takes_any_strides(step):
         A, B = left, turned(right)
     else:
         K, width = in_pieces(K, left.dtype), in_pieces(N, C.dtype)
@@ -122,9 +132,51 @@ def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, strea
         else:
             B = arranged(right, (N, K), "right", stream, gaps)
     product = C if in_place else workspace("product", (*C.shape[:-1], width), C.dtype, stream)
-    for z in range(C.shape[0] if len(C.shape) == 3 else 1):
-        A_z, B_z, product_z = matrix_of(A, z), matrix_of(B, z), matrix_of(product, z)
-        for first in range(0, M, MOST_ROWS):
-            step.launch(rows_of(A_z, first, MOST_ROWS), B_z, rows_of(product_z, first, MOST_ROWS), stream)
+    _launch(step, A, B, product, stream)
     if product is not C:
         combined(product, C, alpha, beta, precision.result_format, stream)
+
+
+def by_parts(step: Step, splits: int, left, right, C, alpha, beta, stream):
+    """One product of float32 by a step that multiplies so many parts of k, each as a matrix of a batch."""
+    M, N = C.shape
+    K, width = splits * in_pieces(-(-left.shape[1] // splits), left.dtype), in_pieces(N, C.dtype)
+    if left.shape[1] < K:
+        left = arranged(left, (M, K), "left", stream, gaps=False)
+    A = workspace("parts of left", (splits, M, K // splits), left.dtype, stream)
+    rearrange(parts_of_rows(left, splits), A, stream)
+    B = parts_of_columns(arranged(turned(right), (K, width), "right", stream, gaps=False), splits)
+    product = workspace("product", (splits, M, width), C.dtype, stream)
+    _launch(step, A, B, product, stream)
+    of_parts = viewed(product, (splits, 1, M, width), (product.strides[0], *product.strides))
+    add_up(of_parts, C, alpha, beta, TF32, stream)
+
+
+def _takes_any_strides(step):
+    return not hasattr(step.module, "check_c_order")
+
+
+def _launch(step: Step, A, B, C, stream):
+    """C = A @ B by a step: a batch of float32 by one launch, if its order allows that, else each matrix by its own.
+
+    A matrix with millions of rows takes several launches.
+    """
+    batch, M, N = (1, *C.shape)[-3:]
+    arrays = [as_batch(X) for X in (A, B, C)]
+    if batch > 1 and M <= MOST_ROWS and step.ladder == "fp32" and _fits_planes(step, arrays):
+        for first in range(0, batch, MOST_PLANES):
+            A, B, C = (rows_of(X, first, MOST_PLANES) for X in arrays)
+            grid, block = step.geometry(M, N)
+            in_planes(step.kernel)[(*grid, C.shape[0]), block, stream, step.shared_bytes](A, B, C)
+        return
+    for z in range(batch):
+        A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
+        for first in range(0, M, MOST_ROWS):
+            step.launch(rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS), stream)
+
+
+def _fits_planes(step, arrays):
+    """Whether these are as many matrices each, which lie as the step takes them."""
+    if len({X.shape[0] for X in arrays}) > 1:
+        return False
+    return _takes_any_strides(step) or all(is_in_c_order(X.shape, X.strides, X.dtype.itemsize) for X in arrays)

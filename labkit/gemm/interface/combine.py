@@ -1,11 +1,11 @@
-"""C = alpha * product + beta * C, for kernels that write products alone."""
+"""C = alpha * product + beta * C, for kernels that write products alone, or parts of them that are to be added up."""
 
 from functools import cache
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.gemm.views import as_batch, as_bits
+from labkit.gemm.views import as_batch, as_bits, viewed
 
 RESULT = ptx.BF16
 COLUMNS, ROWS = 32, 8  # of a block's part, an element a thread
@@ -29,7 +29,7 @@ def itself(value):
 
 
 @cuda.jit
-def combine(product, C, alpha, beta):
+def combine(parts, C, alpha, beta):
     down, across = -(-C.shape[1] // ROWS), -(-C.shape[2] // COLUMNS)
     part = cuda.blockIdx.x
     z = part // (down * across)
@@ -37,8 +37,10 @@ def combine(product, C, alpha, beta):
     col = part % across * COLUMNS + cuda.threadIdx.x
     if row < C.shape[1] and col < C.shape[2]:
         value = np.float32(0)
-        if row < product.shape[1] and col < product.shape[2]:
-            value = alpha * number(product[z, row, col])
+        if row < parts.shape[2] and col < parts.shape[3]:
+            for p in range(parts.shape[0]):
+                value += number(parts[p, z, row, col])
+            value *= alpha
         if beta != 0:  # else what C held does not matter
             value += beta * number(C[z, row, col])
         C[z, row, col] = element(value)
@@ -57,16 +59,22 @@ def combined(product, C, alpha: float, beta: float, result: int, stream=0):
 
     `result` is the number of the format in `labkit.ptx` that both hold; sums are float32.
     """
+    product = as_batch(product)
+    add_up(viewed(product, (1, *product.shape), (0, *product.strides)), C, alpha, beta, result, stream)
+
+
+def add_up(parts, C, alpha: float, beta: float, result: int, stream=0):
+    """As `combined`, of a product whose parts, along the first of four axes, are added in their order."""
     if result != ptx.TF32:
-        product, C = as_bits(product), as_bits(C)
-    product, C = as_batch(product), as_batch(C)
+        parts, C = as_bits(parts), as_bits(C)
+    C = as_batch(C)
     batches, rows, cols = C.shape
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
     kernel = for_results(result)
-    kernel[blocks, (COLUMNS, ROWS), stream](product, C, np.float32(alpha), np.float32(beta))
+    kernel[blocks, (COLUMNS, ROWS), stream](parts, C, np.float32(alpha), np.float32(beta))
 
 
 def scaled(C, beta: float, result: int, stream=0):
     """C = beta * C."""
-    nothing = cuda.device_array((1, 0, 0), as_bits(C).dtype if result != ptx.TF32 else C.dtype)
-    combined(nothing, C, 0, beta, result, stream)
+    nothing = cuda.device_array((1, 1, 0, 0), as_bits(C).dtype if result != ptx.TF32 else C.dtype)
+    add_up(nothing, C, 0, beta, result, stream)

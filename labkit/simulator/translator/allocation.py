@@ -12,6 +12,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
 from labkit.simulator.translator.program import Allocation
+from labkit.simulator.translator.source import own_place
 from labkit.simulator.translator.values import MISSING, Array, Value
 from labkit.simulator.translator.variables import Variables
 
@@ -46,7 +47,7 @@ class Allocations(Variables):
 
     def allocated(self, node, kind, axes, space, shape, dtype, alignment, first_byte=None) -> Value:
         """The array that this call makes."""
-        key = (self.function, tuple(self.argument_types), node.lineno, node.col_offset)
+        key = (self.function, tuple(self.argument_types), own_place(node))
         name = self.target_name(node, space)
         if any(a.name == name for k, a in self.program.allocations.items() if k != key):
             name = f"{name} (line {node.lineno})"

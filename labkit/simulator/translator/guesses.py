@@ -6,6 +6,8 @@ no harm if that is out of date. What the loop's conditions make of the guess is 
 
 import ast
 
+from labkit.simulator.translator.source import own_place
+
 
 def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
     """The subscripts of a function that read what a compare-and-swap of the same element then compares with."""
@@ -21,10 +23,10 @@ def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
 
 def _is_guess(read, swap, function):
     """Is what is read the swap's compare value, and does it go nowhere else on the way there?"""
-    start, end = _position(read), _position(swap)
+    start, end = own_place(read), own_place(swap)
     if end < start:  # it is for the next round of a loop
         end = (float("inf"), 0)
-    between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < _position(s) < end]
+    between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
     copies = _spread(_named(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
     derived = _spread(_named(read.targets), between, _mentions)
     compare = swap.args[-2]
@@ -77,7 +79,3 @@ def _named(targets) -> set[str]:
 
 def _mentions(node, names):
     return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
-
-
-def _position(node):
-    return node.lineno, node.col_offset

@@ -45,8 +45,14 @@ def _moved(source, at):
     tree = deepcopy(source.tree)
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
+            node.own_place = node.lineno, node.col_offset
             node.lineno, node.col_offset = at
     return replace(source, tree=tree)
+
+
+def own_place(node) -> tuple[int, int]:
+    """The line and column of a node in its own file, wherever it is said to stand."""
+    return getattr(node, "own_place", (node.lineno, node.col_offset))
 
 
 def _read(function):

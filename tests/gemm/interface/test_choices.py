@@ -140,11 +140,17 @@ def test_a_gpu_times_and_remembers():
 
 def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_for_large_ones():
     def first(*sides):
-        return candidates.candidates(FLOAT32, Shape(*sides))[0].step
+        return candidates.candidates(FLOAT32, Shape(*sides))[0]
 
-    assert first(4096, 4096, 4096) == first(8192, 8192, 8192) == "tuned"
-    assert first(1024, 1024, 1024) in ("register_column", "warp_tiles")
-    assert first(64, 64, 64) == "tiled"
+    assert first(4096, 4096, 4096) == first(8192, 8192, 8192) == Candidate("tuned")
+    assert first(64, 64, 64) == Candidate("tiled")
+    assert first(1, 4096, 4096) == Candidate("gemv")
+
+
+@pytest.mark.parametrize("sides", [(1024, 1024, 1024), (64, 4096, 4096), (64, 64, 65536)])
+def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
+    assert candidates.candidates(FLOAT32, Shape(*sides))[0].splits > 1
+    assert all(found.splits == 1 for found in candidates.candidates(FLOAT32, Shape(*sides, 16)))
 
 
 @pytest.mark.parametrize(

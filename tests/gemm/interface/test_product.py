@@ -101,6 +101,58 @@ def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):
     assert np.linalg.norm(result - expected) <= 4 * ROUNDING[name] * np.linalg.norm(expected)
 
 
+def right_in_float32(monkeypatch, candidate, sides, orders, batches=(None, None), factors=(1.0, 0.0)):
+    """Whether a product by this candidate is right, of arrays that lie as `orders` say."""
+    monkeypatch.setattr(product, "choice", lambda precision, shape: candidate)
+    (M, N, K), (alpha, beta) = sides, factors
+    rng = np.random.default_rng([M, N, K])
+    shapes = [(M, K), (K, N), (M, N)]
+    of = [*batches, next((n for n in batches if n), None)]
+    A, B, C = (rng.standard_normal((*([n] if n else []), *side)).astype(np.float32) for n, side in zip(of, shapes))
+    (a, _), (b, _), (c, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
+    gemm.multiply(a, b, c, alpha=alpha, beta=beta)
+    expected = alpha * (A.astype(float) @ B) + beta * C
+    beside = np.count_nonzero(whole.copy_to_host() == 77) >= whole.size - c.size
+    return beside and np.abs(c.copy_to_host() - expected).max() <= 1e-4
+
+
+@pytest.mark.parametrize("slug", ["tiled", "register_column", "vectorised", "tuned"])
+@pytest.mark.parametrize(
+    "orders", [("rows",) * 3, ("columns", "rows", "rows"), ("inside", "columns", "apart")], ids=str
+)
+@pytest.mark.parametrize(
+    ("splits", "sides", "factors"),
+    [(2, (20, 24, 64), (1.0, 0.0)), (4, (5, 67, 90), (-0.5, 2.0)), (8, (3, 4, 33), (1, 1))],
+)
+def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, monkeypatch):
+    assert right_in_float32(monkeypatch, candidates.Candidate(slug, splits=splits), sides, orders, factors=factors)
+
+
+@pytest.mark.parametrize(
+    ("orders", "batches", "launches"),
+    [
+        (("rows", "rows", "rows"), (5, 5), 3),
+        (("rows", "columns", "rows"), (5, 5), 3),
+        (("inside", "wide", "apart"), (5, 5), 3),
+        (("rows", "rows", "rows"), (None, 5), 0),
+    ],
+)
+@pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
+def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, launches, monkeypatch):
+    made = []
+    in_planes = carry_out.in_planes
+    monkeypatch.setattr(carry_out, "in_planes", lambda kernel: made.append(kernel) or in_planes(kernel))
+    monkeypatch.setattr(carry_out, "MOST_PLANES", 2)
+    assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
+    assert len(made) == launches
+
+
+@pytest.mark.parametrize("orders", [("rows",) * 3, ("columns",) * 3, ("inside", "apart", "wide")], ids=str)
+@pytest.mark.parametrize("sides", [(3, 40, 36), (40, 3, 36), (2, 2, 5)], ids=str)
+def test_a_few_rows_or_columns_are_computed_one_by_one(orders, sides, monkeypatch):
+    assert right_in_float32(monkeypatch, candidates.Candidate("gemv"), sides, orders, (2, 2), (2.0, -1.0))
+
+
 @pytest.fixture
 def copies(monkeypatch):
     """The names of the kernels by which operands and results are copied."""
