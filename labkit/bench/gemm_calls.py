@@ -57,6 +57,8 @@ CALLS = (
     Call("A @ B, few rows", Shape(3, 4096, 4096)),
     Call("A @ B.T, few rows", Shape(3, 4096, 4096), transpose_b=True),
     Call("A @ B, one row", Shape(1, 4096, 4096)),
+    Call("A @ B, 16 rows", Shape(16, 4096, 4096)),
+    Call("A @ B, deep", Shape(64, 64, 65536)),
     Call("A @ B, 16 at once", Shape(1024, 1024, 1024, 16)),
 )
 
