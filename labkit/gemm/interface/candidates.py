@@ -104,7 +104,7 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
         )
     ways = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
     if precision.name == "float32":
-        ways |= _in_parts(taken, shape, sms)
+        ways |= _in_parts([step for step in taken if step.slug not in RESIDENT], shape, sms)  # of large tiles
         if min(shape.M, shape.N) <= FEW:
             ways[Candidate("gemv")] = _time_us_of_gemv(shape)
     return sorted(ways, key=ways.get)
