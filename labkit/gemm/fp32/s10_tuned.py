@@ -16,7 +16,7 @@ Costs, for sides that are multiples of the tile:
     K / BK                                    barriers per block
     0                                         bank conflicts per block
 
-Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.94 of
+Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.93 of
 cuBLAS's speed at 4096 and 0.94 at 8192 (H100). Tried as well, at 4096: 8 values of k a pass through the loop instead of
 16 0.90, and then indices of 64 bits for the copies 0.83, or the copy engine in place of `cp.async` 0.87; tiles of
 128 x 128 x 16, two blocks on an SM, 0.87, 256 x 128 x 16 0.83; and, without loading rows of B ahead, 128 x 128 x 16
