@@ -15,6 +15,8 @@ from numba_oracle import variable_types
 from labkit import gemm, ptx
 from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
 from labkit.gemm.interface import arrange, combine
+from labkit.gemm.interface.candidates import RATES
+from labkit.gemm.interface.planes import in_planes
 from labkit.gemm.tensor import operands, s08_general
 from labkit.gemm.tensor.plans import Plan
 from labkit.simulator import run
@@ -174,12 +176,22 @@ def of_the_interface():
         for kernel in (arrange.copy, arrange.turn):
             yield f"{kernel.__name__} {itemsize}", arrange.for_elements(kernel, itemsize), arrays
     for result, dtype in ((ptx.TF32, np.float32), (ptx.BF16, np.uint16), (ptx.FP16, np.uint16)):
-        arrays = tuple(types.Array(numba_type(dtype), 3, layout) for layout in "CA")
+        arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
         yield (
             f"combine {ptx.formats.NAMES[result]}",
             combine.for_results(result),
             (*arrays, types.float32, types.float32),
         )
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if step.slug in RATES["fp32"]], ids=lambda s: s.slug)
+def test_a_step_for_a_batch_assembles_without_spills(step, tmp_path):
+    from numba import types
+
+    code, targets = ptx_for_the_oldest(in_planes(step.kernel), (types.Array(types.float32, 3, "C"),) * 3)
+    for target in targets:
+        report, _ = assembled(code, target, tmp_path)
+        assert "0 bytes spill stores, 0 bytes spill loads" in report
 
 
 def numba_type(dtype):
