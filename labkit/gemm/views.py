@@ -118,9 +118,14 @@ def tidied(X):
 def stacked(left, C):
     """Two batches, each as one matrix of all rows, if these follow one another evenly in both."""
     arrays = left, C
-    if any(len(X.shape) != 3 or X.strides[0] != X.shape[1] * X.strides[1] for X in arrays):
+    if any(len(X.shape) != 3 for X in arrays):
         return arrays
-    return tuple(viewed(X, (X.shape[0] * X.shape[1], X.shape[2]), X.strides[1:]) for X in arrays)
+    apart = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # rows of the one matrix
+    if any(X.strides[0] != X.shape[1] * step for X, step in zip(arrays, apart)):
+        return arrays
+    return tuple(
+        viewed(X, (X.shape[0] * X.shape[1], X.shape[2]), (step, X.strides[2])) for X, step in zip(arrays, apart)
+    )
 
 
 def as_batch(X):

@@ -122,6 +122,25 @@ def test_arrays_of_a_function_in_another_file_are_as_many_as_there():
     np.testing.assert_allclose(trace.outputs[2], A @ B, atol=1e-5)
 
 
+def test_every_array_has_a_name_of_its_own():
+    kernel = kernel_in(
+        """
+        @cuda.jit(device=True)
+        def there_and_back(value):
+            own = cuda.local.array(1, float32)
+            own[0] = value
+            return own[0]
+
+        @cuda.jit
+        def kernel(y):
+            y[0] = there_and_back(float32(1)) + there_and_back(int32(2)) + there_and_back(4.0)
+        """
+    )
+    trace = labkit.simulate(kernel, 1, 1, np.zeros(1))
+    names = [array.name for array in trace.arrays if array.space == "local"]
+    assert len(names) == len({*names}) == 3 and trace.outputs[0][0] == 7
+
+
 class OfNumba:
     """An array of numba's on a GPU, as far as the simulator knows such."""
 

@@ -89,7 +89,7 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
     """
     device = cuda.get_current_device()
     capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
-    if precision.operands == np.float32 and 1 in (shape.M, shape.N):  # which tensor cores would only round
+    if precision.operands == np.float32 and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
         return [Candidate("gemv")]
     if precision.ladder == "tensor" and not lacks(capability, PLANNED):
         row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
@@ -104,7 +104,8 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
         )
     ways = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
     if precision.name == "float32":
-        ways |= _in_parts([step for step in taken if step.slug not in RESIDENT], shape, sms)  # of large tiles
+        of_large_tiles = [step for step in taken if step.slug not in RESIDENT]
+        ways |= _in_parts(of_large_tiles, shape, sms, ways)
         if min(shape.M, shape.N) <= FEW:
             ways[Candidate("gemv")] = _time_us_of_gemv(shape)
     return sorted(ways, key=ways.get)
@@ -125,14 +126,14 @@ def _called(kernel) -> set[str]:
     return set(function.__code__.co_names).union(*map(_called, helpers))
 
 
-def _in_parts(steps: list[Step], shape: Shape, sms: int) -> dict[Candidate, float]:
-    """Each step with the best number of parts of k, and the microseconds that may take."""
+def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, float]) -> dict[Candidate, float]:
+    """Each step with the best number of parts of k, and the microseconds that may take, if fewer than without parts."""
     if shape.batches > 1:
         return {}
     found = {}
     for step in steps:
         times = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * LEAST_PART <= shape.K}
-        if times:
+        if times and min(times.values()) < whole[Candidate(step.slug)]:
             splits = min(times, key=times.get)
             found[Candidate(step.slug, splits=splits)] = times[splits]
     return found

@@ -17,7 +17,7 @@ from labkit.gemm.interface.candidates import Candidate, Shape, candidates
 from labkit.gemm.interface.precisions import Precision
 from labkit.places import PACKAGE
 
-SOURCES = ("gemm", "ptx")
+SOURCES = ("gemm", "blas", "ptx")
 
 
 def choice(precision: Precision, shape: Shape) -> Candidate:

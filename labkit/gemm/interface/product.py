@@ -178,6 +178,8 @@ def _check_result(C, shape, precision):
 
 def _check_apart(C, **operands):
     """Raises ValueError where writing an element of C changes another one, or an operand."""
+    if 0 in C.shape:
+        return
     reach = C.dtype.itemsize
     for stride, length in sorted((abs(stride), length) for stride, length in zip(C.strides, C.shape)):
         if length > 1 and stride < reach:

@@ -80,9 +80,9 @@ def check_plan(plan: Plan) -> None:
     """Raises ValueError where the kernel cannot cut a product up like that."""
     least = 8 if plan.swapped else LEAST_COLS
     cols = range(least, 257, 8)
-    if plan.rows not in (64, 128) or plan.cols not in cols or min(plan.stages, plan.splits) < 1:
+    if plan.rows not in (64, 128) or plan.cols not in cols or plan.stages < 2 or plan.splits < 1:
         raise ValueError(
-            f"{plan} is no plan: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least one stage "
+            f"{plan} is no plan: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least two stages "
             "and one split"
         )
 

@@ -3,6 +3,7 @@
 import ast
 import math
 from contextlib import suppress
+from itertools import count
 
 import numpy as np
 from numba import types
@@ -48,9 +49,8 @@ class Allocations(Variables):
     def allocated(self, node, kind, axes, space, shape, dtype, alignment, first_byte=None) -> Value:
         """The array that this call makes."""
         key = (self.function, tuple(self.argument_types), own_place(node))
-        name = self.target_name(node, space)
-        if any(a.name == name for k, a in self.program.allocations.items() if k != key):
-            name = f"{name} (line {node.lineno})"
+        taken = {a.name for k, a in self.program.allocations.items() if k != key}
+        name = next(name for name in self.possible_names(node, space) if name not in taken)
         self.program.allocations[key] = Allocation(name, space, shape, dtype, node.lineno, alignment, first_byte)
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, axes, space, name))
@@ -104,6 +104,13 @@ class Allocations(Variables):
         if not isinstance(given, int) or given < 8 or given & (given - 1):
             self.fail(node, f"the alignment `{self.written(node)}` must be a power of two from 8 on, as a plain number")
         return given
+
+    def possible_names(self, node, space):
+        """What the array that a call makes may be called, the plainest first."""
+        name = self.target_name(node, space)
+        yield name
+        yield f"{name} (line {node.lineno})"
+        yield from (f"{name} (line {node.lineno}, number {number})" for number in count(2))
 
     def target_name(self, node, space):
         for statement in ast.walk(self.source.tree):

@@ -147,6 +147,24 @@ def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_f
     assert first(1, 4096, 4096) == Candidate("gemv")
 
 
+def test_parts_of_k_are_tried_where_they_may_pay():
+    def tried(*sides):
+        return [found for found in candidates.candidates(FLOAT32, Shape(*sides)) if found.splits > 1]
+
+    assert tried(1024, 1024, 1024) and not tried(32768, 32768, 4096)
+
+
+@pytest.mark.parametrize("name", ["float32", "tf32"])
+def test_one_row_in_float32_is_a_matter_of_reading_and_a_batch_of_such_is_not(name):
+    assert candidates.candidates(PRECISIONS[name], Shape(1, 4096, 4096)) == [Candidate("gemv")]
+    assert candidates.candidates(PRECISIONS[name], Shape(1, 64, 64, 1000))[0] != Candidate("gemv")
+
+
+def test_the_kernels_whose_change_is_noticed_are_those_that_are_chosen():
+    sources = {path.parent.name for folder in choices.SOURCES for path in (choices.PACKAGE / folder).rglob("*.py")}
+    assert {"fp32", "tensor", "interface", "blas"} <= sources
+
+
 @pytest.mark.parametrize("sides", [(1024, 1024, 1024), (64, 4096, 4096), (64, 64, 65536)])
 def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
     assert candidates.candidates(FLOAT32, Shape(*sides))[0].splits > 1

@@ -210,6 +210,25 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
     assert copies == [*turns, "copy", "turn"]
 
 
+@pytest.mark.parametrize("shape", [(7, 0), (0, 7), (2, 0, 3)], ids=str)
+@pytest.mark.parametrize("on", [cuda.to_device, np.copy], ids=["device", "host"])
+def test_a_result_without_elements_is_given_back(shape, on):
+    *batch, M, N = shape
+    A, B, C = (np.ones((*batch, *sides), np.float32) for sides in ((M, 3), (3, N), (M, N)))
+    C = on(C)
+    assert gemm.multiply(A, B, C, beta=1.0) is C
+
+
+def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
+    asked = []
+    choose = product.choice
+    monkeypatch.setattr(product, "choice", lambda precision, shape: asked.append(shape) or choose(precision, shape))
+    A, B = (np.random.default_rng(n).standard_normal(s).astype(np.float32) for n, s in enumerate(((9, 4, 8), (8, 12))))
+    found = gemm.multiply(cuda.to_device(A)[:, :1], cuda.to_device(B)).copy_to_host()
+    assert np.allclose(found, A[:, :1] @ B, atol=1e-5)
+    assert asked == [candidates.Shape(9, 12, 8)]
+
+
 WHOLE, BROKEN = Plan(64, 64, 4), Plan(64, 72, 4)  # boxes of 64 columns
 
 

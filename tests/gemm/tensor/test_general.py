@@ -136,7 +136,7 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
     (A, B, C), _ = problem((16, 64, 64), ptx.BF16, batches=(2,))
     with pytest.raises(ValueError, match="batches of as many each"):
         s08_general.launch_as(A, B[:1], C, KINDS["one warpgroup"])
-    for plan in (Plan(96, 64, 2), Plan(64, 56, 2), Plan(64, 12, 2, swapped=True), Plan(64, 64, 0), Plan(64, 64, 2, 0)):
+    for plan in (Plan(96, 64, 2), Plan(64, 56, 2), Plan(64, 12, 2, swapped=True), Plan(64, 64, 1), Plan(64, 64, 2, 0)):
         with pytest.raises(ValueError, match="is no plan: it has 64 or 128 rows"):
             s08_general.launch_as(A, B, C, plan)
     with pytest.raises(ValueError, match="both run along k"):
