@@ -14,7 +14,7 @@ from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
-from labkit.gemm.views import as_batch, matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.gemm.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
 from labkit.gemm.workspace import counters, workspace
 from labkit.layout import is_in_c_order
 from labkit.ptx import TF32
@@ -161,22 +161,23 @@ def _launch(step: Step, A, B, C, stream):
 
     A matrix with millions of rows takes several launches.
     """
-    batch, M, N = (1, *C.shape)[-3:]
-    arrays = [as_batch(X) for X in (A, B, C)]
-    if batch > 1 and M <= MOST_ROWS and step.ladder == "fp32" and _fits_planes(step, arrays):
-        for first in range(0, batch, MOST_PLANES):
-            A, B, C = (rows_of(X, first, MOST_PLANES) for X in arrays)
-            grid, block = step.geometry(M, N)
-            in_planes(step.kernel)[(*grid, C.shape[0]), block, stream, step.shared_bytes](A, B, C)
+    *batch, M, N = C.shape
+    batches = batch[0] if batch else 1
+    if batch and M <= MOST_ROWS and step.ladder == "fp32" and _fits_planes(step, A, B, C):
+        grid, block = step.geometry(M, N)
+        for first in range(0, batches, MOST_PLANES):
+            planes = (*grid, min(MOST_PLANES, batches - first))
+            matrices = (rows_of(X, first, MOST_PLANES) for X in (A, B, C))
+            in_planes(step.kernel)[planes, block, stream, step.shared_bytes](*matrices)
         return
-    for z in range(batch):
+    for z in range(batches):
         A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
         for first in range(0, M, MOST_ROWS):
             step.launch(rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS), stream)
 
 
-def _fits_planes(step, arrays):
-    """Whether these are as many matrices each, which lie as the step takes them."""
-    if len({X.shape[0] for X in arrays}) > 1:
+def _fits_planes(step, *arrays):
+    """Whether these are batches of as many matrices each, which lie as the step takes them."""
+    if len({X.shape[:-2] for X in arrays}) > 1:
         return False
     return _takes_any_strides(step) or all(is_in_c_order(X.shape, X.strides, X.dtype.itemsize) for X in arrays)
