@@ -10,9 +10,11 @@ import labkit
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "layout trace gpus places environment occupancy",
+    "layout trace gpus places formats environment occupancy",
     "simulator",
     "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
+    "arrays tuning",
+    "ladder",
     "loops",
     "blas",
     "gemm",

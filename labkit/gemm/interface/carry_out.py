@@ -14,8 +14,8 @@ from labkit.gemm.interface.precisions import Precision
 from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
-from labkit.gemm.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
-from labkit.gemm.workspace import counters, workspace
+from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.arrays.workspace import counters, workspace
 from labkit.layout import is_in_c_order
 from labkit.ptx import TF32
 

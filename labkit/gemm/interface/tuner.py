@@ -13,7 +13,7 @@ from labkit.gemm.interface import choices
 from labkit.gemm.interface.candidates import Candidate, Shape, candidates
 from labkit.gemm.interface.carry_out import carry_out
 from labkit.gemm.interface.precisions import PRECISIONS, Precision
-from labkit.gemm.views import turned
+from labkit.arrays.views import turned
 
 MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands

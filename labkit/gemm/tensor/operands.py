@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import ptx, specialise
 from labkit.gemm.problem import check_matrices
-from labkit.gemm.views import viewed
+from labkit.arrays.views import viewed
 
 ROW_ALIGNMENT_BYTES = 16  # of vector copies and of the copy engine
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import RESULTS, as_words, check_operands
-from labkit.gemm.views import as_bits
-from labkit.gemm.workspace import counters, workspace
+from labkit.arrays.views import as_bits
+from labkit.arrays.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the product: rows and columns of the instruction

@@ -35,8 +35,8 @@ from labkit import cuda, ptx, specialise
 from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
 from labkit.gemm.tensor.order import place
 from labkit.gemm.tensor.plans import MN_ROWS, Plan, check_plan, most_stages
-from labkit.gemm.views import as_batch, as_bits, matrix_of, turned
-from labkit.gemm.workspace import counters, workspace
+from labkit.arrays.views import as_batch, as_bits, matrix_of, turned
+from labkit.arrays.workspace import counters, workspace
 
 FORMAT = RESULT = ptx.BF16
 TF32 = ptx.TF32

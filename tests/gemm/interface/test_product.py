@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.gemm import formats, views, workspace
+from labkit.arrays import views, workspace
+from labkit.gemm import formats
 from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
 from labkit.gemm.interface.choices import choice
 from labkit.gemm.interface.precisions import PRECISIONS
