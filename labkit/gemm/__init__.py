@@ -4,13 +4,14 @@
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
 >>> [step.slug for step in gemm.ladder("tensor")][-2:]
-['split', 'general']
+['persistent', 'split']
 >>> C = gemm.multiply(A, B)
 """
 
 from labkit.gemm.interface.product import multiply
 from labkit.gemm.interface.tuner import tune
 from labkit.gemm.ladder import Step, ladder, step
+from labkit.gemm.library import tilings
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]
+__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tilings", "tune"]
