@@ -16,7 +16,7 @@ from labkit.gemm.library.tilings import Tiling, check_tiling
 from labkit.gemm.tensor.operands import as_words, check_operands
 from labkit.ladder import Launch
 
-FORMATS = {format.number: format for format in (BF16, FP16, TF32, E4M3)}
+FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}
 
 
 def launches(
@@ -42,8 +42,11 @@ def launches(
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
     check_tiling(tiling)
-    number = check_operands(*(matrix_of(X, 0) for X in (A, B, C)), formats=tuple(FORMATS), any_major=True)
-    form = Form.of(A, B, FORMATS[number], tiling)
+    if A.dtype not in FORMATS:
+        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {', '.join(map(str, FORMATS))}")
+    format = FORMATS[A.dtype]
+    check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
+    form = Form.of(A, B, format, tiling)
     A, B, C = map(as_batch, (A, B, C))
     left, right = (B, A) if tiling.swapped else (A, B)
     rows, cols = left.shape[1], right.shape[1]
