@@ -15,11 +15,8 @@ from numba_oracle import variable_types
 from labkit import gemm, ladder, ptx
 from labkit.arrays.workspace import Workspace
 from labkit.blas import access
-from labkit.formats import BF16
 from labkit.gemm.interface import arrange, combine
 from labkit.gemm.interface.planes import in_planes
-from labkit.gemm.tensor import s08_general
-from labkit.gemm.tensor.plans import Plan
 from labkit.simulator import host, run
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.translator.values import TensorMap
@@ -63,22 +60,7 @@ def of_the_ladders():
                     yield f"{step.path} {format} {launch.kernel.__name__}", launch.kernel, launch.arguments
 
 
-def of_the_library():
-    """Every kind of tiling of a product on tensor cores."""
-    A, B, C = gemm.LayerProblem(64, 64, 64).operands(BF16)
-    for plan in (
-        Plan(128, 168, 5),
-        Plan(128, 248, 4),
-        Plan(64, 256, 5),
-        Plan(64, 64, 13, splits=3),
-        Plan(64, 8, 16, 2, swapped=True),
-    ):
-        for X, Y in ((A, B), (np.asfortranarray(A), B), (A, np.asfortranarray(B))):
-            form = s08_general.Form.of(X, Y, ptx.BF16, plan)
-            yield f"general {form}", s08_general._compiled_for(form), s08_general._arguments(X, Y, C, form, 1.0, 0.0, 0)
-
-
-KERNELS = {name: rest for of in (of_the_ladders, of_the_library) for name, *rest in of()}
+KERNELS = {name: rest for name, *rest in of_the_ladders()}
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -11,6 +11,7 @@ from functools import partial
 from labkit import ladder as _ladder
 from labkit.gemm.interface.product import multiply
 from labkit.gemm.interface.tuner import tune
+from labkit.gemm.library import tilings
 from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
 from labkit.ladder import Step
 
@@ -32,5 +33,6 @@ __all__ = [
     "multiply",
     "oracle",
     "step",
+    "tilings",
     "tune",
 ]

@@ -11,8 +11,9 @@ from labkit.gemm.interface.candidates import Candidate
 from labkit.gemm.interface.combine import add_up, combined
 from labkit.gemm.interface.planes import in_planes
 from labkit.gemm.interface.precisions import Precision
-from labkit.gemm.tensor import s08_general
-from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
+from labkit.gemm.library.constants import MN_ROWS
+from labkit.gemm.library.launches import launch_as
+from labkit.gemm.library.tilings import Tiling, Work, in_boxes
 from labkit.ladder import Step, ladder
 from labkit.layout import is_in_c_order
 from labkit.ptx import TF32
@@ -32,8 +33,8 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
         a matrix. K is at least 1.
     """
-    if candidate.plan is not None:
-        by_plan(candidate.plan, left, right, C, alpha, beta, stream)
+    if candidate.tiling is not None:
+        by_tiling(candidate.tiling, left, right, C, alpha, beta, stream)
     elif candidate.step == "gemv":
         by_gemv(left, right, C, alpha, beta, stream)
     elif candidate.splits > 1:
@@ -44,14 +45,16 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         by_step(ladder("gemm", precision.ladder).step(candidate.step), precision, left, right, C, alpha, beta, stream)
 
 
-def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
-    """By the last step of the tensor ladder, which knows alpha, beta and batches.
+def by_tiling(tiling: Tiling, left, right, C, alpha, beta, stream):
+    """By the library's kernel, which knows alpha, beta and batches.
 
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
     """
     M, N = C.shape[-2:]
-    plan = _suited(plan, left, right, C)
-    rows_of_left, rows_of_right = (plan.cols, plan.rows) if plan.swapped else (plan.rows, plan.cols)  # in a tile
+    tiling = _suited(tiling, left, right, C)
+    rows_of_left, rows_of_right = (
+        (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)
+    )  # in a tile
     left, right = _for_tiles(left, rows_of_left, "left", stream), _for_tiles(right, rows_of_right, "right", stream)
     result = C
     if not lies_in_pieces(C, (M, N)):
@@ -59,23 +62,23 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
         if beta != 0:
             rearrange(C, result, stream)
     if len({len(X.shape) for X in (left, right, C)}) == 1:
-        s08_general.launch_as(left, right, result, plan, alpha, beta, stream)
+        launch_as(left, right, result, tiling, alpha, beta, stream)
     else:
         for z in range(C.shape[0]):
             matrices = (matrix_of(X, z) for X in (left, right, result))
-            s08_general.launch_as(*matrices, plan, alpha, beta, stream)
+            launch_as(*matrices, tiling, alpha, beta, stream)
     if result is not C:
         rearrange(result, C, stream)
 
 
-def _suited(plan, left, right, C):
-    """The plan, or another where the operand whose tiles have its columns runs along its rows."""
-    X = left if plan.swapped else right
+def _suited(tiling, left, right, C):
+    """The tiling, or another where the operand whose tiles have its columns runs along its rows."""
+    X = left if tiling.swapped else right
     if not _runs_along_rows(X):
-        return plan
+        return tiling
     row_bytes = X.shape[-1] * X.dtype.itemsize
     work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
-    return in_boxes(plan, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
+    return in_boxes(tiling, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
 
 
 def _for_tiles(X, rows, role, stream):
