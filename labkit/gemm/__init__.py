@@ -8,9 +8,23 @@
 >>> C = gemm.multiply(A, B)
 """
 
+from labkit.gemm import formats
 from labkit.gemm.interface.product import multiply
 from labkit.gemm.interface.tuner import tune
 from labkit.gemm.ladder import Step, ladder, step
 from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+from labkit.gemm.tensor import plans
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]
+__all__ = [
+    "Problem",
+    "Step",
+    "check_operands",
+    "error_bound",
+    "formats",
+    "ladder",
+    "multiply",
+    "oracle",
+    "plans",
+    "step",
+    "tune",
+]

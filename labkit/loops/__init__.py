@@ -7,7 +7,8 @@
 
 from labkit.loops.ladder import Step, ladder, step
 from labkit.loops.loop_trace import LoopTrace
+from labkit.loops.orders import ORDERS
 from labkit.loops.small_cpu import SMALL_CPU
 from labkit.loops.trace import trace
 
-__all__ = ["SMALL_CPU", "LoopTrace", "Step", "ladder", "step", "trace"]
+__all__ = ["ORDERS", "SMALL_CPU", "LoopTrace", "Step", "ladder", "step", "trace"]
