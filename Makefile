@@ -10,7 +10,7 @@ test:       ## everything that CI checks
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks/solutions
 
-test-long:  ## every case where `make test` takes some, 10,000 random kernels, and the blank notebooks: two hours on two cores
+test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
 	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
 	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto --dist loadfile --nbval tests notebooks \
 		--ignore tests/simulator/test_random_kernels.py
