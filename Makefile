@@ -8,7 +8,7 @@ lab:        ## open the book in JupyterLab
 test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.environment dev toolchain
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
-	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks/solutions
+	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 
 test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
 	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py

@@ -32,7 +32,7 @@ REGISTERS = {  # that a thread may take: of 65536, a block of 256 threads leaves
 }
 NEEDS = {"tuned": (8, 0)}
 
-pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
+pytestmark = [pytest.mark.needs("numba-cuda", "toolkit"), pytest.mark.long]
 
 
 def matrices(n):

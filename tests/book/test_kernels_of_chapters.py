@@ -13,6 +13,7 @@ from labkit import places
 from labkit.simulator import run
 from labkit.simulator.translator.values import TensorMap
 
+pytestmark = pytest.mark.long
 CHAPTERS = [
     path
     for path in sorted(places.folder("notebooks").glob("solutions/*.ipynb"))

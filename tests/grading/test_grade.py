@@ -10,6 +10,7 @@ from labkit import places
 from labkit.exercises import exercise, exercise_ids
 from labkit.grading import grade, totals
 
+pytestmark = pytest.mark.long
 NOTEBOOKS = places.folder("notebooks")
 
 

@@ -28,6 +28,7 @@ from labkit.simulator import run
 from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.language import SCALARS
 
+pytestmark = pytest.mark.long
 PARTS = 250  # of the uses: each kernel of a part holds all of its uses, and the first holds little else
 USES = uses()
 SHARED_BYTES = 16 * BLOCK
