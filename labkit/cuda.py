@@ -14,8 +14,6 @@ from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labkit import device as _device
 from labkit.gpus import gpu as published
 from labkit.rebinding import names_of, rebuilt

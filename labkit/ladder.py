@@ -1,6 +1,6 @@
 """What every operation is made of: problems, ladders of steps, and the launches of a step.
 
-An operation is a package of labkit with a `problem.py`. A ladder is a folder of it (or the package itself) with a file
+An operation is a package of labkit with a `problem.py`. A ladder is a folder of it, or the package itself, with a file
 a step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which checks
 the operands and gives a list of `Launch`. Where a step computes in several formats, `launches` also takes `format`;
 where it needs memory beside its operands, it takes `workspace`, and asks that for arrays. The ladder's `__init__.py`
@@ -8,9 +8,9 @@ says what its steps compute:
 
     PROBLEM     the class of problems, a subclass of `labkit.ladder.Problem`
     FORMATS     the formats of its operands, from `labkit.formats`
-    EXAMPLES    small problems with awkward sizes, which every step must get right
-    BENCHED     problems to be timed
-    STANDING    the problem whose run in the simulator says where a step stands under a roofline
+    EXAMPLES    sizes of small problems, awkward ones, which every step must get right
+    BENCHED     sizes of problems to be timed
+    STANDING    sizes of the problem whose run in the simulator says where a step stands under a roofline
 
 A step's file may say otherwise for itself. Nothing else lists steps: benches, tests, standings and roofline dots are
 derived from the folders.
@@ -24,7 +24,7 @@ from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Shaped
@@ -67,15 +67,7 @@ class Expected:
 
 
 class Problem:
-    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these.
-
-    Attributes
-    ----------
-    OUTPUTS
-        Positions of the operands that a step writes.
-    """
-
-    OUTPUTS: ClassVar[tuple[int, ...]] = (-1,)
+    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these."""
 
     def __str__(self):
         return "x".join(map(str, self.fields.values()))
@@ -102,27 +94,38 @@ class Problem:
         """What each output must hold, by its position, for these operands as they were before."""
         raise NotImplementedError
 
-    def values(self, operands: tuple, format: Format = FP32) -> dict[int, Float64[np.ndarray, "..."]]:
-        """What the outputs among these operands stand for, by their positions."""
-        return {place: format.result.decode(np.asarray(operands[place])) for place in self.OUTPUTS}
+    def part(self, operands: tuple) -> tuple:
+        """Operands of a part of the problem, where the whole takes long to check."""
+        return operands
+
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """What a CUDA C++ twin of a step takes behind its arrays."""
+        return tuple(self.fields.values())
 
     def is_right(self, before: tuple, after: tuple, format: Format = FP32) -> bool:
-        """Whether a step made the right outputs from operands: these hold them before and after it."""
-        found = self.values(after, format)
-        return all(expected.holds(found[place]) for place, expected in self.expected(before, format).items())
-
-    def relative_error(self, before: tuple, after: tuple, format: Format = FP32) -> float:
-        """How far the outputs are off, by the norms of errors and of values."""
-        found = self.values(after, format)
+        """Whether the outputs are right among the operands after a step, which were these before it."""
         expected = self.expected(before, format)
-        error = sum(float(np.sum((found[place] - one.value) ** 2)) for place, one in expected.items())
-        size = sum(float(np.sum(one.value**2)) for one in expected.values())
-        return float(np.sqrt(error / size))
+        return all(one.holds(format.result.decode(np.asarray(after[place]))) for place, one in expected.items())
+
+
+def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple, format: Format) -> float:
+    """How far outputs are off what is expected of a part of the problem, by the norms of errors and of values.
+
+    It is NaN where an element was not written.
+    """
+    error = size = 0.0
+    for place, one in expected.items():
+        if np.isnan(format.result.decode(after[place])).any():
+            return float("nan")
+        found = format.result.decode(problem.part(after)[place])
+        error += float(np.sum((found - one.value) ** 2))
+        size += float(np.sum(one.value**2))
+    return float(np.sqrt(error / size))
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A step's launches in the simulator, in their order, and its operands afterwards."""
+    """A step's launches in the simulator, in their order, and its operands afterwards; a CPU loop has no trace here."""
 
     traces: tuple[Any, ...]
     operands: tuple[Any, ...]
@@ -170,12 +173,30 @@ class Step:
 
     @property
     def formats(self) -> tuple[Format, ...]:
-        return getattr(self.module, "FORMATS", self.ladder.formats)
+        return self._said("FORMATS")
 
     @property
-    def examples(self) -> tuple[Problem, ...]:
+    def problem(self) -> type[Problem]:
+        return self._said("PROBLEM")
+
+    @property
+    def examples(self) -> list[Problem]:
         """Small problems with awkward sizes."""
-        return getattr(self.module, "EXAMPLES", self.ladder.examples)
+        return [self.problem(*sizes) for sizes in self._said("EXAMPLES")]
+
+    @property
+    def benched(self) -> list[Problem]:
+        """Problems to be timed."""
+        return [self.problem(*sizes) for sizes in self._said("BENCHED")]
+
+    @property
+    def standing(self) -> Problem:
+        """The problem whose run in the simulator says where the step stands under a roofline."""
+        return self.problem(*self._said("STANDING"))
+
+    def _said(self, name):
+        """What the step's file says, or else its ladder."""
+        return getattr(self.module, name) if hasattr(self.module, name) else getattr(self.ladder.module, name)
 
     @property
     def shared_bytes(self) -> int:
@@ -194,8 +215,11 @@ class Step:
         workspace
             A `labkit.arrays.workspace.Workspace`, for a step that needs memory beside its operands.
         """
+        format = format or self.formats[0]
+        if format not in self.formats:
+            raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
         taken = _parameters(self.module.launches)
-        options = {"format": format or self.formats[0], "workspace": workspace}
+        options = {"format": format, "workspace": workspace}
         return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
 
     def launch(self, *operands, stream=0, format: Format | None = None) -> None:
@@ -214,11 +238,14 @@ class Step:
 
         copies = tuple(map(_copy, operands))
         launches = self.launches(*copies, format=format, workspace=Workspace(memory=host))
-        traces = tuple(
-            simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, shared_bytes=one.shared_bytes, **options)
-            for one in launches
-        )
-        return Simulated(traces, copies)
+        traces = []
+        for one in launches:
+            if one.grid == ():
+                one.run()
+                continue
+            options["shared_bytes"] = one.shared_bytes
+            traces.append(simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, **options))
+        return Simulated(tuple(traces), copies)
 
 
 def _copy(operand):
@@ -262,26 +289,6 @@ class Ladder(Sequence):
         names = sorted(path.stem for path in folder.glob(PATTERN))
         return tuple(Step(self, name, import_module(f"{self.module.__name__}.{name}")) for name in names)
 
-    @property
-    def problem(self) -> type[Problem]:
-        return self.module.PROBLEM
-
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        return self.module.FORMATS
-
-    @property
-    def examples(self) -> tuple[Problem, ...]:
-        return self.module.EXAMPLES
-
-    @property
-    def benched(self) -> tuple[Problem, ...]:
-        return self.module.BENCHED
-
-    @property
-    def standing(self) -> Problem:
-        return self.module.STANDING
-
     def step(self, slug: str) -> Step:
         """One step by its slug.
 
@@ -297,12 +304,9 @@ class Ladder(Sequence):
 
 
 def operations() -> list[str]:
-    """The operations of labkit: its packages with a `problem.py`."""
-    return sorted(
-        found.name
-        for found in iter_modules(labkit.__path__)
-        if found.ispkg and (Path(found.module_finder.path) / found.name / "problem.py").is_file()
-    )
+    """The operations of labkit: its packages with steps."""
+    packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
+    return sorted(name for name, folder in packages.items() if _has_steps(folder))
 
 
 @cache
@@ -313,6 +317,10 @@ def ladders(operation: str) -> tuple[Ladder, ...]:
     names = sorted({path.parent.name for path in folder.glob(f"*/{PATTERN}")})
     own = [Ladder(operation, "", package)] if any(folder.glob(PATTERN)) else []
     return (*own, *(Ladder(operation, name, import_module(f"{package.__name__}.{name}")) for name in names))
+
+
+def _has_steps(folder: Path) -> bool:
+    return any(folder.glob(PATTERN)) or any(folder.glob(f"*/{PATTERN}"))
 
 
 def ladder(operation: str, name: str = "") -> Ladder:

@@ -3,14 +3,34 @@
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
->>> [step.slug for step in gemm.ladder("tensor")][-2:]
-['split', 'general']
 >>> C = gemm.multiply(A, B)
 """
 
+from functools import partial
+
+from labkit import ladder as _ladder
 from labkit.gemm.interface.product import multiply
 from labkit.gemm.interface.tuner import tune
-from labkit.gemm.ladder import Step, ladder, step
-from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
+from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
+from labkit.ladder import Step
 
-__all__ = ["Problem", "Step", "check_operands", "error_bound", "ladder", "multiply", "oracle", "step", "tune"]
+ladder = partial(_ladder.ladder, "gemm")
+
+
+def step(name: str, slug: str) -> Step:
+    """One step by its ladder and its slug: `step("fp32", "tiled")`."""
+    return ladder(name).step(slug)
+
+
+__all__ = [
+    "LayerProblem",
+    "Problem",
+    "Step",
+    "check_operands",
+    "error_bound",
+    "ladder",
+    "multiply",
+    "oracle",
+    "step",
+    "tune",
+]

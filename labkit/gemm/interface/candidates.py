@@ -7,8 +7,8 @@ import numpy as np
 from labkit import cuda
 from labkit.gemm.interface.arrange import in_pieces
 from labkit.gemm.interface.precisions import Precision
-from labkit.gemm.ladder import Step, ladder
 from labkit.gemm.tensor.plans import Plan, Work, plans
+from labkit.ladder import Step, ladder
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.rebinding import names_of
 
@@ -96,7 +96,9 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", plan) for plan in plans(work, sms)]
     rates = RATES[precision.ladder]
-    taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
+    taken = [
+        step for step in ladder("gemm", precision.ladder) if step.slug in rates and _runs(step, precision, capability)
+    ]
     if not taken:
         raise RuntimeError(
             f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
@@ -146,7 +148,7 @@ def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
     tiles = -(-M // rows) * -(-N // cols) * batches * splits
     at_once = RESIDENT.get(step.slug, 1)
     in_turn = -(-tiles // (sms * at_once)) * at_once
-    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder][step.slug] * 1e6)
+    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder.name][step.slug] * 1e6)
     if splits == 1:
         return LAUNCH_US + multiplying
     moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # a copy of the left operand, and the parts

@@ -2,20 +2,18 @@
 
 from math import prod
 
-import numpy as np
-
 from labkit import cuda
+from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.arrays.workspace import workspace
 from labkit.blas import gemv, gemv_t
 from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.interface.candidates import Candidate
 from labkit.gemm.interface.combine import add_up, combined
 from labkit.gemm.interface.planes import in_planes
 from labkit.gemm.interface.precisions import Precision
-from labkit.gemm.ladder import Step, step
 from labkit.gemm.tensor import s08_general
 from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
-from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
-from labkit.arrays.workspace import counters, workspace
+from labkit.ladder import Step, ladder
 from labkit.layout import is_in_c_order
 from labkit.ptx import TF32
 
@@ -39,9 +37,11 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
     elif candidate.step == "gemv":
         by_gemv(left, right, C, alpha, beta, stream)
     elif candidate.splits > 1:
-        by_parts(step(precision.ladder, candidate.step), candidate.splits, left, right, C, alpha, beta, stream)
+        by_parts(
+            ladder("gemm", precision.ladder).step(candidate.step), candidate.splits, left, right, C, alpha, beta, stream
+        )
     else:
-        by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+        by_step(ladder("gemm", precision.ladder).step(candidate.step), precision, left, right, C, alpha, beta, stream)
 
 
 def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
@@ -104,12 +104,9 @@ def by_gemv(left, right, C, alpha, beta, stream):
 def _by_gemv(matrix, x, y, alpha, beta, stream):
     """y = alpha * matrix @ x + beta * y, by the kernel that reads the matrix along its memory."""
     if matrix.strides[0] >= matrix.strides[1]:
-        gemv.launch(alpha, matrix, x, beta, y, stream)
+        gemv.launch(alpha, matrix, x, beta, y, stream=stream)
     else:
-        A = turned(matrix)
-        (strips, parts), _ = gemv_t.geometry(*A.shape)
-        partials = workspace("partials", (parts, strips * gemv_t.STRIP), np.float32, stream)
-        gemv_t.launch(alpha, A, x, beta, y, (partials, counters(strips, stream)), stream)
+        gemv_t.launch(alpha, turned(matrix), x, beta, y, stream=stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
@@ -163,7 +160,7 @@ def _launch(step: Step, A, B, C, stream):
     """
     *batch, M, N = C.shape
     batches = batch[0] if batch else 1
-    if batch and M <= MOST_ROWS and step.ladder == "fp32" and _fits_planes(step, A, B, C):
+    if batch and M <= MOST_ROWS and step.ladder.name == "fp32" and _fits_planes(step, A, B, C):
         grid, block = step.geometry(M, N)
         for first in range(0, batches, MOST_PLANES):
             planes = (*grid, min(MOST_PLANES, batches - first))
@@ -173,7 +170,9 @@ def _launch(step: Step, A, B, C, stream):
     for z in range(batches):
         A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
         for first in range(0, M, MOST_ROWS):
-            step.launch(rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS), stream)
+            matrices = rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS)
+            format = next(one for one in step.formats if one.dtype == A_z.dtype)
+            step.launch(*matrices, stream=stream, format=format)
 
 
 def _fits_planes(step, *arrays):

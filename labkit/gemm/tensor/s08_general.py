@@ -31,15 +31,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labkit import cuda, ptx, specialise
-from labkit.gemm.tensor.operands import DTYPES, RESULTS, as_words, check_operands
-from labkit.gemm.tensor.order import place
-from labkit.gemm.tensor.plans import MN_ROWS, Plan, check_plan, most_stages
+from labkit import cuda, formats, ptx, specialise
 from labkit.arrays.views import as_batch, as_bits, matrix_of, turned
 from labkit.arrays.workspace import counters, workspace
+from labkit.gemm.tensor.operands import as_words, check_operands
+from labkit.gemm.tensor.order import place
+from labkit.gemm.tensor.plans import MN_ROWS, Plan, check_plan, most_stages
+from labkit.ladder import Launch
 
+FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
 FORMAT = RESULT = ptx.BF16
-TF32 = ptx.TF32
+TF32 = formats.FP32.number
 BM, BN = 128, 256  # a block's part of the product: rows and columns of the instruction
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -332,9 +334,11 @@ def geometry(M: int, N: int):
     return _geometry(PLAN, *_tiles(PLAN, M, N), 1)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C, format):
     """C = A @ B.T."""
-    launch_as(A, B, C, PLAN, stream=stream)
+    form = Form(format.number, PLAN, K_MAJOR, K_MAJOR)
+    grid, block = geometry(*C.shape)
+    return [Launch(_compiled_for(form), grid, block, _arguments(A, B, C, form, 1.0, 0.0, 0), form.shared_bytes)]
 
 
 def launch_as(A, B, C, plan, alpha=1.0, beta=0.0, stream=0):
@@ -352,8 +356,9 @@ def launch_as(A, B, C, plan, alpha=1.0, beta=0.0, stream=0):
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
     check_plan(plan)
-    number = check_operands(*(matrix_of(X, 0) for X in (A, B, C)), formats=tuple(DTYPES), any_major=True)
-    form = Form.of(A, B, number, plan)
+    format = next(one for one in FORMATS if one.dtype == A.dtype)
+    check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
+    form = Form.of(A, B, format.number, plan)
     taken = _arguments(A, B, C, form, alpha, beta, stream)
     *batches, M, N = C.shape
     grid, block = _geometry(plan, *_tiles(plan, M, N), *(batches or (1,)))
@@ -400,12 +405,12 @@ def _map(X, rows, major):
 
 @cache
 def _compiled_for(form):
-    plan, groups, each = form.plan, form.plan.rows // WM, 1 if form.number == TF32 else 2
+    plan, groups, each = form.plan, form.plan.rows // WM, 1 if form.number == ptx.TF32 else 2
     left_bytes, right_bytes = form.tile_bytes
     return specialise(
         general,
         FORMAT=form.number,
-        RESULT=RESULTS[form.number],
+        RESULT=next(one for one in FORMATS if one.number == form.number).result.number,
         BM=plan.rows,
         BN=plan.cols,
         STAGES=plan.stages,
