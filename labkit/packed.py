@@ -20,8 +20,18 @@ SUCCESS = binding.CUresult.CUDA_SUCCESS
 
 
 def takes_maps(kernel) -> bool:
-    """Whether a compiled kernel of numba's has a tensor map among its arguments."""
-    return any(isinstance(kind, TensorMapType) for kind in kernel.argument_types)
+    """Whether a compiled kernel of numba's has a tensor map among its arguments, or in tuples among them."""
+    kinds = kernel.argument_types
+    return any(isinstance(kind, TensorMapType) for kind, _ in leaves(kinds, kinds))
+
+
+def leaves(kinds, values):
+    """Each type with its value, in place of a tuple what it holds: so a kernel gets its arguments."""
+    for kind, value in zip(kinds, values, strict=True):
+        if isinstance(kind, types.BaseTuple):
+            yield from leaves(kind, value)
+        else:
+            yield kind, value
 
 
 def launch(kernel, early, arguments, grid, block, stream=0, shared_bytes=0):
@@ -43,6 +53,8 @@ def compiled(dispatcher, arguments):
 
 def _kind(dispatcher, value):
     """numba's type of an argument; of an array in no C order one of any strides, which numba does not always see."""
+    if isinstance(value, tuple):
+        return types.BaseTuple.from_types([_kind(dispatcher, each) for each in value], type(value))
     if not hasattr(value, "address"):
         return dispatcher.typeof_pyval(value)
     in_c_order = is_in_c_order(value.shape, value.strides, value.dtype.itemsize)
@@ -65,7 +77,7 @@ class Packed:
     def __init__(self, kernel, grid, block, arguments, shared_bytes=0, early=False, stream=0):
         self.cells, self.maps, self.write_back = [], [], []
         self._kernel, self._kept, places = kernel, [], []
-        for kind, value in zip(kernel.argument_types, arguments, strict=True):
+        for kind, value in leaves(kernel.argument_types, arguments):
             if isinstance(kind, TensorMapType):
                 places.append(self._place_of_map(value))
                 continue

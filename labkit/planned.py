@@ -16,7 +16,7 @@ from threading import Lock, get_ident
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, extent, overlaps_itself, share_memory
-from labkit.arrays.operands import check_array, layout, seen, taken
+from labkit.arrays.operands import check_on_device, layout, seen, taken
 from labkit.arrays.views import View
 from labkit.arrays.workspace import Workspace, handle_of
 from labkit.ladder import Launch
@@ -65,7 +65,7 @@ class Plan:
         self._names, arrays = list(operands), list(operands.values())
         self._output = self._names.index(output)
         for name, X in operands.items():
-            check_array(name, X)
+            check_on_device(name, X)
         if overlaps_itself(taken(operands[output])):
             raise ValueError(f"elements of {output} share their memory: pass an array in which each has its own")
         self._layouts = [layout(X) for X in arrays]
@@ -73,11 +73,12 @@ class Plan:
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
         self._apart = set()  # distances from other operands to the output at which they share nothing
         self._lock = Lock()
-        self._kept = arrays if keep else None
+        addresses = self._where(arrays)
+        self._check_apart(arrays, addresses)
+        self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
         workspace = workspace or Workspace()
         make = _OnGpu if cuda.on_gpu() else _Simulated
         self._runs = make(launches, [taken(X, Place(i)) for i, X in enumerate(arrays)], workspace, handle_of(stream))
-        self._addresses = self._checked(arrays)
 
     def __call__(self, *operands, stream=None) -> None:
         """Runs the launches.
@@ -95,30 +96,40 @@ class Plan:
         TypeError, ValueError
             Other operands do not lie as those of the plan.
         """
-        with self._lock:
-            if operands:
-                self._addresses = self._checked(operands)
-                if self._kept is not None:
-                    self._kept = operands
-            self._runs(operands or self._kept, self._addresses, None if stream is None else handle_of(stream))
+        if operands:
+            addresses = self._where(operands)
+        else:
+            operands, addresses = self._operands, self._addresses
+        self.run(operands, addresses, None if stream is None else handle_of(stream))
 
-    def _checked(self, operands):
+    def run(self, operands: Sequence, addresses: list[int], stream: int | None = None) -> None:
+        """As a call, of operands that are known to lie as planned and begin there; and of a stream's handle."""
+        with self._lock:
+            if addresses is not self._addresses:
+                self._check_apart(operands, addresses)
+            if self._keeps:
+                self._operands, self._addresses = operands, addresses
+            self._runs(operands, addresses, stream)
+
+    def _where(self, operands):
         """Where operands begin that lie as planned; raises where they do not."""
         if len(operands) != len(self._names):
             raise TypeError(f"this plan takes {', '.join(self._names)}, or nothing, and got {len(operands)} operands")
         addresses = []
         for number, X in enumerate(operands):
-            known, address = seen(X)
+            try:
+                known, address = seen(X)
+            except AttributeError:
+                check_on_device(self._names[number], X)
+                raise
             if known not in self._known[number]:
                 self._check_layout(number, X)
                 self._known[number].add(known)
             addresses.append(address)
-        self._check_apart(operands, addresses)
         return addresses
 
     def _check_layout(self, number, X):
         name = self._names[number]
-        check_array(name, X)
         planned, found = self._layouts[number], layout(X)
         for what, wanted, has in zip(("is of shape", "has strides", "holds"), planned, found):
             if wanted != has:

@@ -32,6 +32,13 @@ def check_array(name: str, X) -> None:
         raise TypeError(f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device")
 
 
+def check_on_device(name: str, X) -> None:
+    """Raises TypeError where an operand is no array of the device."""
+    check_array(name, X)
+    if isinstance(X, np.ndarray):
+        raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: use cuda.to_device")
+
+
 def type_name(X) -> str:
     """The name of what an array holds: "float32", "bfloat16"."""
     return str(X.dtype).removeprefix("torch.")

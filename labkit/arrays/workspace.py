@@ -56,8 +56,17 @@ class Workspace:
 
 def of_stream(stream=0) -> Workspace:
     """The workspace that calls without a plan share on a stream of the current device."""
-    key = cuda.get_current_device().id, handle_of(stream)
+    key = current_device(), handle_of(stream)
     return _of_streams.setdefault(key, Workspace())
+
+
+def current_device() -> int:
+    """The number of the device that this thread uses; 0 in the simulator."""
+    if not cuda.on_gpu():
+        return 0
+    from numba.cuda.cudadrv import devices
+
+    return devices.get_context().device.id
 
 
 def handle_of(stream) -> int:

@@ -9,7 +9,7 @@
 from functools import partial
 
 from labkit import ladder as _ladder
-from labkit.gemm.interface.product import multiply
+from labkit.gemm.interface.product import multiply, plan
 from labkit.gemm.interface.tuner import tune
 from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
 from labkit.ladder import Step
@@ -31,6 +31,7 @@ __all__ = [
     "ladder",
     "multiply",
     "oracle",
+    "plan",
     "step",
     "tune",
 ]

@@ -5,12 +5,12 @@ import os
 
 import numpy as np
 import pytest
+from labkit.gemm.interface.precisions import PRECISIONS
 
 from labkit import cuda, gemm
+from labkit.arrays.views import share_memory
 from labkit.gemm.interface import candidates, choices, tuner
 from labkit.gemm.interface.candidates import Candidate, Shape
-from labkit.gemm.interface.precisions import PRECISIONS
-from labkit.arrays.views import share_memory
 
 FLOAT32 = PRECISIONS["float32"]
 SHAPE = Shape(40, 50, 60)

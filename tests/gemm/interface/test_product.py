@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from labkit.gemm.interface.choices import choice
+from labkit.gemm.interface.precisions import PRECISIONS
 
 from labkit import cuda, gemm, simulate
 from labkit.arrays import views, workspace
 from labkit.gemm import formats
 from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
-from labkit.gemm.interface.choices import choice
-from labkit.gemm.interface.precisions import PRECISIONS
 from labkit.gemm.tensor.plans import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
