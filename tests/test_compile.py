@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from argument_types import argument_type, numba_type
 from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
@@ -17,8 +18,9 @@ from labkit.blas import access, axpy, copy, dot, gemv, gemv_t, nrm2
 from labkit.gemm.interface import arrange, combine
 from labkit.gemm.interface.candidates import RATES
 from labkit.gemm.interface.planes import in_planes
-from labkit.gemm.tensor import operands, s08_general
-from labkit.gemm.tensor.plans import Plan
+from labkit.gemm.library.launches import launches
+from labkit.gemm.library.tilings import Tiling
+from labkit.gemm.tensor import operands
 from labkit.simulator import run
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.translator.values import TensorMap
@@ -80,24 +82,33 @@ def test_a_step_assembles_without_spills_or_says_which_gpu_it_needs(step, target
 
 
 def of_the_tensor_ladder():
-    """The kernels of its steps, and of every kind of plan of the general one, by name, with their arguments."""
+    """The kernels of its steps by name, with their arguments."""
     for step in gemm.ladder("tensor"):
-        formats = (ptx.BF16, ptx.FP16, ptx.E4M3, *[ptx.TF32] * (step.slug in ("persistent", "general")))
+        formats = (ptx.BF16, ptx.FP16, ptx.E4M3, *[ptx.TF32] * (step.slug == "persistent"))
         for number in formats:
-            A, B, C = tensor_operands(number)
             name = f"{step.slug} {ptx.formats.NAMES[number]}"
-            yield name, operands.in_format(step.kernel, number), step.arguments(A, B, C)
+            yield name, operands.in_format(step.kernel, number), step.arguments(*tensor_operands(number))
+
+
+def of_the_library():
+    """Its kernel in every format and for every kind of tiling, by name, with its arguments."""
+    for number in (ptx.BF16, ptx.FP16, ptx.E4M3, ptx.TF32):
+        yield f"general {ptx.formats.NAMES[number]}", *launched(*tensor_operands(number), Tiling(128, 256, 4))
     A, B, C = tensor_operands(ptx.BF16)
-    for plan in (
-        Plan(128, 168, 5),
-        Plan(128, 248, 4),
-        Plan(64, 256, 5),
-        Plan(64, 64, 13, splits=3),
-        Plan(64, 8, 16, 2, swapped=True),
+    for tiling in (
+        Tiling(128, 168, 5),
+        Tiling(128, 248, 4),
+        Tiling(64, 256, 5),
+        Tiling(64, 64, 13, splits=3),
+        Tiling(64, 8, 16, 2, swapped=True),
     ):
-        for X, Y in ((A, B), (np.asfortranarray(A), B), (A, np.asfortranarray(B))):
-            form = s08_general.Form.of(X, Y, ptx.BF16, plan)
-            yield f"general {form}", s08_general._compiled_for(form), s08_general._arguments(X, Y, C, form, 1.0, 0.0, 0)
+        for name, X, Y in (("", A, B), ("A", np.asfortranarray(A), B), ("B", A, np.asfortranarray(B))):
+            yield f"general {tiling} {name}", *launched(X, Y, C, tiling)
+
+
+def launched(A, B, C, tiling):
+    (launch,) = launches(A, B, C, tiling)
+    return launch.kernel, launch.arguments
 
 
 def tensor_operands(number):
@@ -105,7 +116,7 @@ def tensor_operands(number):
     return tuple(np.zeros((64, 64), kind) for kind in (dtype, dtype, result))
 
 
-TENSOR_KERNELS = {name: rest for name, *rest in of_the_tensor_ladder()}
+TENSOR_KERNELS = {name: rest for name, *rest in (*of_the_tensor_ladder(), *of_the_library())}
 
 
 @pytest.mark.parametrize("name", TENSOR_KERNELS)
@@ -120,19 +131,6 @@ def test_a_kernel_on_tensor_cores_assembles_without_spills(name, tmp_path):
         assert int(re.search(r"(\d+) bytes spill stores", report)[1]) < 200
         return
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
-
-
-def argument_type(argument):
-    """numba's type of an argument of a launch."""
-    from numba import types
-
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
-
-    if isinstance(argument, ptx.TensorMap):
-        return TensorMapType(len(argument.box))
-    if getattr(argument, "ndim", 0):
-        return types.Array(numba_type(argument.dtype), argument.ndim, "C")
-    return types.float32 if isinstance(argument, np.float32) else types.int64
 
 
 def of_blas():
@@ -192,12 +190,6 @@ def test_a_step_for_a_batch_assembles_without_spills(step, tmp_path):
     for target in targets:
         report, _ = assembled(code, target, tmp_path)
         assert "0 bytes spill stores, 0 bytes spill loads" in report
-
-
-def numba_type(dtype):
-    from numba.np.numpy_support import from_dtype
-
-    return from_dtype(np.dtype(dtype))
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_the_interface()])

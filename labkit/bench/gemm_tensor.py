@@ -5,7 +5,7 @@ from labkit.bench import _products, _record
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
 SLOW_UP_TO = 8192  # the size from which on only the fastest steps are timed
-FAST = ("wgmma", "persistent", "general")
+FAST = ("wgmma", "persistent")
 DTYPES = {ptx.BF16: "bfloat16", ptx.FP16: "float16", ptx.TF32: "tf32", ptx.E4M3: "float8_e4m3"}
 RIVALS = {ptx.BF16: "cuBLAS", ptx.FP16: "cuBLAS", ptx.TF32: "cuBLAS TF32", ptx.E4M3: "torch scaled_mm"}
 TWIN = "CUDA C++"
