@@ -6,6 +6,7 @@ kept that these kernels are made of: when one of them changes, that choice is fo
 cannot be read counts as none.
 """
 
+import ast
 import json
 import os
 import sys
@@ -14,11 +15,11 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from platformdirs import user_cache_path
 
-from labkit import cuda, results, timing
+from labkit import cuda, ptx, results, timing
 from labkit.places import PACKAGE
 from labkit.rebinding import names_of
 
@@ -94,35 +95,42 @@ def hash_of(kernels: tuple) -> str:
 
 
 def sources_of(kernel) -> set[Path]:
-    """The files of labkit in which a kernel, its device functions and its instructions are written."""
-    found, waiting, known = set(), [kernel], set()
+    """The files of labkit in which a kernel is written, its device functions, their constants and instructions."""
+    files, known, waiting = set(), set(), [kernel]
     while waiting:
         function = waiting.pop()
         function = getattr(function, "py_func", function)
         if function in known:
             continue
         known.add(function)
-        found |= _files(function.__module__)
-        names, used = names_of(function), set(function.__code__.co_names)
-        for value in names.values():
-            members = [getattr(value, name, None) for name in used] if _is_ours(value) else [value]
-            waiting += [one for one in members if _is_function_of_labkit(getattr(one, "py_func", one))]
-    return found
+        module = sys.modules[function.__module__]
+        files |= _files(module)
+        names = names_of(function)
+        files |= {file for name in names.keys() & _imported(module).keys() for file in _files(_imported(module)[name])}
+        families = [value for value in names.values() if value is ptx]  # of whose instructions it names some
+        members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]
+        waiting += [one for one in (*names.values(), *members) if _is_ours(getattr(one, "py_func", one))]
+    return files
 
 
 def _is_ours(value) -> bool:
-    return isinstance(value, ModuleType) and value.__name__.startswith("labkit") and value is not cuda
+    return isinstance(value, FunctionType) and value.__module__.startswith("labkit.")
 
 
-def _is_function_of_labkit(value) -> bool:
-    return hasattr(value, "__code__") and (value.__module__ or "").startswith("labkit.")
+@cache
+def _imported(module: ModuleType) -> dict[str, ModuleType]:
+    """The names that a module imports from others of labkit, and these."""
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    lines = [line for line in tree.body if isinstance(line, ast.ImportFrom) and (line.module or "").startswith("labkit.")]
+    return {name.asname or name.name: sys.modules[line.module] for line in lines for name in line.names}
 
 
-def _files(module: str) -> set[Path]:
-    """The file of a module of labkit; of an instruction's family also what it is to the compiler."""
-    path = Path(sys.modules[module].__file__)
-    family = {each for each in (PACKAGE / "ptx").rglob(path.name)} if PACKAGE / "ptx" in path.parents else set()
-    return {path, *family}
+def _files(module: ModuleType) -> set[Path]:
+    """The file of a module; of a family of instructions also what these are to the compiler."""
+    path, families = Path(module.__file__), PACKAGE / "ptx"
+    if families not in path.parents:
+        return {path}
+    return set(families.rglob(path.name) if path.parent == families else path.parent.glob("*.py"))
 
 
 # --- the file ------------------------------------------------------------------------------------

@@ -57,13 +57,17 @@ def lies_in_order(X) -> bool:
 
 
 def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """From which byte to which one, seen from its first element, an array reaches that is not empty."""
+    """From which byte to which one an array reaches, seen from its first element; an empty one nowhere."""
+    if 0 in shape:
+        return 0, 0
     ends = [(length - 1) * stride for length, stride in zip(shape, strides)]
     return sum(end for end in ends if end < 0), sum(end for end in ends if end > 0) + itemsize
 
 
 def overlaps_itself(X) -> bool:
-    """Whether two elements of an array, which is not empty, have bytes in common, as far as its strides tell."""
+    """Whether two elements of an array have bytes in common, as far as its strides tell."""
+    if 0 in X.shape:
+        return False
     reach = X.dtype.itemsize
     for stride, length in sorted((abs(stride), length) for stride, length in zip(X.strides, X.shape)):
         if length > 1 and stride < reach:

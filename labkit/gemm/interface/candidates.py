@@ -170,7 +170,7 @@ def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, 
 def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
     """About how long a step takes: whole rounds of blocks, and parts that go through memory."""
     M, N, K, batches = shape
-    blocks = prod(step.geometry(M, N)[0]) * batches * splits
+    blocks = _count(step.geometry(M, N)[0]) * batches * splits
     at_once = _blocks_at_once(step)
     in_turn = -(-blocks // (sms * at_once)) * at_once
     multiplying = in_turn * sms * 2 * _outputs(step) * -(-K // splits) / (_tflops(step) * 1e6)
@@ -182,14 +182,17 @@ def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
 
 def _outputs(step: Step) -> int:
     """Elements of C that a block computes."""
-    return 4096 * 4096 // prod(step.geometry(4096, 4096)[0])
+    return 4096 * 4096 // _count(step.geometry(4096, 4096)[0])
 
 
 def _blocks_at_once(step: Step) -> int:
     """Blocks that an SM needs to run as fast as it can: one, or as many as fill it where a thread has one element."""
-    block = step.geometry(4096, 4096)[1]
-    threads = prod(block) if isinstance(block, tuple) else block
+    threads = _count(step.geometry(4096, 4096)[1])
     return max(1, THREADS // threads) if _outputs(step) <= threads else 1
+
+
+def _count(extent: int | tuple[int, ...]) -> int:
+    return prod(extent) if isinstance(extent, tuple) else extent
 
 
 @cache
