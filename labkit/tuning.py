@@ -121,7 +121,9 @@ def _is_ours(value) -> bool:
 def _imported(module: ModuleType) -> dict[str, ModuleType]:
     """The names that a module imports from others of labkit, and these."""
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-    lines = [line for line in tree.body if isinstance(line, ast.ImportFrom) and (line.module or "").startswith("labkit.")]
+    lines = [
+        line for line in tree.body if isinstance(line, ast.ImportFrom) and (line.module or "").startswith("labkit.")
+    ]
     return {name.asname or name.name: sys.modules[line.module] for line in lines for name in line.names}
 
 

@@ -13,7 +13,7 @@ from argument_types import argument_type, numba_type
 from chapters import CHAPTERS, run_cells
 from numba_oracle import variable_types
 
-from labkit import gemm, ladder, ptx
+from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.blas import access
 from labkit.formats import BF16, E4M3, FP16, FP32, TF32

@@ -7,7 +7,7 @@ import pytest
 
 from labkit import cuda
 from labkit.arrays import operands
-from labkit.formats import BF16, E4M3, FP16, FP32, TF32
+from labkit.formats import BF16, E4M3, FP16, FP32
 
 
 class Tensor:

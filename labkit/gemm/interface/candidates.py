@@ -202,14 +202,10 @@ def _tflops(step: Step) -> float:
     places = [place for place in results.recorded() if place[1].startswith("gemm")]
     for machine, operation in sorted(places, key=lambda place: place[0] != here):
         for row in results.load(operation, machine).rows:
-            if row.get("step") == step.slug and SPEED_OF in (row.get("problem"), _sides(row)) and row.get("tflops"):
+            if (row.get("step"), row.get("problem")) == (step.slug, SPEED_OF) and row.get("tflops"):
                 return row["tflops"]
     before = step.ladder[: step.ladder.steps.index(step)]
     return _tflops(before[-1]) if before else 1.0
-
-
-def _sides(row) -> str:
-    return "x".join(str(row.get(side)) for side in "MNK")
 
 
 def _time_us_of_gemv(shape: Shape) -> float:

@@ -103,7 +103,7 @@ def multiply(
     made(*arrays)
     if key is not None:
         _remembered[key] = made
-        if len(_remembered) > MOST_PLANS:
+        while len(_remembered) > MOST_PLANS:
             _remembered.popitem(last=False)
     return C
 

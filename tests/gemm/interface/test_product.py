@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
 from labkit.arrays import views
-from labkit.arrays.addresses import share_memory
 from labkit.formats import FORMATS, FP32
 from labkit.gemm.interface import arrange, candidates, combine, launches, product
 from labkit.gemm.library.tilings import Tiling
@@ -362,7 +361,12 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ((A, B), {"beta": 1.0}, ValueError, "there is no C"),
         ((A.astype(np.float64), B), {}, TypeError, "A holds float64 and B float32"),
         ((A.astype(np.float16), B), {}, TypeError, "A holds float16 and B float32"),
-        ((A.astype(np.float16), B.astype(np.float16)), {"format": "tf32"}, TypeError, "tf32 is held by arrays of float32"),
+        (
+            (A.astype(np.float16), B.astype(np.float16)),
+            {"format": "tf32"},
+            TypeError,
+            "tf32 is held by arrays of float32",
+        ),
         ((A, B), {"format": "bfloat16"}, TypeError, "bfloat16 is held by arrays of uint16"),
         ((A, B), {"format": "half"}, ValueError, "there is no format 'half'"),
         ((A.astype(np.uint8), B.astype(np.uint8)), {}, TypeError, 'say format="float8_e4m3"'),
