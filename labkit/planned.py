@@ -69,7 +69,7 @@ class Plan:
         if overlaps_itself(taken(operands[output])):
             raise ValueError(f"elements of {output} share their memory: pass an array in which each has its own")
         self._layouts = [layout(X) for X in arrays]
-        self._extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
+        self._near = self._distances()
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
         self._apart = set()  # distances from other operands to the output at which they share nothing
         self._lock = Lock()
@@ -140,15 +140,18 @@ class Plan:
                 "make a plan for such an array"
             )
 
+    def _distances(self) -> list[tuple[int, int, int]]:
+        """For each operand beside the output: between which distances from the output it may share bytes with it."""
+        extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
+        begin, end = extents[self._output]
+        return [(n, begin - high, end - low) for n, (low, high) in enumerate(extents) if n != self._output]
+
     def _check_apart(self, operands, addresses):
         """Raises ValueError where writing the output would change another operand."""
         written = addresses[self._output]
-        begin, end = (written + byte for byte in self._extents[self._output])
-        for number, address in enumerate(addresses):
-            low, high = self._extents[number]
-            if number == self._output or address + high <= begin or end <= address + low:
-                continue
-            if (number, address - written) in self._apart:
+        for number, least, most in self._near:
+            distance = addresses[number] - written
+            if not least < distance < most or (number, distance) in self._apart:
                 continue
             if share_memory(taken(operands[number]), taken(operands[self._output])):
                 name, output = self._names[number], self._names[self._output]
@@ -156,7 +159,7 @@ class Plan:
                     f"{output} shares memory with {name}, which is read while {output} is written: "
                     f"give {output} memory of its own"
                 )
-            self._apart.add((number, address - written))
+            self._apart.add((number, distance))
 
 
 class _Simulated:

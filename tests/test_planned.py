@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from gemm_calls import CALLS, operands_of
 
-from labkit import cuda, gemm
+from labkit import cuda, gemm, ptx
 from labkit.arrays.views import View, viewed
 from labkit.arrays.workspace import Workspace
+from labkit.formats import format_named
 from labkit.gemm.interface import product
 from labkit.planned import Place
 
@@ -251,6 +252,37 @@ def test_a_plan_on_a_gpu_puts_addresses_in_their_places(packed, monkeypatch):
     runs(None, [65536, 16384], 9)
     assert data() == (65536 + 128, 16384, 1 << 20) and moved == [16384 + 128]
     assert {int(config.hStream) for config, _ in packed.launched} == {9}
+
+
+class Piece(View):
+    """Memory of a workspace, which is nowhere."""
+
+    size = property(lambda self: self.shape[0])
+
+
+def nowhere(size, dtype=np.uint8):
+    size = size if isinstance(size, int) else size.size
+    return Piece("workspace", (size,), (1,), np.dtype(dtype), 1 << 40)
+
+
+def arrays_in(argument):
+    if isinstance(argument, tuple):
+        return [array for each in argument for array in arrays_in(each)]
+    if isinstance(argument, ptx.TensorMap):
+        return [argument.array]
+    return [argument] if hasattr(argument, "shape") and argument.shape else []
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_every_array_that_is_launched_is_known_as_a_part_of_an_operand_or_of_the_workspace(call):
+    """Else another one could not be put in its place."""
+    format, arrays = format_named(call.format), operands_of(call, 0)
+    views = [View(Place(n), X.shape, X.strides, X.dtype, 4096 * (n + 1)) for n, X in enumerate(arrays)]
+    workspace = Workspace(memory=SimpleNamespace(device_array=nowhere, to_device=nowhere))
+    options = {"alpha": 1.0, "beta": 0.0, "transpose_a": False, "transpose_b": False, "candidate": None}
+    launches = product._launches(*views, **{**options, **call.options, "format": format}, workspace=workspace)
+    owners = {array.owner for launch in launches for array in arrays_in(launch.arguments)}
+    assert owners - {"workspace"} == ({Place(0), Place(1), Place(2)} if call.shape[2] else {Place(2)})
 
 
 # --- on a GPU ------------------------------------------------------------------------------------

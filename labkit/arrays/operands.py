@@ -102,7 +102,7 @@ def taken(X, owner=None):
 
     `owner` stands for the memory in all views of this one (`View.owner`); if it is None, the array itself does.
     """
-    if isinstance(X, DeviceArray):
+    if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
     return View(X if owner is None else owner, tuple(X.shape), strides_of(X), dtype_of(X), address_of(X))
 
