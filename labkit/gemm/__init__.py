@@ -11,6 +11,7 @@ from functools import partial
 from labkit import ladder as _ladder
 from labkit.gemm.interface.product import multiply, plan
 from labkit.gemm.interface.tuner import tune
+from labkit.gemm.library import tilings
 from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
 from labkit.ladder import Step
 
@@ -33,5 +34,6 @@ __all__ = [
     "oracle",
     "plan",
     "step",
+    "tilings",
     "tune",
 ]

@@ -42,7 +42,9 @@ def launches(
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
     check_tiling(tiling)
-    format = FORMATS.get(A.dtype, BF16)  # which others are refused for
+    if A.dtype not in FORMATS:
+        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {', '.join(map(str, FORMATS))}")
+    format = FORMATS[A.dtype]
     check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
     form = Form.of(A, B, format, tiling)
     A, B, C = map(as_batch, (A, B, C))
