@@ -11,7 +11,7 @@ from labkit import cuda, simulate
 from labkit.formats import BF16, E4M3, FP16, FP32, TF32
 from labkit.gemm.library import constants, kernel
 from labkit.gemm.library.form import Form
-from labkit.gemm.library.launches import launch_as, launches
+from labkit.gemm.library.launches import launches
 from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, most_stages
 
 FORMATS = [BF16, FP16, E4M3, TF32]
@@ -109,7 +109,8 @@ def test_a_kernel_fits_shared_memory_however_its_operands_lie():
 def launched(tiling, A, B, C, **factors):
     """C after a launch on arrays of the device."""
     A, B, C = map(cuda.to_device, (A, B, C))
-    launch_as(A, B, C, tiling, **factors)
+    for one in launches(A, B, C, tiling, **factors):
+        one.run()
     return C.copy_to_host()
 
 
