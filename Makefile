@@ -8,10 +8,12 @@ lab:        ## open the book in JupyterLab
 test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.environment dev toolchain
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
-	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval tests notebooks
+	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 
-test-long:  ## 10,000 random kernels instead of 500: most of an hour on two cores
-	LABKIT_RANDOM_KERNELS=10000 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
+test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto --dist loadfile --nbval tests notebooks \
+		--ignore tests/simulator/test_random_kernels.py
 
 fuzz:       ## look for kernels that break the simulator, for ten minutes
 	FUZZ_MINUTES=10 .venv/bin/python -m pytest --timeout=0 tests/simulator/test_fuzz.py

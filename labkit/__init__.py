@@ -1,18 +1,56 @@
-"""labkit: From Triple Loops to FlashAttention, an interactive GPU textbook and lab."""
+"""labkit: From Triple Loops to FlashAttention, an interactive GPU textbook and lab.
+
+>>> import labkit
+>>> labkit.gpu("H100 SXM").sms
+132
+"""
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    "simulate": "labkit.simulator.run",
-    "explore": "labkit.simulator.explorer.schedules",
-    "specialise": "labkit.cuda",
-    "check": "labkit.exercises",
+# What is loaded when it is asked for: a module, or a name within one. A module may move, its name here stays.
+_PLACES = {
+    "KernelError": "labkit.simulator.errors:KernelError",
+    "LaunchError": "labkit.simulator.errors:LaunchError",
+    "allowed_error": "labkit.simulator.functions.ulp:allowed_error",
+    "attainable_tflops": "labkit.roofline:attainable_tflops",
+    "blas": "labkit.blas",
+    "book": "labkit.book",
+    "check": "labkit.exercises:check",
+    "cuda": "labkit.cuda",
+    "cuda_cpp": "labkit.cuda_cpp",
+    "device": "labkit.device",
+    "explore": "labkit.simulator.explorer.schedules:explore",
+    "formats": "labkit.formats",
+    "gemm": "labkit.gemm",
+    "gpu": "labkit.gpus:gpu",
+    "gpu_time_ms": "labkit.timing:gpu_time_ms",
+    "kernel_language": "labkit.simulator.coverage:entries",
+    "ladder": "labkit.ladder",
+    "loops": "labkit.loops",
+    "modelled_time": "labkit.timemodel:modelled_time",
+    "peak_tflops": "labkit.roofline:peak_tflops",
+    "pointer_chase": "labkit.bench.latency:pointer_chase",
+    "ptx": "labkit.ptx",
+    "results": "labkit.results",
+    "ridge_point": "labkit.roofline:ridge_point",
+    "sass": "labkit.sass",
+    "simulate": "labkit.simulator.run:simulate",
+    "sm_occupancy": "labkit.occupancy:occupancy",
+    "specialise": "labkit.cuda:specialise",
+    "time_bound": "labkit.roofline:time_bound",
+    "translated": "labkit.simulator.run:translated",
+    "views": "labkit.views",
 }
+__all__ = [*_PLACES]
 
 
 def __getattr__(name):
-    if name in _LAZY:
-        import importlib
+    if name in _PLACES:
+        from pkgutil import resolve_name
 
-        return getattr(importlib.import_module(_LAZY[name]), name)
+        return resolve_name(_PLACES[name])
     raise AttributeError(f"module 'labkit' has no attribute {name!r}")
+
+
+def __dir__():
+    return [*__all__, "__version__"]

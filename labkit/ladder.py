@@ -11,6 +11,8 @@ says what its steps compute:
     EXAMPLES    sizes of small problems, awkward ones, which every step must get right
     BENCHED     sizes of problems to be timed
     STANDING    sizes of the problem whose run in the simulator says where a step stands under a roofline
+    LARGE       sizes of the problem with which recorded steps are compared, if not the last of BENCHED
+    RECORD      the name under which they are recorded, if not the operation's
 
 A step's file may say otherwise for itself. Nothing else lists steps: benches, tests, standings and roofline dots are
 derived from the folders.
@@ -199,6 +201,11 @@ class Step:
         return getattr(self.module, name) if hasattr(self.module, name) else getattr(self.ladder.module, name)
 
     @property
+    def large(self) -> Problem:
+        """The problem with which recorded steps are compared: the last that is timed, if nothing is said."""
+        return self.problem(*self._said("LARGE")) if hasattr(self.ladder.module, "LARGE") else self.benched[-1]
+
+    @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block, in bytes, where its file states it."""
         return getattr(self.module, "SHARED_BYTES", 0)
@@ -282,6 +289,15 @@ class Ladder(Sequence):
     @property
     def path(self) -> str:
         return f"{self.operation}/{self.name}" if self.name else self.operation
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        return self.module.FORMATS
+
+    @property
+    def record(self) -> str:
+        """The name under which its measurements are recorded."""
+        return getattr(self.module, "RECORD", self.operation)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

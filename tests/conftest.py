@@ -15,6 +15,7 @@ settings.load_profile("labkit")
 
 
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         for marker in item.iter_markers("needs"):
             for name in marker.args:

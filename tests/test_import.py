@@ -1,8 +1,10 @@
 """`import labkit` is quick and light."""
 
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,22 @@ def test_the_simulator_loads_nothing_heavy():
     loaded = run("import sys, json, labkit; labkit.simulate; print(json.dumps([*sys.modules]))")
     assert "labkit.simulator.run" in loaded
     assert not HEAVY & set(loaded)
+
+
+def test_what_labkit_offers_is_loaded_when_it_is_asked_for():
+    loaded = run("import sys, json, labkit; dir(labkit); print(json.dumps([*sys.modules]))")
+    assert [name for name in loaded if name.startswith("labkit")] == ["labkit"]
+    assert run("import json, labkit; print(json.dumps(labkit.gpu('H100 SXM').sms))") == 132
+
+
+def test_what_labkit_offers_is_there_and_no_module_hides_it():
+    for path in sorted(Path(labkit.__file__).parent.glob("*.py")):
+        if path.stem not in ("__init__", "__main__"):
+            importlib.import_module(f"labkit.{path.stem}")
+    for name in labkit.__all__:
+        assert name in dir(labkit)
+        offered = getattr(labkit, name)
+        assert callable(offered) or offered is sys.modules[f"labkit.{name}"]
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -17,7 +17,7 @@ COLUMNS = {"level": "", "ring_bytes": ",d", "latency_ns": ".1f", "latency_cycles
 
 
 @cuda.jit
-def walk(ring, steps, place):
+def pointer_chase(ring, steps, place):
     at = place[0]
     for _ in range(steps):
         at = ring[at]
@@ -52,7 +52,7 @@ def measure(ring_bytes: int) -> float:
 
     def time_ms(steps):
         # each launch goes on where the last one stopped, and so meets no line that it left in L2
-        return timing.gpu_time_ms([lambda stream: walk[1, 1, stream](ring, steps, place)])
+        return timing.gpu_time_ms([lambda stream: pointer_chase[1, 1, stream](ring, steps, place)])
 
     return (time_ms(2 * STEPS) - time_ms(STEPS)) / STEPS * 1e6
 

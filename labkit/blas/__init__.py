@@ -4,7 +4,14 @@
 >>> dot.launch(x, y, out)
 """
 
+from labkit.blas import sums
+from labkit.blas.problem import dot_bound, dot_oracle, gemv_bound, gemv_oracle
 from labkit.ladder import ladder
+
+__all__ = [
+    *("axpy", "copy", "dot", "gemv", "gemv_t", "nrm2"),
+    *("dot_bound", "dot_oracle", "gemv_bound", "gemv_oracle", "sums"),
+]
 
 copy, axpy, dot, nrm2 = ladder("blas", "level1")
 gemv, gemv_t = ladder("blas", "level2")

@@ -12,6 +12,7 @@ from labkit.formats import FP32
 from labkit.gemm.problem import Problem
 from labkit.ladder import Step
 from labkit.loops.loop_trace import LoopTrace
+from labkit.loops.orders import ORDERS
 from labkit.loops.small_cpu import SMALL_CPU
 from labkit.loops.trace import trace
 
@@ -29,4 +30,4 @@ def step(slug: str) -> Step:
     return ladder().step(slug)
 
 
-__all__ = ["SMALL_CPU", "LoopTrace", "Step", "ladder", "step", "trace"]
+__all__ = ["ORDERS", "SMALL_CPU", "LoopTrace", "Step", "ladder", "step", "trace"]

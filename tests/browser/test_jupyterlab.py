@@ -5,7 +5,7 @@ import pytest
 from labkit import places
 from labkit.bench import _lab
 
-pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600), pytest.mark.long]
 
 CHAPTERS = sorted(path.name for path in places.folder("notebooks").glob("[0-9][0-9]-*.ipynb"))
 

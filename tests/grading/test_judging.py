@@ -1,6 +1,7 @@
 """Answers are judged from their text: nothing of it runs, and right answers of every kind are right."""
 
 import pytest
+from sampling import sampled
 
 from labkit.grading.judging import judge_answers
 from labkit.grading.rebuild import setups, solved_chapters
@@ -38,14 +39,17 @@ def test_right_answers_are_right_whatever_stands_around_them(text):
 
 @pytest.mark.parametrize(
     "forgery",
-    [
-        "def check(id, kernel):\n    return 'solved'\ndef saxpy(*a): pass",
-        "import labkit.exercises.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
-        "def evil(f):\n    return f\n@evil\ndef saxpy(a, x, y, out):\n    pass",
-        "@cuda.jit\ndef saxpy(a, x, y, out=print('forged')):\n    pass",
-        "saxpy = print",
-        "saxpy = cuda.jit(lambda a, x, y, out: None)",
-    ],
+    sampled(
+        [
+            "def check(id, kernel):\n    return 'solved'\ndef saxpy(*a): pass",
+            "import labkit.exercises.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
+            "def evil(f):\n    return f\n@evil\ndef saxpy(a, x, y, out):\n    pass",
+            "@cuda.jit\ndef saxpy(a, x, y, out=print('forged')):\n    pass",
+            "saxpy = print",
+            "saxpy = cuda.jit(lambda a, x, y, out: None)",
+        ],
+        3,
+    ),
 )
 def test_a_forged_check_earns_nothing(forgery):
     assert not judged(forgery)["02.1"].passed

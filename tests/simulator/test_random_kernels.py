@@ -1,12 +1,11 @@
 """Random kernels hold every pair of the language, and have numba's types and values, on a CPU and on a GPU.
 
-`LABKIT_RANDOM_KERNELS` is how many there are (`make test-long` asks for 10,000).
+`make test` runs one or two kernels of each part of the language, `make test-long` forty.
 """
 
 import cmath
 import importlib
 import math
-import os
 from collections import Counter, defaultdict
 from importlib.util import find_spec
 from random import Random
@@ -21,6 +20,7 @@ from random_kernels import oracles
 from random_kernels.executed import counting
 from random_kernels.uses import NO_CODE, typed_uses, uses
 from random_kernels.writer import BLOCK, GRID, random_kernel
+from sampling import WHOLE
 
 import labkit
 from labkit import cuda
@@ -28,7 +28,7 @@ from labkit.simulator import run
 from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.language import SCALARS
 
-KERNELS = int(os.environ.get("LABKIT_RANDOM_KERNELS", "500"))
+pytestmark = pytest.mark.long
 PARTS = 250  # of the uses: each kernel of a part holds all of its uses, and the first holds little else
 USES = uses()
 SHARED_BYTES = 16 * BLOCK
@@ -61,7 +61,7 @@ def kernels(part, judge):
     """Calls `judge` with the random kernels of a part; hypothesis shrinks the one that it refuses."""
 
     @seed(part)
-    @settings(max_examples=KERNELS // PARTS, deadline=None, database=None)
+    @settings(max_examples=40 if WHOLE else 1 + part % 2, deadline=None, database=None)
     @given(st.randoms(use_true_random=False))
     def judged(rng):
         judge(random_kernel(rng, PART[part]))

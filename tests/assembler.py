@@ -1,0 +1,37 @@
+"""Kernels as machine code, without a GPU: by the assembler of the CUDA toolkit."""
+
+import shutil
+import subprocess
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from labkit.simulator.errors import LaunchError
+
+TARGETS = [(7, 5), (8, 0), (9, 0)]
+
+
+def ptxas() -> str:
+    """The assembler of the installed toolkit wheels, or the machine's own."""
+    roots = find_spec("nvidia").submodule_search_locations if find_spec("nvidia") else []
+    found = [path for root in roots for path in Path(root).glob("*/bin/ptxas*")]
+    return str(found[0]) if found else shutil.which("ptxas")
+
+
+def assembled(ptx, target, folder) -> tuple[str, bytes]:
+    """What the assembler reports of a kernel, and its cubin."""
+    (folder / "kernel.ptx").write_text(ptx)
+    command = [ptxas(), "-v", f"-arch=sm_{''.join(map(str, target))}", "kernel.ptx", "-o", "kernel.cubin"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr, (folder / "kernel.cubin").read_bytes()
+
+
+def ptx_for_the_oldest(function, argument_types, among=TARGETS):
+    """The PTX for the oldest of some GPUs that has all of the kernel's instructions, and those that take it."""
+    from labkit.compiler import ptx_text
+
+    for number, target in enumerate(among[:-1]):
+        with suppress(LaunchError):
+            return ptx_text(function, argument_types, target), among[number:]
+    return ptx_text(function, argument_types, among[-1]), among[-1:]

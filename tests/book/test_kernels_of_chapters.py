@@ -1,0 +1,107 @@
+"""The kernels that a chapter runs have numba's types and assemble, and errors are found in those alone that it says."""
+
+import json
+import linecache
+from dataclasses import dataclass, field
+from functools import cache
+
+import pytest
+from assembler import assembled, ptx_for_the_oldest
+from numba_oracle import variable_types
+
+from labkit import places
+from labkit.simulator import run
+from labkit.simulator.translator.values import TensorMap
+
+pytestmark = pytest.mark.long
+CHAPTERS = [
+    path
+    for path in sorted(places.folder("notebooks").glob("solutions/*.ipynb"))
+    if "cuda.jit" in path.read_text(encoding="utf-8")
+]
+# The kernels that a chapter shows because they are wrong.
+WRONG = {
+    "00-start-here": {"hasty"},
+    "02-first-gpu-matmul": {"double_unguarded"},
+    "03-tiled-gemm": {"no_first_barrier"},
+    "06-tensor-cores": {"never_empty"},
+    "90-trusting-the-simulator": {"counter"},
+}
+
+
+@dataclass
+class Ran:
+    """What the cells of a chapter ran: kernels as they were translated, and names, of those with errors apart."""
+
+    translated: dict = field(default_factory=dict)
+    names: set = field(default_factory=set)
+    wrong: set = field(default_factory=set)
+
+
+@cache
+def ran(chapter) -> Ran:
+    """What ran in the simulator when each cell of the chapter did, its exercises solved."""
+    found, translate, trace_of = Ran(), run.translate.translate, run.report.trace
+
+    def translated(function, kinds, **options):
+        program = translate(function, kinds, **options)
+        found.translated[function.__code__] = function, kinds, program
+        return program
+
+    def trace(launch, *given):
+        trace = trace_of(launch, *given)
+        found.names.add(launch.function.__name__)
+        if trace.errors:
+            found.wrong.add(launch.function.__name__)
+        return trace
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(run.translate, "translate", translated)
+        patched.setattr(run.report, "trace", trace)
+        patched.setenv("LABKIT_DEVICE", "simulator")
+        run_cells(chapter)
+    return found
+
+
+def run_cells(chapter):
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(json.loads(chapter.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            text, where = "".join(cell["source"]), f"<{chapter.stem} {number}>"
+            linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
+            exec(compile(text, where, "exec"), names)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_errors_are_found_in_no_kernel_that_is_right(chapter):
+    assert ran(chapter).names
+    assert ran(chapter).wrong == WRONG.get(chapter.stem, set())
+
+
+@pytest.mark.needs("numba-cuda", "toolkit")
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_kernel_has_numbas_types_and_assembles_without_spills(chapter, tmp_path):
+    from labkit.compiler import bound
+
+    assert ran(chapter).translated
+    for function, kinds, program in ran(chapter).translated.values():
+        argument_types = tuple(map(type_on_a_gpu, kinds))
+        if not program.compiled:  # a device function's variables would be among them
+            assert program.variables == variable_types(bound(function), argument_types), function
+        if function.__module__.startswith(("labkit.gemm.", "labkit.blas.")):  # those have tests of their own
+            continue
+        ptx, targets = ptx_for_the_oldest(function, argument_types)
+        for target in targets:
+            report, _ = assembled(ptx, target, tmp_path)
+            assert "0 bytes spill stores, 0 bytes spill loads" in report, function
+
+
+def type_on_a_gpu(kind):
+    """numba's type of an argument that the simulator was given."""
+    from numba import types
+
+    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+
+    if isinstance(kind, TensorMap):
+        return TensorMapType(len(kind.box))
+    return types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind
