@@ -117,13 +117,3 @@ def _clear(piece):
     driver.cuMemsetD8Async(piece.device_ctypes_pointer.value, 0, piece.size, stream)
     driver.cuStreamSynchronize(stream)
     driver.cuStreamDestroy(stream)
-
-
-def workspace(role: str, shape: tuple[int, ...], dtype, stream=0):
-    """An array of the stream's workspace."""
-    return of_stream(stream).array(role, shape, dtype)
-
-
-def counters(count: int, stream=0):
-    """Counters of the stream's workspace."""
-    return of_stream(stream).counters(count)
