@@ -120,9 +120,8 @@ def _operands(dtype, call, generator):
 
 
 def _ours(dtype, call, A, B, C):
-    arrays = map(_products.as_array, (A, B, C))
-    multiply = partial(gemm.multiply, *arrays, tf32=dtype == "tf32", **call.options)
-    return lambda stream: multiply(stream=stream)
+    plan = gemm.plan(A, B, C, format=dtype, **call.options)
+    return lambda stream: plan(stream=stream)
 
 
 def _factors(call, A, B):

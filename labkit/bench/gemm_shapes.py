@@ -12,16 +12,17 @@ from rich.console import Console
 from rich.progress import track
 
 from labkit import gemm, ptx, timing
+from labkit.arrays.workspace import Workspace
 from labkit.bench import _products, _record
+from labkit.formats import BF16
 from labkit.gemm.interface.candidates import Shape, candidates
-from labkit.gemm.interface.carry_out import carry_out
-from labkit.gemm.interface.precisions import PRECISIONS
+from labkit.gemm.interface.product import planned
+from labkit.ladder import ladder
 
 SQUARES = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
 SIDES = (4096, 11008, 14336)
 LAYERS = tuple((M, N, K) for M, N, K in product((1, 8, 16, 64, 256, 1024, 4096), SIDES, SIDES))
 MOST_CANDIDATES = 7
-PRECISION = PRECISIONS["bfloat16"]
 READ_ELEMENTS = 2**28
 COLUMNS = {
     "problem": "",
@@ -55,9 +56,9 @@ def measure(M: int, N: int, K: int) -> dict:
 
     generator = torch.Generator("cuda").manual_seed(0)
     tensors = [_products.operands(M, N, K, ptx.BF16, generator) for _ in range(_products.sets(M, N, K, itemsize=2))]
-    arrays = [tuple(map(_products.as_array, each)) for each in tensors]
-    ways = {way: [_launch(way, each) for each in arrays] for way in candidates(PRECISION, Shape(M, N, K))}
-    ways = dict(list(ways.items())[:MOST_CANDIDATES])
+    workspace = Workspace()
+    tried = candidates(BF16, Shape(M, N, K))[:MOST_CANDIDATES]
+    ways = {way: [_launch(way, each, workspace) for each in tensors] for way in tried}
     first_times_ms = timing.gpu_times_ms(ways)
     fastest = min(first_times_ms, key=first_times_ms.get)
     cublas = [_products.rival(ptx.BF16, *each) for each in tensors]
@@ -95,12 +96,10 @@ def read() -> dict:
     import torch
     from numba import cuda
 
-    from labkit.blas import nrm2
-
     x, result = torch.randn(READ_ELEMENTS, device="cuda"), torch.empty(1, device="cuda")
     arrays = tuple(map(cuda.as_cuda_array, (x, result)))
-    scratch = nrm2.scratch()
-    time_ms = timing.gpu_time_ms([lambda stream: nrm2.launch(*arrays, scratch, stream)])
+    nrm2 = ladder("blas", "level1").step("nrm2")
+    time_ms = timing.gpu_time_ms([lambda stream: nrm2.launch(*arrays, stream=stream)])
     read_bytes = 4 * READ_ELEMENTS
     return {
         "operation": "gemm_shapes",
@@ -112,5 +111,6 @@ def read() -> dict:
     }
 
 
-def _launch(way, arrays):
-    return lambda stream: carry_out(way, PRECISION, *arrays, 1.0, 0.0, stream)
+def _launch(way, tensors, workspace):
+    plan = planned(*tensors, transpose_b=True, candidate=way, workspace=workspace)
+    return lambda stream: plan(stream=stream)

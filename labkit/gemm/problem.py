@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float, Float64, Shaped
 
 from labkit import ladder
+from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.operands import check_array
 from labkit.formats import FP32, TF32, Format
-from labkit.layout import is_in_c_order
 
 DRAWN = 2**20  # random numbers, which larger operands repeat
 ROWS_OF_LARGE = 64  # of a large product, whose error is measured
@@ -132,10 +133,7 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
 def check_matrices(A, B, C):
     """Raises TypeError or ValueError where one of them is no matrix, or an empty one."""
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not all(hasattr(X, field) for field in ("shape", "dtype", "strides")):
-            raise TypeError(
-                f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device"
-            )
+        check_array(name, X)
         if len(X.shape) != 2:
             raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
         if 0 in X.shape:
@@ -151,7 +149,7 @@ def check_c_order(A, B, C):
         One of them is transposed, or a part of another array.
     """
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not is_in_c_order(X.shape, X.strides, X.dtype.itemsize):
+        if not lies_in_order(X):
             raise ValueError(
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"
