@@ -14,7 +14,7 @@ SHORTEST_REPLAY_MS = 2.0
 REPLAYS = 21
 REPLAYS_OF_LONG = 5  # a launch of over LONG_MS varies little
 LONG_MS = 50.0
-CALLS, CALLS_IN_QUEUE = 200, 20
+CALLS_IN_QUEUE = 20
 
 
 def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
@@ -28,24 +28,27 @@ def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
     return median(times_ms)
 
 
-def host_us(launch: Callable[[object], object]) -> float:
+def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
     """Median time of the host for one launch, in microseconds: how long it is before the next can be asked for.
 
     Parameters
     ----------
     launch
         A function of a numba stream that launches work on it.
+    calls
+        How many launches.
     """
     from numba import cuda
 
     stream, times_us = cuda.stream(), []
     launch(stream)
-    for _ in range(CALLS // CALLS_IN_QUEUE):
-        stream.synchronize()  # else the queue fills, and a call waits for the GPU
-        for _ in range(CALLS_IN_QUEUE):
-            start = time.perf_counter()
-            launch(stream)
-            times_us.append((time.perf_counter() - start) * 1e6)
+    for call in range(calls):
+        if call % CALLS_IN_QUEUE == 0:
+            stream.synchronize()  # else the queue fills, and a call waits for the GPU
+        start = time.perf_counter()
+        launch(stream)
+        times_us.append((time.perf_counter() - start) * 1e6)
+    stream.synchronize()
     return median(times_us)
 
 

@@ -25,6 +25,7 @@ TWIN = "CUDA C++"
 MOST_SETS = 64
 TIMES_L2 = 2  # bytes of all sets of operands together
 MOST_MS = 200  # of a launch: what is slower is left out
+CALLING_MS = 100  # for which the host's time is taken
 FASTEST = 2  # steps of a ladder that are timed in other formats than its first
 
 
@@ -151,8 +152,9 @@ def times(contenders: Mapping) -> dict:
     """The times of contenders, each a list of launches on operands of their own, that take turns."""
     found = {}
     for name, samples in timing.gpu_samples_ms(contenders).items():
-        low, _, high = quantiles(samples, n=4) if len(samples) > 1 else (samples[0],) * 3
-        found[name] = Time(median(samples), (high - low) / median(samples), timing.host_us(contenders[name][0]))
+        time_ms, (low, _, high) = median(samples), quantiles(samples, n=4)
+        calls = int(min(200, max(5, CALLING_MS / time_ms)))
+        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_us(contenders[name][0], calls))
     return found
 
 
