@@ -9,8 +9,17 @@ from labkit.blas.problem import dot_bound, dot_oracle, gemv_bound, gemv_oracle
 from labkit.ladder import ladder
 
 __all__ = [
-    *("axpy", "copy", "dot", "gemv", "gemv_t", "nrm2"),
-    *("dot_bound", "dot_oracle", "gemv_bound", "gemv_oracle", "sums"),
+    "axpy",
+    "copy",
+    "dot",
+    "dot_bound",
+    "dot_oracle",
+    "gemv",
+    "gemv_bound",
+    "gemv_oracle",
+    "gemv_t",
+    "nrm2",
+    "sums",
 ]
 
 copy, axpy, dot, nrm2 = ladder("blas", "level1")
