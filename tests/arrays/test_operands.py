@@ -1,5 +1,7 @@
 """Arrays as callers give them: what they hold, where they begin, and what lies alike."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
