@@ -113,7 +113,7 @@ class Packed:
             The driver refuses it.
         """
         (status,) = _launch(self._config, self._function, self._parameters, 0)
-        if status is not SUCCESS:
+        if status != SUCCESS:
             raise RuntimeError(f"the driver refuses to launch {self._kernel.py_func.__name__}: {status.name}")
 
     def _fields(self, array):
@@ -144,7 +144,7 @@ def move(tensor_map, address: int) -> None:
         The driver refuses it.
     """
     (status,) = binding.cuTensorMapReplaceAddress(tensor_map, address)
-    if status is not SUCCESS:
+    if status != SUCCESS:
         raise RuntimeError(f"the driver refuses to move a tensor map to {address:#x}: {status.name}")
 
 

@@ -34,7 +34,8 @@ class Plan:
 
     `plan()` runs it for the operands that it was made with, which it keeps alive; `plan(A, B, C)` for others from then
     on, which lie in the same way. It owns its workspace and allocates nothing when it is run, so that it can be
-    captured in a CUDA graph on any stream. It runs on one stream at a time, since its workspace is for one run.
+    captured in a CUDA graph on any stream; keep it as long as the graph. It runs on one stream at a time, since its
+    workspace is for one run.
 
     Parameters
     ----------

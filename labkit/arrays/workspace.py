@@ -66,9 +66,10 @@ def current_device() -> int:
     """The number of the device that this thread uses; 0 in the simulator."""
     if not cuda.on_gpu():
         return 0
-    from numba.cuda.cudadrv import devices
+    from numba.cuda.cudadrv.driver import binding
 
-    return devices.get_context().device.id
+    status, device = binding.cuCtxGetDevice()
+    return int(device) if status == binding.CUresult.CUDA_SUCCESS else cuda.get_current_device().id  # no context yet
 
 
 def handle_of(stream) -> int:

@@ -1,5 +1,7 @@
 """Arrays as callers give them: what they hold, where they begin, and what lies alike."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,14 @@ class Tensor:
 
     def stride(self):
         return tuple(n // self._array.dtype.itemsize for n in self._array.strides)
+
+
+class OfNumba:
+    """An array as numba has it on a GPU, but for its memory."""
+
+    def __init__(self, array):
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+        self.device_ctypes_pointer = ctypes.c_size_t(array.ctypes.data)
 
 
 BITS16, BITS8 = np.arange(32, dtype=np.uint16).reshape(4, 8), np.zeros((4, 16), np.uint8)
@@ -85,3 +95,11 @@ def test_what_lies_alike_is_known_by_the_same_and_nothing_else_is():
         assert operands.seen(differs)[0] != known
     of_tensors = {operands.seen(Tensor(part))[0] for part in (WHOLE, WHOLE.copy(), WHOLE.T)}
     assert len(of_tensors) == 2
+
+
+@pytest.mark.parametrize("made", [OfNumba, Tensor])
+def test_alignment_is_a_part_of_what_is_known_of_an_array(made):
+    (known, address), (aligned, further), (other, _) = (operands.seen(made(WHOLE[:, n : n + 2])) for n in (0, 4, 1))
+    assert known == aligned != other
+    assert further - address == 16
+    assert operands.address_of(made(WHOLE)) == address
