@@ -20,6 +20,7 @@ _PLACES = {
     "cuda_cpp": "labkit.cuda_cpp",
     "device": "labkit.device",
     "explore": "labkit.simulator.explorer.schedules:explore",
+    "formats": "labkit.formats",
     "gemm": "labkit.gemm",
     "gpu": "labkit.gpus:gpu",
     "gpu_time_ms": "labkit.timing:gpu_time_ms",

@@ -72,13 +72,18 @@ def bench(
 ):
     """Measure an operation beside its rivals, in one run."""
     import labkit.bench
+    from labkit.bench import _harness
+    from labkit.ladder import operations
 
-    operations = sorted(m.name for m in iter_modules(labkit.bench.__path__) if not m.name.startswith("_"))
-    if operation not in operations:
-        _fail(f"there is no bench {operation!r}; there are {', '.join(operations)}")
+    tables = {m.name for m in iter_modules(labkit.bench.__path__) if not m.name.startswith("_")}
+    if operation not in tables.union(operations()):
+        _fail(f"there is no bench {operation!r}; there are {', '.join(sorted(tables.union(operations())))}")
     if out:
         _check_folder(out)
-    import_module(f"labkit.bench.{operation}").main(record, out)
+    if operation in tables:
+        import_module(f"labkit.bench.{operation}").main(record, out)
+    else:
+        _harness.run(_harness.of_operation(operation), record, out)
 
 
 @app.command()

@@ -14,8 +14,6 @@ from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labkit import device as _device
 from labkit.gpus import gpu as published
 from labkit.rebinding import names_of, rebuilt
@@ -170,23 +168,9 @@ class _Launch:
     shared_bytes: int = 0
 
     def __call__(self, *arguments):
-        from labkit.simulator.arguments import leaves
-        from labkit.simulator.run import simulate
+        from labkit.simulator.in_place import simulate_in_place
 
-        values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in arguments]
-        trace = simulate(self.kernel, self.grid, self.block, *values, shared_bytes=self.shared_bytes)
-        names = list(inspect.signature(self.kernel.py_func).parameters)
-        read_only = {name for name, argument in zip(names, arguments) if isinstance(argument, host.In)}
-        outputs = leaves(names, trace.outputs)
-        for name, value in leaves(names, values).items():
-            if name in trace.blank:
-                value.fill_blank(~trace.blank[name])
-            array = host.unwrap(value)
-            if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
-                np.copyto(array, outputs[name])
-            elif isinstance(value, np.void) and name not in read_only:
-                for field in value.dtype.names:
-                    value[field] = outputs[name][field]
+        trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
         for line in trace.printed:
             print(line)
         for finding in trace.errors:

@@ -182,7 +182,7 @@ class Sass:
         return max(around, default=None)
 
 
-def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -> Sass:
+def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
     """Compiles a kernel for GPUs of a compute capability, and reads what came of it.
 
     Parameters
@@ -192,7 +192,7 @@ def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -
     *arguments
         As for a launch; their types alone matter.
     compute_capability
-        Such as (9, 0) for an H100.
+        Such as (9, 0) for an H100, or (9, 0, "a") with the instructions that it alone has.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def compiled(kernel, *arguments, compute_capability: tuple[int, int] = (9, 0)) -
     with TemporaryDirectory() as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
-        architecture = "sm_{}{}".format(*compute_capability)
+        architecture = f"sm_{''.join(map(str, compute_capability))}"
         said = _run("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
         registers = int(re.search(r"Used (\d+) registers", said)[1])
         spills = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", said)))

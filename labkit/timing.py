@@ -14,6 +14,7 @@ SHORTEST_REPLAY_MS = 2.0
 REPLAYS = 21
 REPLAYS_OF_LONG = 5  # a launch of over LONG_MS varies little
 LONG_MS = 50.0
+CALLS, CALLS_IN_QUEUE = 200, 20
 
 
 def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
@@ -25,6 +26,27 @@ def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
         call()
         times_ms.append((time.perf_counter() - start) * 1e3)
     return median(times_ms)
+
+
+def host_us(launch: Callable[[object], object]) -> float:
+    """Median time of the host for one launch, in microseconds: how long it is before the next can be asked for.
+
+    Parameters
+    ----------
+    launch
+        A function of a numba stream that launches work on it.
+    """
+    from numba import cuda
+
+    stream, times_us = cuda.stream(), []
+    launch(stream)
+    for _ in range(CALLS // CALLS_IN_QUEUE):
+        stream.synchronize()  # else the queue fills, and a call waits for the GPU
+        for _ in range(CALLS_IN_QUEUE):
+            start = time.perf_counter()
+            launch(stream)
+            times_us.append((time.perf_counter() - start) * 1e6)
+    return median(times_us)
 
 
 def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
@@ -41,6 +63,11 @@ def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
 
 def gpu_times_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) -> dict[str, float]:
     """As `gpu_time_ms` for several kinds of work, by name, that take turns: so a clock that changes is fair to all."""
+    return {name: median(times_ms) for name, times_ms in gpu_samples_ms(contenders).items()}
+
+
+def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) -> dict[str, list[float]]:
+    """As `gpu_times_ms`, with the time of one launch in each replay."""
     from numba import cuda
 
     stream, start, end = cuda.stream(), cuda.event(), cuda.event()
@@ -66,7 +93,7 @@ def gpu_times_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) ->
     for _ in range(replays):
         for name, (replay, in_graph) in graphs.items():
             times_ms[name].append(elapsed_ms(replay) / in_graph)
-    return {name: median(times) for name, times in times_ms.items()}
+    return times_ms
 
 
 def _graph(stream, launches) -> Callable[[], None]:

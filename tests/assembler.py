@@ -27,11 +27,11 @@ def assembled(ptx, target, folder) -> tuple[str, bytes]:
     return done.stderr, (folder / "kernel.cubin").read_bytes()
 
 
-def ptx_for_the_oldest(function, argument_types):
+def ptx_for_the_oldest(function, argument_types, among=TARGETS):
     """The PTX for the oldest GPU that has all of the kernel's instructions, and the GPUs that take it."""
     from labkit.compiler import ptx_text
 
-    for number, target in enumerate(TARGETS[:-1]):
+    for number, target in enumerate(among[:-1]):
         with suppress(LaunchError):
-            return ptx_text(function, argument_types, target), TARGETS[number:]
-    return ptx_text(function, argument_types, TARGETS[-1]), TARGETS[-1:]
+            return ptx_text(function, argument_types, target), among[number:]
+    return ptx_text(function, argument_types, among[-1]), among[-1:]

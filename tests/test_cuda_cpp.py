@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from labkit import cuda_cpp, gemm
+from labkit import cuda_cpp
 from labkit.cuda_cpp import CppError
+from labkit.ladder import every_ladder
 
 TARGETS = [(7, 5), (8, 0), (9, 0)]
 NEEDS = {"gemm/tensor/s01_mma": (8, 0), "gemm/tensor/s05_wgmma": (9, 0)}
 
 
 def test_every_twin_has_the_name_of_a_step():
-    steps = {f"gemm/{step.ladder}/{step.name}" for ladder in ("fp32", "tensor") for step in gemm.ladder(ladder)}
+    steps = {step.path for ladder in every_ladder() for step in ladder}
     assert len(cuda_cpp.names()) >= 6 and steps.issuperset(cuda_cpp.names())
 
 

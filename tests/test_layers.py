@@ -10,12 +10,14 @@ import labkit
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "layout trace gpus places environment occupancy",
+    "layout trace gpus places formats environment occupancy",
     "simulator",
     "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
-    "loops",
+    "arrays tuning",
+    "ladder",
     "blas",
     "gemm",
+    "loops",
     "conv",
     "norm",
     "softmax",

@@ -88,7 +88,7 @@ def test_recorded_steps_on_tensor_cores_are_as_exact_as_their_rivals(machine):
     from labkit import gemm
 
     rows = results.load("gemm_tensor", machine).rows
-    assert {row["step"] for row in rows} == {step.slug for step in gemm.ladder("tensor")}
+    assert {row["step"] for row in rows} >= {step.slug for step in gemm.ladder("tensor")}
     assert all(row["error"] < 2 * row["rival_error"] for row in rows)
 
 

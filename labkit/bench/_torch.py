@@ -1,6 +1,32 @@
 """torch's own functions as contenders of a bench."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+
+from labkit import formats
+from labkit.formats import Format
+
+
+def is_here() -> bool:
+    return find_spec("torch") is not None
+
+
+def tensors(format: Format, *arrays) -> tuple:
+    """Arrays of the device as torch tensors of the same memory; bits as the format whose they are."""
+    import torch
+
+    kinds = {formats.BF16: torch.bfloat16, formats.E4M3: torch.float8_e4m3fn}
+
+    def tensor(array):
+        if not hasattr(array, "dtype"):
+            return array
+        own = format if array.dtype == format.dtype else format.result
+        found = torch.as_tensor(array, device="cuda")
+        return found.view(kinds[own]) if array.dtype == own.dtype and own.is_bits else found
+
+    return tuple(map(tensor, arrays))
 
 
 def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
@@ -14,18 +40,8 @@ def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
     return launch
 
 
-def kernel_of(call: Callable[[], object]) -> str:
-    """The name of the kernel that a call of torch's takes longest in.
-
-    The profiler may slow down what is timed after it in the same process.
-    """
+def random(*shape):
+    """Random normal float32 on the GPU."""
     import torch
-    from torch.profiler import ProfilerActivity, profile
 
-    call()
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-        call()
-        torch.cuda.synchronize()
-    on_gpu = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
-    return max(on_gpu, key=lambda event: event.time_range.elapsed_us()).name
+    return torch.randn(*map(int, np.atleast_1d(shape)), device="cuda")

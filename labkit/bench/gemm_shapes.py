@@ -68,7 +68,7 @@ def measure(M: int, N: int, K: int) -> dict:
         "step": "multiply",
         "problem": str(problem),
         "dtype": "bfloat16",
-        "plan": ", ".join(map(str, fastest.plan)) if fastest.plan else fastest.step,
+        "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step,
         "time_ms": time_ms,
         "tflops": problem.flops / time_ms / 1e9,
         "gb_s": problem.least_bytes(2) / time_ms / 1e6,

@@ -1,7 +1,15 @@
-"""BLAS level 1 and 2 in float32: a module an operation, with its kernel, and what results are held against."""
+"""BLAS level 1 and 2 in float32: a step each, in the ladders "level1" and "level2".
 
-from labkit.blas import axpy, copy, dot, gemv, gemv_t, nrm2, sums
+>>> from labkit.blas import dot
+>>> dot.launch(x, y, out)
+"""
+
+from labkit.blas import sums
 from labkit.blas.problem import dot_bound, dot_oracle, gemv_bound, gemv_oracle
+from labkit.ladder import ladder
+
+copy, axpy, dot, nrm2 = ladder("blas", "level1")
+gemv, gemv_t = ladder("blas", "level2")
 
 __all__ = [
     "axpy",

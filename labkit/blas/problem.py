@@ -5,12 +5,137 @@ grouped (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, se
 than one long one, so that a sum in parallel stays far below.
 """
 
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
+from labkit import ladder
+from labkit.formats import FP32, Format
+
 EPS = np.finfo(np.float32).eps
+
+
+@dataclass(frozen=True)
+class OfVectors(ladder.Problem):
+    """Vectors of n elements."""
+
+    n: int
+
+    def _drawn(self, count, seed):
+        rng = np.random.default_rng([seed, self.n])
+        return [rng.standard_normal(self.n, np.float32) for _ in range(count)]
+
+
+class Copy(OfVectors):
+    """y = x."""
+
+    flops = 0
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        return 2 * self.n * format.itemsize
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        return *self._drawn(1, seed), _unwritten(self.n)
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        return {1: ladder.Expected(operands[0].astype(np.float64), np.zeros(self.n))}
+
+
+class Axpy(OfVectors):
+    """y = alpha * x + y."""
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.n
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        return 3 * self.n * format.itemsize
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        return 1e-3, *self._drawn(2, seed)  # a small alpha, as a bench adds to the same y again and again
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        alpha, x, y = operands
+        product = np.float64(alpha) * x
+        return {2: ladder.Expected(product + y, 2 * EPS * (np.abs(product) + np.abs(y)))}
+
+
+class Dot(OfVectors):
+    """out[0] = the sum of x[i] * y[i]."""
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.n
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        return 2 * self.n * format.itemsize
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        return *self._drawn(2, seed), _unwritten(1)
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        x, y, _ = operands
+        return {2: ladder.Expected(np.array([dot_oracle(x, y)]), np.array([dot_bound(x, y)]))}
+
+
+class Nrm2(OfVectors):
+    """out[0] = the Euclidean norm of x."""
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.n
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        return self.n * format.itemsize
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        return *self._drawn(1, seed), _unwritten(1)
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        norm = np.linalg.norm(operands[0].astype(np.float64), keepdims=True)
+        return {1: ladder.Expected(norm, self.n * EPS * norm)}
+
+
+@dataclass(frozen=True)
+class Gemv(ladder.Problem):
+    """y = alpha * A @ x + beta * y, for A of M x N."""
+
+    M: int
+    N: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.M * self.N
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        return format.itemsize * (self.M * self.N + self.M + self.N)
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        rng = np.random.default_rng([seed, self.M, self.N])
+        A = rng.standard_normal((self.M, self.N), np.float32)
+        rows, columns = self._used(A).shape
+        return 1.0, A, rng.standard_normal(columns, np.float32), 0.0, _unwritten(rows)
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        alpha, A, x, beta, y = operands
+        used = alpha, self._used(A), x, beta, y
+        return {4: ladder.Expected(gemv_oracle(*used), gemv_bound(*used))}
+
+    def _used(self, A):
+        return A
+
+
+class GemvTransposed(Gemv):
+    """y = alpha * A.T @ x + beta * y, for A of M x N."""
+
+    def _used(self, A):
+        return A.T
+
+
+def _unwritten(n):
+    return np.full(n, np.nan, np.float32)
 
 
 def dot_oracle(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:

@@ -50,8 +50,3 @@ def is_last(arrived, counter, blocks):
         cuda.threadfence()
     cuda.syncthreads()
     return last[0] != 0
-
-
-def counters(count: int):
-    """So many counters for `is_last`, on the device."""
-    return cuda.to_device(np.zeros(count, np.uint32))

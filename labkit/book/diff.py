@@ -11,7 +11,7 @@ from pygments.lexers import PythonLexer
 
 from labkit.book.show import RULES
 from labkit.exercises.source import python_function
-from labkit.gemm import Step
+from labkit.ladder import Step
 
 CONTEXT = 2  # equal lines that are shown around a change
 MARKS = {"-": ("labkit-gone", "taken out"), "+": ("labkit-new", "put in"), " ": ("", "")}

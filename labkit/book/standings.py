@@ -1,117 +1,49 @@
 """Where the book's kernels stand under a roofline: each run once, small, in the simulator, and what was recorded."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from labkit import gemm, ptx, results
-from labkit.blas import axpy, dot, gemv, gemv_t, nrm2
+from labkit import results
 from labkit.book import surroundings
 from labkit.exercises.source import python_function
-from labkit.gemm import formats
-from labkit.gemm.tensor import operands
+from labkit.formats import BF16, FP32, Format
 from labkit.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.ladder import Ladder, Step, every_ladder, ladder, ladders
 from labkit.ptx.capabilities import CAPABILITIES, lacks
-from labkit.simulator.run import simulate
 from labkit.views import Standing
-
-LENGTH = 2**18
-ROWS, COLUMNS = 512, 1024
-OF_FP32 = gemm.Problem(128, 256, 256)  # whole blocks for every step, so that none computes outside of C
-OF_TENSOR = gemm.Problem(128, 256, 1024)  # deep, so that what is done once a tile counts little
-LARGE = gemm.Problem(4096, 4096, 4096)  # what a GEMM was measured with
 
 
 def standings() -> dict[str, Standing]:
     """Every kernel of the book by its name, and the vendor's library beside them."""
-    return blas() | gemm_fp32() | gemm_tensor() | libraries()
+    found = {name: standing for each in every_ladder() for name, standing in of(each).items()}
+    return found | libraries()
+
+
+def of(steps: Ladder, slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
+    """The steps of a ladder, in its first format: those of these slugs, or all; loops for the CPU are left out."""
+    chosen = (step for step in steps if not slugs or step.slug in slugs)
+    found = {step.slug: _standing(step, step.formats[0]) for step in chosen}
+    return {slug: standing for slug, standing in found.items() if standing is not None}
 
 
 def blas() -> dict[str, Standing]:
     """BLAS level 1 and 2."""
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((2, LENGTH), np.float32)
-    A = rng.standard_normal((ROWS, COLUMNS), np.float32)
-    out = np.full(1, np.nan, np.float32)
-    one, zero = np.float32(1), np.float32(0)
-    of_vector, of_matrix = 2 * LENGTH, 2 * ROWS * COLUMNS
-    launches = {
-        axpy.axpy: (of_vector, LENGTH // axpy.CHUNK, axpy.THREADS, one, x, y),
-        dot.dot: (of_vector, LENGTH // dot.CHUNK, dot.THREADS, x, y, *dot.scratch(), out),
-        nrm2.nrm2: (of_vector, LENGTH // nrm2.CHUNK, nrm2.THREADS, x, *nrm2.scratch(), out),
-        gemv.gemv: (of_matrix, *gemv.geometry(ROWS, COLUMNS), one, A, x[:COLUMNS], zero, y[:ROWS]),
-        gemv_t.gemv_t: (
-            of_matrix,
-            *gemv_t.geometry(ROWS, COLUMNS),
-            *(one, A, x[:ROWS], zero, y[:COLUMNS]),
-            *gemv_t.scratch(ROWS, COLUMNS),
-        ),
-    }
-    return {
-        name: _standing("float32", flops / trace.counters.dram_bytes, trace, flops, _rows("blas", step=name))
-        for name, trace, flops in (
-            (kernel.py_func.__name__, simulate(kernel, *launch), flops) for kernel, (flops, *launch) in launches.items()
-        )
-    }
+    return {name: standing for each in ladders("blas") for name, standing in of(each).items()}
 
 
 def gemm_fp32(slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
     """Steps of the fp32 ladder: those of these slugs, or all."""
-    A, B, C = OF_FP32.operands()
-    return {
-        step.slug: replace(
-            _standing(
-                "float32",
-                LARGE.flops / LARGE.least_bytes(),
-                simulate(
-                    step.kernel, *step.geometry(*C.shape), *step.arguments(A, B, C), shared_bytes=step.shared_bytes
-                ),
-                OF_FP32.flops,
-                _rows("gemm", step=step.slug, problem=str(LARGE)),
-            ),
-            gpus=_able(step),
-        )
-        for step in gemm.ladder("fp32")
-        if not slugs or step.slug in slugs
-    }
-
-
-def gemm_tensor() -> dict[str, Standing]:
-    """The steps of the tensor cores' ladder, in bfloat16."""
-    M, N, K = OF_TENSOR.M, OF_TENSOR.N, OF_TENSOR.K
-    rng = np.random.default_rng(0)
-    A, B = (formats.encode(rng.standard_normal((rows, K)), ptx.BF16) for rows in (M, N))
-    C = np.zeros((M, N), A.dtype)
-    found = {}
-    for step in gemm.ladder("tensor"):
-        kernel = operands.in_format(step.kernel, ptx.BF16)
-        launch = *step.geometry(M, N), *step.arguments(A, B, C)
-        standing = _standing(
-            "bfloat16 tensor",
-            LARGE.flops / LARGE.least_bytes(A.itemsize),
-            simulate(kernel, *launch, shared_bytes=step.shared_bytes),
-            OF_TENSOR.flops,
-            _rows("gemm_tensor", step=step.slug, problem=str(LARGE), dtype="bfloat16"),
-        )
-        found[step.slug] = replace(standing, gpus=_able(step))
-    return found
+    return of(ladder("gemm", "fp32"), slugs)
 
 
 def libraries() -> dict[str, Standing]:
     """cuBLAS, as it was recorded beside the steps of either ladder."""
-    recordings = {
-        "cuBLAS float32": ("float32", 4, _rows("gemm", rival="cuBLAS fp32", problem=str(LARGE))),
-        "cuBLAS bfloat16": (
-            "bfloat16 tensor",
-            2,
-            _rows("gemm_tensor", rival="cuBLAS", problem=str(LARGE), dtype="bfloat16"),
-        ),
-    }
     found = {}
-    for name, (precision, itemsize, rows) in recordings.items():
-        speeds = {machine: LARGE.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
+    for name, rival, format in (("fp32", "cuBLAS fp32", FP32), ("tensor", "cuBLAS", BF16)):
+        beside = ladder("gemm", name)
+        large = beside[-1].large
+        rows = _rows(beside.record, rival=rival, problem=str(large), dtype=format.name)
+        speeds = {machine: large.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
-            found[name] = Standing(precision, LARGE.flops / LARGE.least_bytes(itemsize), speeds)
+            place = format.arithmetic, large.flops / large.least_bytes(format)
+            found[f"cuBLAS {format}"] = Standing(*place, speeds)
     return found
 
 
@@ -128,18 +60,29 @@ def batches(dtype: str) -> dict[str, Standing]:
     return found
 
 
-def _standing(precision, intensity, trace, flops, rows):
-    """A kernel as fast as in the largest problem that was recorded; where none was, at the intensity given."""
-    speeds = {}
-    for machine, row in sorted(rows, key=lambda found: found[1]["gb_s"] * found[1]["time_ms"]):
-        speeds[machine], intensity = row["tflops"], _intensity(row)
-    return Standing(precision, intensity, speeds, trace, flops)
+def _standing(step: Step, format: Format) -> Standing | None:
+    """A step in the simulator, and as fast as it was recorded with its large problem, at that one's intensity."""
+    small, large = step.standing, step.large
+    if not small.flops:
+        return None
+    run = step.simulate(*small.operands(format), format=format)
+    if not run.traces:
+        return None
+    rows = _rows(step.ladder.record, step=step.slug, problem=str(large), dtype=format.name)
+    return Standing(
+        format.arithmetic,
+        large.flops / large.least_bytes(format),
+        {machine: row["tflops"] for machine, row in rows},
+        run.traces,
+        small.flops,
+        _able(step, format),
+    )
 
 
-def _able(step):
+def _able(step, format):
     """The GPUs that have a step's instructions, and the shared memory that a block of it asks for."""
     used = surroundings.instructions(python_function(step.kernel))
-    needed = [CAPABILITIES[key] for name in used for key in (name, (name, ptx.BF16)) if key in CAPABILITIES]
+    needed = [CAPABILITIES[key] for name in used for key in (name, (name, format.number)) if key in CAPABILITIES]
     return tuple(
         name
         for name, gpu in GPUS.items()

@@ -3,28 +3,38 @@
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
 ['naive', 'coalesced', 'tiled']
->>> [step.slug for step in gemm.ladder("tensor")][-2:]
-['split', 'general']
 >>> C = gemm.multiply(A, B)
 """
 
-from labkit.gemm import formats
+from functools import partial
+
+from labkit import ladder as _ladder
 from labkit.gemm.interface.product import multiply
 from labkit.gemm.interface.tuner import tune
-from labkit.gemm.ladder import Step, ladder, step
-from labkit.gemm.problem import Problem, check_operands, error_bound, oracle
-from labkit.gemm.tensor import plans
+from labkit.gemm.library import tilings
+from labkit.gemm.library.kernel import general
+from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
+from labkit.ladder import Step
+
+ladder = partial(_ladder.ladder, "gemm")
+
+
+def step(name: str, slug: str) -> Step:
+    """One step by its ladder and its slug: `step("fp32", "tiled")`."""
+    return ladder(name).step(slug)
+
 
 __all__ = [
+    "LayerProblem",
     "Problem",
     "Step",
     "check_operands",
     "error_bound",
-    "formats",
+    "general",
     "ladder",
     "multiply",
     "oracle",
-    "plans",
     "step",
+    "tilings",
     "tune",
 ]

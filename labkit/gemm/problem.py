@@ -1,41 +1,93 @@
-"""The problem that every step of a GEMM ladder solves: C = A @ B."""
+"""What every step of a GEMM ladder computes: C = A @ B, or A @ B.T."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Shaped
 
+from labkit import ladder
+from labkit.formats import FP32, TF32, Format
 from labkit.layout import is_in_c_order
+
+DRAWN = 2**20  # random numbers, which larger operands repeat
+ROWS_OF_LARGE = 64  # of a large product, whose error is measured
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(ladder.Problem):
     """C (M x N) = A (M x K) @ B (K x N)."""
 
     M: int
     N: int
     K: int
 
-    def __str__(self):
-        return f"{self.M}x{self.N}x{self.K}"
-
     @property
     def flops(self) -> int:
         """A multiplication and an addition for each of the M N K products."""
         return 2 * self.M * self.N * self.K
 
-    def least_bytes(self, itemsize: int = 4) -> int:
+    def least_bytes(self, format: Format = FP32) -> int:
         """What must cross device memory at least: A and B read once, C written once."""
-        return itemsize * (self.M * self.K + self.K * self.N + self.M * self.N)
+        read = format.itemsize * (self.M * self.K + self.K * self.N)
+        return read + format.result.itemsize * self.M * self.N
 
     def operands(
-        self, seed: int = 0, dtype=np.float32
-    ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, "K N"], Float[np.ndarray, "M N"]]:
+        self, format: Format = FP32, seed: int = 0
+    ) -> tuple[Shaped[np.ndarray, "M K"], Shaped[np.ndarray, "K N"], Shaped[np.ndarray, "M N"]]:
         """Random normal A and B, and a C of NaN, in which every element that stays unwritten shows."""
         rng = np.random.default_rng([seed, self.M, self.N, self.K])
-        A = rng.standard_normal((self.M, self.K)).astype(dtype)
-        B = rng.standard_normal((self.K, self.N)).astype(dtype)
-        return A, B, np.full((self.M, self.N), np.nan, dtype)
+        A, B = (_normal(rng, shape, format) for shape in self._shapes())
+        return A, B, np.full((self.M, self.N), format.result.encode(np.nan), format.result.dtype)
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        """The product in float64, and how far each element may be off it.
+
+        That is K eps (|A| @ |B|) for sums in float32, and what rounding C costs; tensor cores also round float32, or
+        cut it off, to TF32.
+        """
+        left, right = self._factors(*(format.decode(X) for X in operands[:2]))
+        value, size = left @ right, np.abs(left) @ np.abs(right)
+        of_each = self.K * np.finfo(np.float32).eps + (4 * TF32.rounding if format == TF32 else 0)
+        return {2: ladder.Expected(value, of_each * size + format.result.rounding * np.abs(value))}
+
+    def part(self, operands: tuple) -> tuple:
+        """Some rows of a large product: to check them takes no longer than to multiply."""
+        A, B, C = operands
+        rows = np.unique(np.linspace(0, self.M - 1, ROWS_OF_LARGE).astype(int)) if self.M > 1024 else slice(None)
+        return A[rows], B, C[rows]
+
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """What a CUDA C++ twin takes behind its arrays."""
+        return self.M, self.N, self.K
+
+    def _shapes(self):
+        return (self.M, self.K), (self.K, self.N)
+
+    def _factors(self, A, B):
+        """The matrices whose product C is."""
+        return A, B
+
+
+@dataclass(frozen=True)
+class LayerProblem(Problem):
+    """C (M x N) = A (M x K) @ B.T (K x N): B holds a row for each column of C, as a layer's weights do."""
+
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        return self.M, self.N, self.K * format.itemsize // 4  # of 32 bits
+
+    def _shapes(self):
+        return (self.M, self.K), (self.N, self.K)
+
+    def _factors(self, A, B):
+        return A, B.T
+
+
+def _normal(rng, shape, format):
+    """Random normal numbers; the same ones again and again in an array of more than DRAWN."""
+    count = shape[0] * shape[1]
+    if count <= DRAWN:
+        return format.encode(rng.standard_normal(shape))
+    return np.resize(format.encode(rng.standard_normal(DRAWN - 3)), shape)  # no multiple of a row
 
 
 def oracle(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[np.ndarray, "M N"]:

@@ -5,10 +5,29 @@
 ['python', 'compiled', 'rows', 'blocked']
 """
 
-from labkit.loops.ladder import Step, ladder, step
+from functools import partial
+
+from labkit import ladder as _ladder
+from labkit.formats import FP32
+from labkit.gemm.problem import Problem
+from labkit.ladder import Step
 from labkit.loops.loop_trace import LoopTrace
 from labkit.loops.orders import ORDERS
 from labkit.loops.small_cpu import SMALL_CPU
 from labkit.loops.trace import trace
+
+PROBLEM = Problem
+FORMATS = (FP32,)
+EXAMPLES = (1, 1, 1), (7, 5, 3), (40, 30, 50)
+BENCHED = ((384, 384, 384),)
+STANDING = 64, 64, 64
+
+ladder = partial(_ladder.ladder, "loops")
+
+
+def step(slug: str) -> Step:
+    """One step by its slug: `step("blocked")`."""
+    return ladder().step(slug)
+
 
 __all__ = ["ORDERS", "SMALL_CPU", "LoopTrace", "Step", "ladder", "step", "trace"]

@@ -14,6 +14,7 @@ Limited by the walk down the columns of B: each step lands in another cache line
 import numpy as np
 from numba import njit
 
+from labkit.ladder import Launch
 from labkit.loops.operands import check_operands
 
 
@@ -29,7 +30,7 @@ def compiled(A, B, C):
             C[i, j] = total
 
 
-def launch(A, B, C):
+def launches(A, B, C):
     """C = A @ B."""
     check_operands(A, B, C)
-    compiled(A, B, C)
+    return [Launch(compiled, (), (), (A, B, C))]

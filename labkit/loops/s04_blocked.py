@@ -16,6 +16,7 @@ way; GPUs do both, with memory made for it.
 import numpy as np
 from numba import njit
 
+from labkit.ladder import Launch
 from labkit.loops.operands import check_operands
 
 TILE = 256
@@ -37,7 +38,7 @@ def blocked(A, B, C):
                             C[i, j] += A[i, k] * B[k, j]
 
 
-def launch(A, B, C):
+def launches(A, B, C):
     """C = A @ B."""
     check_operands(A, B, C)
-    blocked(A, B, C)
+    return [Launch(blocked, (), (), (A, B, C))]

@@ -23,8 +23,8 @@ class Standing:
         Useful FLOPs a byte of a large problem, if each byte moves once: where the kernel stands.
     measured_tflops
         By the names of `labkit.gpus.GPUS`.
-    trace
-        A small run in the simulator, which says how fast it could be at best; it may be left out.
+    traces
+        The launches of a small run in the simulator, which say how fast it could be at best; they may be left out.
     flops
         That run's useful FLOPs: those of the problem, however many more the kernel makes.
     gpus
@@ -34,7 +34,7 @@ class Standing:
     precision: str
     intensity: float
     measured_tflops: Mapping[str, float] = field(default_factory=dict)
-    trace: Trace | None = None
+    traces: tuple[Trace, ...] = ()
     flops: int = 0
     gpus: Collection[str] = tuple(GPUS)
 
@@ -96,14 +96,19 @@ def _shown(name, standing):
 
 
 def _best_tflops(standing, gpu):
-    """The roof; and of a run, what the units allow that its trace counts, in a problem large enough for all SMs."""
+    """The roof; and of a run, what the units allow that its traces count, in a problem large enough for all SMs."""
     roof = roofline.attainable_tflops(gpu, standing.intensity, standing.precision)
-    if standing.trace is None:
+    if not standing.traces:
         return roof
-    terms = roofline.terms_of_units(standing.trace, gpu, busy_sms=gpu.sms)
+    time_ms = sum(_time_ms(trace, gpu) for trace in standing.traces)
+    return min(standing.flops / time_ms / 1e9, roof)
+
+
+def _time_ms(trace, gpu):
+    terms = roofline.terms_of_units(trace, gpu, busy_sms=gpu.sms)
     terms.pop("DRAM bandwidth", None)
     time_ms, *_ = roofline.longest(terms)
-    return min(standing.flops / time_ms / 1e9, roof)
+    return time_ms
 
 
 def _place(shown, gpu):

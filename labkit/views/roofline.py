@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import prod
 
 from labkit import roofline as model
-from labkit.gemm import Problem
 from labkit.gpus import Cpu, Gpu
+from labkit.ladder import Problem
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure

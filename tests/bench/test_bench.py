@@ -1,11 +1,14 @@
 """Benches: what they store and print, and what they say where they cannot run."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from labkit import device, results
-from labkit.bench import _record, batch, blas, counters, gemm, gemm_calls, simulator
+from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, simulator
+from labkit.formats import FP32
+from labkit.gemm import Problem as gemm_problem
 
 
 def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tmp_path, capsys):
@@ -24,14 +27,28 @@ def test_nothing_is_stored_unasked(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir())
 
 
-def test_a_step_has_one_row_in_the_table_however_many_rivals():
-    rows = [
-        {"problem": "64x64x64", "step": "naive", "rival": rival, "ratio": ratio}
-        for rival, ratio in ((gemm.TWIN, 0.9), (gemm.CUBLAS, 0.1))
-    ]
-    (shown,) = gemm.one_row_a_step(rows)
-    assert (shown[f"of_{gemm.TWIN}"], shown[f"of_{gemm.CUBLAS}"]) == (0.9, 0.1)
-    assert set(shown) >= {"step", "problem"} and "of_" + gemm.TWIN in gemm.COLUMNS
+def test_a_step_has_one_line_in_the_table_however_many_rivals(capsys):
+    row = {"problem": "64x64x64", "step": "naive", "dtype": "float32", "time_ms": 2.0}
+    _harness.show(
+        "times", [{**row, "rival": rival, "ratio": ratio} for rival, ratio in (("C++", 0.91), ("BLAS", 0.12))]
+    )
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "naive" in line]
+    assert "91.0%" in line and "12.0%" in line
+
+
+def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
+    def row(step, size, time_ms):
+        problem = gemm_problem(size, size, size)
+        rate = {"time_ms": time_ms, "tflops": problem.flops / time_ms / 1e9, "gb_s": problem.least_bytes() / time_ms}
+        return {"step": step, "dtype": "float32", **rate}
+
+    rows = [row("slow", 1024, 2.0), row("fast", 1024, 0.05), row("slow", 2048, 16.0), row("fast", 2048, 0.4)]
+    slow, fast = (SimpleNamespace(slug=slug) for slug in ("slow", "fast"))
+    large = gemm_problem(4096, 4096, 4096)
+    assert _harness._foretold_ms(rows, slow, large, FP32) == pytest.approx(128)
+    assert _harness._foretold_ms(rows, fast, large, FP32) == pytest.approx(3.2)
+    assert _harness._foretold_ms([], slow, large, FP32) == 0
+    assert _harness._fastest(rows, 1) == ["fast"]
 
 
 def test_a_table_shows_formatted_figures(capsys):

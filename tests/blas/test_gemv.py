@@ -5,8 +5,10 @@ import pytest
 
 import labkit
 from labkit import cuda
+from labkit.arrays.workspace import Workspace
 from labkit.blas import axpy, gemv, gemv_t
 from labkit.blas.problem import gemv_bound, gemv_oracle
+from labkit.simulator import host
 
 SHAPES = [(1, 1), (2, 5), (37, 101), (64, 256), (301, 132), (7, 2050), (9, 4096), (3, 5003), (1281, 4), (2000, 3)]
 
@@ -69,31 +71,25 @@ def test_parts_of_the_rows_fill_the_gpu_and_none_is_empty():
 
 
 @pytest.mark.parametrize("shape", [(64, 256), (33, 520), (300, 128)], ids=str)
-def test_there_is_no_error_and_every_byte_of_the_matrix_is_read_once(shape):
-    M, N = shape
-    A, one, zero = matrix(M, N), np.float32(1), np.float32(0)
-    y, z = np.full(M, np.nan, np.float32), np.full(N, np.nan, np.float32)
-    runs = {
-        gemv: labkit.simulate(gemv.gemv, *gemv.geometry(M, N), one, A, vector(N), zero, y),
-        gemv_t: labkit.simulate(
-            gemv_t.gemv_t, *gemv_t.geometry(M, N), one, A, vector(M), zero, z, *gemv_t.scratch(M, N)
-        ),
-    }
-    for trace in runs.values():
-        assert trace.errors == ()
-        of_A = sum(counted.sectors for counted in trace.sites if counted.site.array.startswith("A"))
-        assert of_A == A.nbytes // 32
+@pytest.mark.parametrize("step", [gemv, gemv_t], ids=lambda step: step.slug)
+def test_there_is_no_error_and_every_byte_of_the_matrix_is_read_once(step, shape):
+    run = step.simulate(*step.problem(*shape).operands())
+    assert run.errors == ()
+    (trace,) = run.traces
+    of_A = sum(counted.sectors for counted in trace.sites if counted.site.array.startswith("A"))
+    assert of_A == 4 * shape[0] * shape[1] // 32
 
 
 def test_two_runs_give_the_same_bits_and_leave_the_counters_as_they_were():
     A, x = matrix(300, 260), vector(300)
-    scratch = gemv_t.scratch(300, 260)
+    workspace = Workspace()
     found = []
     for _ in range(3):
         y = cuda.to_device(np.full(260, np.nan, np.float32))
-        gemv_t.launch(1, A, x, 0, y, scratch)
+        (launch,) = gemv_t.launches(1, A, x, 0, y, workspace=workspace)
+        launch.run()
         found.append(y.copy_to_host().tobytes())
-        assert not scratch[1].copy_to_host().any()
+        assert not workspace.counters(3).copy_to_host().any()
     assert len({*found}) == 1
 
 
@@ -109,10 +105,10 @@ def test_the_last_block_must_wait_for_the_others():
         cuda.syncthreads()
         return last[0] != 0
 
-    A, x, y = matrix(256, 128), vector(256), np.full(128, np.nan, np.float32)
-    arguments = (np.float32(1), A, x, np.float32(0), y, *gemv_t.scratch(256, 128))
-    kernel = labkit.specialise(gemv_t.gemv_t, is_last=hasty)
-    trace = labkit.simulate(kernel, *gemv_t.geometry(256, 128), *arguments)
+    operands = gemv_t.problem(256, 128).operands()
+    (launch,) = gemv_t.launches(*operands, workspace=Workspace(memory=host))
+    kernel = labkit.specialise(gemv_t.kernel, is_last=hasty)
+    trace = labkit.simulate(kernel, launch.grid, launch.block, *launch.arguments)
     assert {found.kind for found in trace.errors} == {"race"}
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import labkit
 from labkit import cuda
+from labkit.arrays.workspace import Workspace
 from labkit.blas import axpy, copy, dot, nrm2
 from labkit.blas.problem import EPS, dot_bound, dot_oracle
 
@@ -89,36 +89,32 @@ def test_nrm2_of_what_is_no_number(value, place):
     np.testing.assert_equal(result(nrm2.launch, x), np.float32(abs(value)))
 
 
-@pytest.mark.parametrize("module", [dot, nrm2], ids=["dot", "nrm2"])
-def test_two_runs_give_the_same_bits_and_leave_the_scratch_as_it_was(module):
+@pytest.mark.parametrize("step", [dot, nrm2], ids=["dot", "nrm2"])
+def test_two_runs_give_the_same_bits_and_leave_the_counters_as_they_were(step):
     x, y = map(cuda.to_device, vectors(200_001))
-    operands = (x, y) if module is dot else (x,)
-    scratch = module.scratch()
+    operands = (x, y) if step is dot else (x,)
+    workspace = Workspace()
     results = []
     for _ in range(3):
         out = cuda.to_device(np.full(1, np.nan, np.float32))
-        module.launch(*operands, out, scratch)
+        for launch in step.launches(*operands, out, workspace=workspace):
+            launch.run()
         results.append(out.copy_to_host()[0])
-        assert scratch[1].copy_to_host()[0] == 0
+        assert workspace.counters(1).copy_to_host()[0] == 0
     assert len({result.tobytes() for result in results}) == 1
-    assert result(module.launch, *operands) == results[0]
+    assert result(step.launch, *operands) == results[0]
 
 
 @pytest.mark.parametrize("n", [20_000, 20_003])
-def test_there_is_no_error_and_every_byte_is_read_once(n):
-    x, y = vectors(n)
-    out = np.full(1, np.nan, np.float32)
-    runs = {
-        dot.dot: (3, (x, y, *dot.scratch(), out)),
-        nrm2.nrm2: (2, (x, *nrm2.scratch(), out)),
-        axpy.axpy: (-(-n // axpy.CHUNK), (np.float32(2), x, y)),
-    }
-    for kernel, (blocks, arguments) in runs.items():
-        trace = labkit.simulate(kernel, blocks, 256, *arguments)
-        assert trace.errors == ()
-        of_vectors = sum(counted.sectors for counted in trace.sites if counted.site.array in ("x", "y"))
-        moved = {dot.dot: 2, nrm2.nrm2: 1, axpy.axpy: 3}[kernel] * n * 4 / 32
-        assert moved <= of_vectors <= moved + 8
+@pytest.mark.parametrize("step", [dot, nrm2, axpy], ids=lambda step: step.slug)
+def test_there_is_no_error_and_every_byte_is_moved_once(step, n):
+    problem = step.problem(n)
+    run = step.simulate(*problem.operands())
+    assert run.errors == ()
+    (trace,) = run.traces
+    of_vectors = sum(counted.sectors for counted in trace.sites if counted.site.array in ("x", "y"))
+    moved = problem.least_bytes() / 32
+    assert moved <= of_vectors <= moved + 8
 
 
 @pytest.mark.parametrize(

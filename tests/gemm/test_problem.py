@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labkit import cuda, gemm
+from labkit import cuda, gemm, ladder
+from labkit.formats import BF16, E4M3, FP32
 
 P = gemm.Problem(5, 7, 3)
 
@@ -11,15 +12,16 @@ P = gemm.Problem(5, 7, 3)
 def test_flops_and_least_bytes():
     assert P.flops == 2 * 5 * 7 * 3
     assert P.least_bytes() == 4 * (5 * 3 + 3 * 7 + 5 * 7)
-    assert P.least_bytes(itemsize=2) == P.least_bytes() / 2
+    assert P.least_bytes(BF16) == P.least_bytes() / 2
+    assert P.least_bytes(E4M3) == 5 * 3 + 3 * 7 + 2 * 5 * 7
 
 
 def test_operands_are_the_same_for_a_seed_and_others_for_another():
-    A, B, C = P.operands(1)
+    A, B, C = P.operands(seed=1)
     assert (A.shape, B.shape, C.shape) == ((5, 3), (3, 7), (5, 7))
     assert A.dtype == B.dtype == C.dtype == np.float32
     assert np.isnan(C).all(), "what a kernel leaves unwritten must show"
-    assert (P.operands(1)[0] == A).all() and (P.operands(2)[0] != A).any()
+    assert (P.operands(seed=1)[0] == A).all() and (P.operands(seed=2)[0] != A).any()
 
 
 def test_the_bound_holds_for_float32_and_not_for_coarser_arithmetic():
@@ -65,3 +67,20 @@ def test_sizes_of_good_operands_on_host_and_device():
     A, B, C = P.operands()
     assert gemm.check_operands(A, B, C) == (5, 7, 3)
     assert gemm.check_operands(*map(cuda.to_device, (A, B, C))) == (5, 7, 3)
+
+
+def test_some_rows_of_a_large_product_tell_its_error():
+    problem = gemm.Problem(1100, 40, 50)
+    A, B, C = operands = problem.operands()
+    expected = problem.expected(problem.part(operands))
+    assert len(expected[2].value) == 64
+    right = (A, B, A @ B)
+    assert ladder.relative_error(problem, expected, right, FP32) < 1e-6
+    assert ladder.relative_error(problem, expected, (A, B, 1.01 * (A @ B)), FP32) == pytest.approx(0.01, rel=1e-3)
+    right[2][7, 3] = C[7, 3]
+    assert np.isnan(ladder.relative_error(problem, expected, right, FP32)), "one element that nobody wrote"
+
+
+def test_large_operands_repeat_numbers_but_no_rows():
+    A, _, _ = gemm.LayerProblem(2048, 16, 2048).operands(BF16)
+    assert len(np.unique(A[:, :8], axis=0)) == 2048

@@ -6,7 +6,7 @@ import pytest
 import labkit
 from labkit import cuda, ptx
 from labkit.bench._lab import find_chromium
-from labkit.gemm import formats
+from labkit.formats import FORMATS as BY_NAME
 from labkit.views import fragments
 from labkit.views.fragments import cells
 
@@ -36,13 +36,14 @@ def no_mma(A, B, C):
 
 
 def traced(number, kernel=one_mma):
-    k = 32 // ptx.formats.BYTES[number]
+    format = next(one for one in BY_NAME.values() if one.number == number)
+    k = 32 // format.itemsize
     rng = np.random.default_rng(number)
-    A, B = (formats.encode(rng.integers(-4, 5, (rows, k)), number) for rows in (16, 8))
+    A, B = (format.encode(rng.integers(-4, 5, (rows, k))) for rows in (16, 8))
     if kernel is one_mma:
         kernel = labkit.specialise(kernel, FORMAT=number)
     trace = labkit.simulate(kernel, 1, 32, A.view(np.uint32), B.view(np.uint32), np.zeros((16, 8), np.float32))
-    return trace, formats.decode(A, number) @ formats.decode(B, number).T
+    return trace, format.decode(A) @ format.decode(B).T
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def pages(tmp_path_factory):
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
-                "copied": Standing("float32", 0.25, {"H100 SXM": 0.75}, product, 10**6),
+                "copied": Standing("float32", 0.25, {"H100 SXM": 0.75}, (product,), 10**6),
                 "multiplied": Standing("float16 tensor", 1000, {"H200": 600}),
             }
         ),

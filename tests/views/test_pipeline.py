@@ -98,9 +98,8 @@ def test_a_ring_that_is_too_short_shows_which_tile_is_used_and_which_copy_comes_
 @pytest.mark.parametrize("slug, fills", [("copy_engine", "warp 0"), ("wgmma", "warp 0"), ("pipelined", "warps 0 to 7")])
 def test_the_steps_of_the_ladder_show_who_fills(slug, fills):
     step = gemm.step("tensor", slug)
-    A, B, C = np.zeros((128, 384), np.uint16), np.zeros((256, 384), np.uint16), np.zeros((128, 256), np.uint16)
-    launch = *step.geometry(128, 256), *step.arguments(A, B, C)
-    shown = pipeline(labkit.simulate(step.kernel, *launch, shared_bytes=step.shared_bytes))
+    (trace,) = step.simulate(*step.problem(128, 256, 384).operands(step.formats[0])).traces
+    shown = pipeline(trace)
     does = list(zip(column(shown, "does"), column(shown, "warps"), strict=True))
     assert {who for what, who in does if what == "fill"} == {fills}
     assert column(shown, "does").count("fill") == column(shown, "does").count("use") == 6

@@ -16,6 +16,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.problem import check_operands
+from labkit.ladder import Launch
 
 BLOCK = 16
 
@@ -36,7 +37,7 @@ def geometry(M: int, N: int):
     return (-(-M // BLOCK), -(-N // BLOCK)), (BLOCK, BLOCK)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    naive[(*geometry(M, N), stream)](A, B, C)
+    return [Launch(naive, *geometry(M, N), (A, B, C))]

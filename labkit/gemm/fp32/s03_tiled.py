@@ -19,6 +19,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.problem import check_operands
+from labkit.ladder import Launch
 
 TILE = 16
 
@@ -51,7 +52,7 @@ def geometry(M: int, N: int):
     return (-(-N // TILE), -(-M // TILE)), (TILE, TILE)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    tiled[(*geometry(M, N), stream)](A, B, C)
+    return [Launch(tiled, *geometry(M, N), (A, B, C))]

@@ -18,6 +18,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.problem import check_operands
+from labkit.ladder import Launch
 
 BM, BN, BK = 64, 64, 8  # a block's part of C, and its steps along K
 TM = 8  # outputs of a thread
@@ -60,7 +61,7 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (BN, BM // TM)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    register_column[(*geometry(M, N), stream)](A, B, C)
+    return [Launch(register_column, *geometry(M, N), (A, B, C))]

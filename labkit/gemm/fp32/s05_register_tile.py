@@ -20,6 +20,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.problem import check_operands
+from labkit.ladder import Launch
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
 TM, TN = 8, 8  # outputs of a thread
@@ -75,7 +76,7 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (COLUMNS, ROWS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
-    register_tile[(*geometry(M, N), stream)](A, B, C)
+    return [Launch(register_tile, *geometry(M, N), (A, B, C))]

@@ -22,6 +22,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.gemm.fp32.edges import load_four
 from labkit.gemm.problem import check_c_order, check_operands
+from labkit.ladder import Launch
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
 TWIST = 128 // BK  # how many banks apart the groups of four rows of A's tile are stored
@@ -90,8 +91,8 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (COLUMNS, ROWS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
     check_c_order(A, B, C)
-    swizzle[(*geometry(M, N), stream)](A, B, C)
+    return [Launch(swizzle, *geometry(M, N), (A, B, C))]

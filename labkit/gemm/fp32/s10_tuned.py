@@ -28,6 +28,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.gemm.problem import check_c_order, check_operands
+from labkit.ladder import Launch
 
 BM, BN, BK = 128, 256, 32  # a block's part of C, and its steps along K
 WM, WN = 64, 64  # a warp's part of that
@@ -152,8 +153,8 @@ def geometry(M: int, N: int):
     return (-(-N // BN), -(-M // BM)), (32, WARPS_Y * WARPS_X)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C):
     """C = A @ B."""
     M, N, _ = check_operands(A, B, C)
     check_c_order(A, B, C)
-    tuned[(*geometry(M, N), stream, SHARED_BYTES)](A, B, C)
+    return [Launch(tuned, *geometry(M, N), (A, B, C), SHARED_BYTES)]

@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, specialise
+from labkit.arrays.views import as_batch, as_bits
+from labkit.arrays.workspace import workspace
 from labkit.blas.access import in_vectors
-from labkit.gemm.views import as_batch, as_bits
-from labkit.gemm.workspace import workspace
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 PIECE_BYTES = 16  # what vector loads and the copy engine take at once

@@ -7,34 +7,34 @@ import numpy as np
 from labkit import cuda
 from labkit.gemm.interface.arrange import in_pieces
 from labkit.gemm.interface.precisions import Precision
-from labkit.gemm.ladder import Step, ladder
-from labkit.gemm.tensor.plans import Plan, Work, plans
+from labkit.gemm.library.tilings import Tiling, Work, tilings
+from labkit.ladder import Step, ladder
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.rebinding import names_of
 
 
 class Candidate(NamedTuple):
-    """A step of a ladder by its slug, and how it cuts the product up if it can be told; or "gemv", of BLAS.
+    """A step of a ladder by its slug; "general", the library's kernel, and how it cuts the product up; or "gemv".
 
-    splits: parts of k, each of which is multiplied by itself, for a step without plans.
+    splits: parts of k, each of which is multiplied by itself, for a step.
     """
 
     step: str
-    plan: Plan | None = None
+    tiling: Tiling | None = None
     splits: int = 1
 
     def __str__(self):
-        if self.plan is not None:
-            return f"{self.step} ({_words(self.plan)})"
+        if self.tiling is not None:
+            return f"{self.step} ({_words(self.tiling)})"
         return self.step if self.splits == 1 else f"{self.step} (splits {self.splits})"
 
     def as_data(self) -> dict:
         """As JSON gives it back."""
-        return {"step": self.step, "plan": self.plan and self.plan._asdict(), "splits": self.splits}
+        return {"step": self.step, "tiling": self.tiling and self.tiling._asdict(), "splits": self.splits}
 
 
-def _words(plan):
-    return ", ".join(f"{name} {value}" for name, value in plan._asdict().items())
+def _words(tiling):
+    return ", ".join(f"{name} {value}" for name, value in tiling._asdict().items())
 
 
 class Shape(NamedTuple):
@@ -56,7 +56,7 @@ class Shape(NamedTuple):
 
 
 # How fast a step runs when it has work for the whole GPU, in TFLOP/s on an H100 (4096 x 4096 x 4096): only the ratios
-# count. Of the tensor ladder these are the steps for GPUs on which the one with plans does not run.
+# count. Of the tensor ladder these are the steps for GPUs on which the library's kernel does not run.
 RATES = {
     "fp32": {
         "tiled": 8,
@@ -73,7 +73,7 @@ RATES = {
 RESIDENT = {"tiled": 6}  # blocks that an SM needs for that, where one is not enough; fitted to measured times
 READ_GB_S = 2600  # from memory, by a kernel that has little else to do
 LAUNCH_US = 3
-PLANNED = CAPABILITIES["wgmma"]  # where the kernel runs that is cut up by plans
+TILED = CAPABILITIES["wgmma"]  # where the library's kernel runs
 SPLITS = (2, 4, 8, 16, 32, 64)
 LEAST_PART = 32  # of k
 FEW = 4  # rows or columns of a result that are computed one by one
@@ -91,12 +91,14 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
     capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
     if precision.operands == np.float32 and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
         return [Candidate("gemv")]
-    if precision.ladder == "tensor" and not lacks(capability, PLANNED):
+    if precision.ladder == "tensor" and not lacks(capability, TILED):
         row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
-        return [Candidate("general", plan) for plan in plans(work, sms)]
+        return [Candidate("general", tiling) for tiling in tilings(work, sms)]
     rates = RATES[precision.ladder]
-    taken = [step for step in ladder(precision.ladder) if step.slug in rates and _runs(step, precision, capability)]
+    taken = [
+        step for step in ladder("gemm", precision.ladder) if step.slug in rates and _runs(step, precision, capability)
+    ]
     if not taken:
         raise RuntimeError(
             f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
@@ -113,7 +115,7 @@ def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] |
 
 def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
     """Whether the step takes the precision, and a GPU of this capability has all of its instructions."""
-    if precision.name == "tf32":  # none but the one with plans takes it
+    if precision.name == "tf32":  # none but the library's kernel takes it
         return False
     needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.format))) for name in _called(step.kernel))
     return not any(lacks(capability, needed) for needed in needs if needed)
@@ -146,7 +148,7 @@ def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
     tiles = -(-M // rows) * -(-N // cols) * batches * splits
     at_once = RESIDENT.get(step.slug, 1)
     in_turn = -(-tiles // (sms * at_once)) * at_once
-    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder][step.slug] * 1e6)
+    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder.name][step.slug] * 1e6)
     if splits == 1:
         return LAUNCH_US + multiplying
     moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # a copy of the left operand, and the parts

@@ -2,20 +2,19 @@
 
 from math import prod
 
-import numpy as np
-
 from labkit import cuda
+from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.arrays.workspace import workspace
 from labkit.blas import gemv, gemv_t
 from labkit.gemm.interface.arrange import arranged, in_pieces, lies_in_pieces, rearrange
 from labkit.gemm.interface.candidates import Candidate
 from labkit.gemm.interface.combine import add_up, combined
 from labkit.gemm.interface.planes import in_planes
 from labkit.gemm.interface.precisions import Precision
-from labkit.gemm.ladder import Step, step
-from labkit.gemm.tensor import s08_general
-from labkit.gemm.tensor.plans import MN_ROWS, Plan, Work, in_boxes
-from labkit.gemm.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
-from labkit.gemm.workspace import counters, workspace
+from labkit.gemm.library.constants import MN_ROWS
+from labkit.gemm.library.launches import launch_as
+from labkit.gemm.library.tilings import Tiling, Work, in_boxes
+from labkit.ladder import Step, ladder
 from labkit.layout import is_in_c_order
 from labkit.ptx import TF32
 
@@ -34,24 +33,28 @@ def carry_out(candidate: Candidate, precision: Precision, left, right, C, alpha:
         Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
         a matrix. K is at least 1.
     """
-    if candidate.plan is not None:
-        by_plan(candidate.plan, left, right, C, alpha, beta, stream)
+    if candidate.tiling is not None:
+        by_tiling(candidate.tiling, left, right, C, alpha, beta, stream)
     elif candidate.step == "gemv":
         by_gemv(left, right, C, alpha, beta, stream)
     elif candidate.splits > 1:
-        by_parts(step(precision.ladder, candidate.step), candidate.splits, left, right, C, alpha, beta, stream)
+        by_parts(
+            ladder("gemm", precision.ladder).step(candidate.step), candidate.splits, left, right, C, alpha, beta, stream
+        )
     else:
-        by_step(step(precision.ladder, candidate.step), precision, left, right, C, alpha, beta, stream)
+        by_step(ladder("gemm", precision.ladder).step(candidate.step), precision, left, right, C, alpha, beta, stream)
 
 
-def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
-    """By the last step of the tensor ladder, which knows alpha, beta and batches.
+def by_tiling(tiling: Tiling, left, right, C, alpha, beta, stream):
+    """By the library's kernel, which knows alpha, beta and batches.
 
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
     """
     M, N = C.shape[-2:]
-    plan = _suited(plan, left, right, C)
-    rows_of_left, rows_of_right = (plan.cols, plan.rows) if plan.swapped else (plan.rows, plan.cols)  # in a tile
+    tiling = _suited(tiling, left, right, C)
+    rows_of_left, rows_of_right = (
+        (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)
+    )  # in a tile
     left, right = _for_tiles(left, rows_of_left, "left", stream), _for_tiles(right, rows_of_right, "right", stream)
     result = C
     if not lies_in_pieces(C, (M, N)):
@@ -59,23 +62,23 @@ def by_plan(plan: Plan, left, right, C, alpha, beta, stream):
         if beta != 0:
             rearrange(C, result, stream)
     if len({len(X.shape) for X in (left, right, C)}) == 1:
-        s08_general.launch_as(left, right, result, plan, alpha, beta, stream)
+        launch_as(left, right, result, tiling, alpha, beta, stream)
     else:
         for z in range(C.shape[0]):
             matrices = (matrix_of(X, z) for X in (left, right, result))
-            s08_general.launch_as(*matrices, plan, alpha, beta, stream)
+            launch_as(*matrices, tiling, alpha, beta, stream)
     if result is not C:
         rearrange(result, C, stream)
 
 
-def _suited(plan, left, right, C):
-    """The plan, or another where the operand whose tiles have its columns runs along its rows."""
-    X = left if plan.swapped else right
+def _suited(tiling, left, right, C):
+    """The tiling, or another where the operand whose tiles have its columns runs along its rows."""
+    X = left if tiling.swapped else right
     if not _runs_along_rows(X):
-        return plan
+        return tiling
     row_bytes = X.shape[-1] * X.dtype.itemsize
     work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
-    return in_boxes(plan, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
+    return in_boxes(tiling, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
 
 
 def _for_tiles(X, rows, role, stream):
@@ -104,12 +107,9 @@ def by_gemv(left, right, C, alpha, beta, stream):
 def _by_gemv(matrix, x, y, alpha, beta, stream):
     """y = alpha * matrix @ x + beta * y, by the kernel that reads the matrix along its memory."""
     if matrix.strides[0] >= matrix.strides[1]:
-        gemv.launch(alpha, matrix, x, beta, y, stream)
+        gemv.launch(alpha, matrix, x, beta, y, stream=stream)
     else:
-        A = turned(matrix)
-        (strips, parts), _ = gemv_t.geometry(*A.shape)
-        partials = workspace("partials", (parts, strips * gemv_t.STRIP), np.float32, stream)
-        gemv_t.launch(alpha, A, x, beta, y, (partials, counters(strips, stream)), stream)
+        gemv_t.launch(alpha, turned(matrix), x, beta, y, stream=stream)
 
 
 def by_step(step: Step, precision: Precision, left, right, C, alpha, beta, stream):
@@ -163,7 +163,7 @@ def _launch(step: Step, A, B, C, stream):
     """
     *batch, M, N = C.shape
     batches = batch[0] if batch else 1
-    if batch and M <= MOST_ROWS and step.ladder == "fp32" and _fits_planes(step, A, B, C):
+    if batch and M <= MOST_ROWS and step.ladder.name == "fp32" and _fits_planes(step, A, B, C):
         grid, block = step.geometry(M, N)
         for first in range(0, batches, MOST_PLANES):
             planes = (*grid, min(MOST_PLANES, batches - first))
@@ -173,7 +173,9 @@ def _launch(step: Step, A, B, C, stream):
     for z in range(batches):
         A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
         for first in range(0, M, MOST_ROWS):
-            step.launch(rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS), stream)
+            matrices = rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS)
+            format = next(one for one in step.formats if one.dtype == A_z.dtype)
+            step.launch(*matrices, stream=stream, format=format)
 
 
 def _fits_planes(step, *arrays):

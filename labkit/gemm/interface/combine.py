@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.gemm.views import as_batch, as_bits, viewed
+from labkit.arrays.views import as_batch, as_bits, viewed
 
 RESULT = ptx.BF16
 COLUMNS, ROWS = 32, 8  # of a block's part, an element a thread

@@ -5,7 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import ptx
-from labkit.gemm.tensor.operands import DTYPES, RESULTS
+from labkit.formats import FORMATS
+
+DTYPES = {one.number: one.dtype for one in FORMATS.values()}
+RESULTS = {ptx.BF16: ptx.BF16, ptx.FP16: ptx.FP16, ptx.E4M3: ptx.BF16, ptx.TF32: ptx.TF32}
 
 
 class Precision(NamedTuple):

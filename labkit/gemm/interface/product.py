@@ -4,13 +4,13 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
+from labkit.arrays.views import share_memory, stacked, tidied, turned
 from labkit.blas.problem import check_factor
 from labkit.gemm.interface.candidates import Shape
 from labkit.gemm.interface.carry_out import carry_out
 from labkit.gemm.interface.choices import choice
 from labkit.gemm.interface.combine import scaled
 from labkit.gemm.interface.precisions import PRECISIONS, Precision, precision_of
-from labkit.gemm.views import share_memory, stacked, tidied, turned
 
 
 def multiply(

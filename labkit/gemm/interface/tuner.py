@@ -8,12 +8,12 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from labkit import cuda, device, timing
-from labkit.gemm import formats
+from labkit.arrays.views import turned
+from labkit.formats import FORMATS
 from labkit.gemm.interface import choices
 from labkit.gemm.interface.candidates import Candidate, Shape, candidates
 from labkit.gemm.interface.carry_out import carry_out
 from labkit.gemm.interface.precisions import PRECISIONS, Precision
-from labkit.gemm.views import turned
 
 MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands
@@ -83,7 +83,7 @@ def _operands(precision: Precision, shape: Shape) -> list[tuple]:
     M, N, K, batches = shape
     batch = (batches,) if batches > 1 else ()
     rng = np.random.default_rng(0)
-    values = formats.encode(rng.standard_normal(RANDOM_VALUES), precision.format)
+    values = FORMATS[precision.name].encode(rng.standard_normal(RANDOM_VALUES))
     along_k = precision.ladder == "tensor"
     left, right = np.resize(values, (*batch, M, K)), np.resize(values, (*batch, N, K) if along_k else (*batch, K, N))
     l2_bytes = cuda.get_current_device().L2_CACHE_SIZE

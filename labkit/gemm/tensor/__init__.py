@@ -3,3 +3,14 @@
 B holds a row for each column of C, as a layer's weights do: both operands are then read along k. To the tensor cores a
 format is only a way to cut 32 bytes of k into numbers, so the kernels see bytes, and `FORMAT` says what they mean.
 """
+
+from labkit.formats import BF16, E4M3, FP16
+from labkit.gemm.problem import LayerProblem
+
+PROBLEM = LayerProblem
+FORMATS = BF16, FP16, E4M3
+EXAMPLES = (136, 264, 80), (1, 16, 16), (200, 16, 272)  # rows of whole 16 bytes
+BENCHED = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
+STANDING = 128, 256, 1024  # deep, so that what is done once a tile counts little
+LARGE = 4096, 4096, 4096
+RECORD = "gemm_tensor"

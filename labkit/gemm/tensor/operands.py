@@ -1,29 +1,19 @@
-"""What the tensor-core steps multiply: which arrays hold which format, and what a step asks of them."""
+"""What the tensor-core steps ask of their operands."""
 
 from functools import cache
 
 import numpy as np
 
-from labkit import ptx, specialise
+from labkit import specialise
+from labkit.arrays.views import viewed
+from labkit.formats import Format
 from labkit.gemm.problem import check_matrices
-from labkit.gemm.views import viewed
 
 ROW_ALIGNMENT_BYTES = 16  # of vector copies and of the copy engine
 
-# The arrays that hold a format: bfloat16 and e4m3 come as bits. And the format of the result, by that of the operands.
-DTYPES = {
-    ptx.BF16: np.dtype(np.uint16),
-    ptx.FP16: np.dtype(np.float16),
-    ptx.E4M3: np.dtype(np.uint8),
-    ptx.TF32: np.dtype(np.float32),
-}
-NAMES = {ptx.BF16: "bits of bfloat16", ptx.FP16: "float16", ptx.E4M3: "bits of e4m3", ptx.TF32: "taken as TF32"}
-RESULTS = {ptx.BF16: ptx.BF16, ptx.FP16: ptx.FP16, ptx.E4M3: ptx.BF16, ptx.TF32: ptx.TF32}
-HALVES = (ptx.BF16, ptx.FP16, ptx.E4M3)  # the formats whose result has 16 bits
 
-
-def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
-    """The format of C = A @ B.T, a number of `labkit.ptx`, one of those that the step takes.
+def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
+    """Raises where the arrays of C = A @ B.T do not fit the format or one another.
 
     Rows of C may be longer than B has rows, to the next multiple of 16 bytes. Where a step takes `any_major`, rows of A
     and B, of 16 bits, may be columns in memory; and one may be longer along k, by zeros to the next 16 bytes.
@@ -31,21 +21,18 @@ def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
     Raises
     ------
     TypeError
-        No format of the tensor cores has such arrays.
+        An array cannot hold the format.
     ValueError
         The shapes do not fit together, or rows do not begin at multiples of 16 bytes.
     """
     check_matrices(A, B, C)
-    taken = {DTYPES[number]: number for number in formats}
-    if A.dtype not in taken or B.dtype != A.dtype:
+    if not A.dtype == B.dtype == format.dtype:
         raise TypeError(
-            f"A holds {A.dtype} and B {B.dtype}, but this step multiplies two arrays of the same of these: "
-            + ", ".join(f"{dtype} ({NAMES[number]})" for dtype, number in taken.items())
+            f"A holds {A.dtype} and B {B.dtype}, but arrays of {format} hold {format.dtype}: "
+            f"use labkit.formats, or another format"
         )
-    number = taken[A.dtype]
-    stored = DTYPES[RESULTS[number]]
-    if C.dtype != stored:
-        raise TypeError(f"C holds {C.dtype}, but products of {A.dtype} are stored as {stored}")
+    if C.dtype != format.result.dtype:
+        raise TypeError(f"C holds {C.dtype}, but products of {format} are stored as {format.result.dtype}")
     (M, K), N = A.shape, B.shape[0]
     each = ROW_ALIGNMENT_BYTES // A.dtype.itemsize
     if B.shape[1] != K and not (any_major and -(-K // each) == -(-B.shape[1] // each)):
@@ -54,7 +41,6 @@ def check_operands(A, B, C, formats=HALVES, any_major=False) -> int:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
         _check_lines(name, X, any_major and X is not C and X.dtype.itemsize == 2)
-    return number
 
 
 def _check_lines(name, X, may_be_columns):
@@ -82,9 +68,9 @@ def _check_lines(name, X, may_be_columns):
 
 
 @cache
-def in_format(kernel, number: int):
-    """The kernel for a format, which it holds in its constants FORMAT and RESULT."""
-    return specialise(kernel, FORMAT=number, RESULT=RESULTS[number])
+def in_format(kernel, format: Format):
+    """The kernel for a format, whose number it holds in its constants FORMAT and RESULT."""
+    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number)
 
 
 def as_words(X):

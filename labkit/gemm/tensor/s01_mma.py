@@ -22,6 +22,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.gemm.tensor.edges import load_four, store_word
 from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of C
@@ -82,17 +83,12 @@ def mma(A, B, C):
             store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
 
 
-def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T."""
-    return as_words(A), as_words(B), as_words(C)
-
-
 def geometry(M: int, N: int):
     """Grid and block for an M x N result: x counts columns."""
     return (-(-N // BN), -(-M // BM)), (32, WARPS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C, format):
     """C = A @ B.T."""
-    kernel = in_format(mma, check_operands(A, B, C))
-    kernel[(*geometry(*C.shape), stream)](*arguments(A, B, C))
+    check_operands(A, B, C, format)
+    return [Launch(in_format(mma, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)))]

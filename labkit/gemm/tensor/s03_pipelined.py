@@ -21,6 +21,7 @@ from labkit import cuda, ptx
 from labkit.gemm.tensor.edges import copy_rows, store_word
 from labkit.gemm.tensor.operands import as_words, check_operands, in_format
 from labkit.gemm.tensor.order import place
+from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -89,17 +90,14 @@ def pipelined(A, B, C):
             store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
 
 
-def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T."""
-    return as_words(A), as_words(B), as_words(C)
-
-
 def geometry(M: int, N: int):
     """Grid and block for an M x N result."""
     return -(-N // BN) * -(-M // BM), (32, WARPS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C, format):
     """C = A @ B.T."""
-    kernel = in_format(pipelined, check_operands(A, B, C))
-    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))
+    check_operands(A, B, C, format)
+    return [
+        Launch(in_format(pipelined, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)), SHARED_BYTES)
+    ]

@@ -22,6 +22,7 @@ from labkit import cuda, ptx
 from labkit.gemm.tensor.edges import store_word
 from labkit.gemm.tensor.operands import as_words, check_operands, in_format
 from labkit.gemm.tensor.order import place
+from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -88,18 +89,15 @@ def wgmma(A_map, B_map, C, K):
             store_word(C, row + 8, word + n, ptx.pack2(sums[n + 2], sums[n + 3], RESULT))
 
 
-def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T."""
-    A, B, C = as_words(A), as_words(B), as_words(C)
-    return ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), C, A.shape[1]
-
-
 def geometry(M: int, N: int):
     """Grid and block for an M x N result."""
     return -(-N // BN) * -(-M // BM), (32, WARPS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C, format):
     """C = A @ B.T."""
-    kernel = in_format(wgmma, check_operands(A, B, C))
-    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))
+    check_operands(A, B, C, format)
+    grid, block = geometry(*C.shape)
+    A, B, C = as_words(A), as_words(B), as_words(C)
+    arguments = ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), C, A.shape[1]
+    return [Launch(in_format(wgmma, format), grid, block, arguments, SHARED_BYTES)]

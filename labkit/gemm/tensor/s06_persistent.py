@@ -17,12 +17,14 @@ Limited by power as much as by anything else: on an H100 the clock falls under s
 
 import numpy as np
 
-from labkit import cuda, ptx
-from labkit.gemm.tensor.operands import DTYPES, as_words, check_operands, in_format
+from labkit import cuda, formats, ptx
+from labkit.gemm.tensor.operands import as_words, check_operands, in_format
 from labkit.gemm.tensor.order import place
+from labkit.ladder import Launch
 
+FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
 FORMAT = RESULT = ptx.BF16
-TF32 = ptx.TF32
+FP32 = formats.FP32.number
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -76,7 +78,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
         group = warp // 4 - 1
         leads = warp % 4 == 0 and lane == 0
         box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
-        words = 2 if RESULT == TF32 else 1  # of C, for two columns
+        words = 2 if RESULT == FP32 else 1  # of C, for two columns
         used = 0
         for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
             row, col = place(part, rows, cols)
@@ -101,7 +103,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
                 if leads:
                     ptx.tma_store_wait(0)  # the boxes are free again
                 ptx.barrier_sync(group + 1, 128)
-                if RESULT == TF32:
+                if RESULT == FP32:
                     for piece in range(0, PIECES, 2):
                         n = (first + piece) * 2
                         for half in range(2):
@@ -132,21 +134,16 @@ def persistent(A_map, B_map, C_map, M, N, K):
             ptx.tma_store_wait(0)
 
 
-def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T; float32 is rounded to TF32 by the copies."""
-    single, (M, N) = A.dtype == np.float32, C.shape
-    A, B, C = as_words(A), as_words(B), as_words(C)
-    maps = ptx.TensorMap(A, (BM, BK), single), ptx.TensorMap(B, (BN, BK), single), ptx.TensorMap(C, (WM, BOX))
-    return *maps, M, N, A.shape[1]
-
-
 def geometry(M: int, N: int):
     """Grid and block for an M x N result: at most a block for each SM."""
     parts = -(-N // BN) * -(-M // BM)
     return min(parts, cuda.get_current_device().MULTIPROCESSOR_COUNT), (32, WARPS)
 
 
-def launch(A, B, C, stream=0):
-    """C = A @ B.T."""
-    kernel = in_format(persistent, check_operands(A, B, C, formats=tuple(DTYPES)))
-    kernel[(*geometry(*C.shape), stream, SHARED_BYTES)](*arguments(A, B, C))
+def launches(A, B, C, format):
+    """C = A @ B.T; float32 is rounded to TF32 by the copies."""
+    check_operands(A, B, C, format)
+    (M, N), single = C.shape, format.itemsize == 4
+    A, B, C = as_words(A), as_words(B), as_words(C)
+    maps = ptx.TensorMap(A, (BM, BK), single), ptx.TensorMap(B, (BN, BK), single), ptx.TensorMap(C, (WM, BOX))
+    return [Launch(in_format(persistent, format), *geometry(M, N), (*maps, M, N, A.shape[1]), SHARED_BYTES)]

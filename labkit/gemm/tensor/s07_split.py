@@ -21,9 +21,9 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.gemm.tensor.operands import RESULTS, as_words, check_operands
-from labkit.gemm.views import as_bits
-from labkit.gemm.workspace import counters, workspace
+from labkit.arrays.views import as_bits
+from labkit.gemm.tensor.operands import as_words, check_operands
+from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the product: rows and columns of the instruction
@@ -118,50 +118,41 @@ def split(left_map, right_map, C, rows, cols, K, parts, arrived):
                     C[row, col // 2] = pair
 
 
-def arguments(A, B, C):
-    """What the kernel takes for C = A @ B.T."""
-    return _arguments(A, B, C, BM, BN, SPLITS, SWAPPED, 0)
-
-
-def _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped, stream):
-    left, right = (as_words(B), as_words(A)) if swapped else (as_words(A), as_words(B))
-    rows, cols = left.shape[0], right.shape[0]
-    maps = ptx.TensorMap(left, (rows_of_tile, BK)), ptx.TensorMap(right, (cols_of_tile, BK))
-    tiles = -(-rows // rows_of_tile) * -(-cols // cols_of_tile) if splits > 1 else 1
-    parts = workspace("parts", (tiles, splits, WM * cols_of_tile // 128, 2 * rows_of_tile), np.float32, stream)
-    sizes = rows, cols, left.shape[1]
-    return *maps, as_bits(C) if swapped else as_words(C), *sizes, parts, counters(tiles, stream)
-
-
 def geometry(M: int, N: int):
     """Grid and block for an M x N result."""
     return (-(-M // BM), -(-N // BN), SPLITS), (32, WARPS)
 
 
-def launch(A, B, C, stream=0):
+def launches(A, B, C, format, workspace):
     """C = A @ B.T."""
-    launch_as(A, B, C, BM, BN, STAGES, SPLITS, SWAPPED, stream)
+    return launches_with(A, B, C, format, workspace, BM, BN, STAGES, SPLITS, SWAPPED)
 
 
-def launch_as(A, B, C, rows_of_tile, cols_of_tile, stages, splits, swapped, stream=0):
-    """As `launch`, with tiles of another shape."""
-    kernel = _with(check_operands(A, B, C), rows_of_tile, cols_of_tile, stages, splits, swapped)
-    (M, N), groups = C.shape, rows_of_tile // WM
-    rows, cols = (N, M) if swapped else (M, N)
+def launches_with(A, B, C, format, workspace, rows_of_tile, cols_of_tile, stages, splits, swapped):
+    """As `launches`, with tiles of another shape."""
+    check_operands(A, B, C, format)
+    left, right = (as_words(B), as_words(A)) if swapped else (as_words(A), as_words(B))
+    rows, cols = left.shape[0], right.shape[0]
     grid = -(-rows // rows_of_tile), -(-cols // cols_of_tile), splits
-    shared_bytes = stages * (rows_of_tile + cols_of_tile) * BK * 4
-    taken = _arguments(A, B, C, rows_of_tile, cols_of_tile, splits, swapped, stream)
-    kernel[grid, (32, 4 * (1 + groups)), stream, shared_bytes](*taken)
+    tiles = grid[0] * grid[1] if splits > 1 else 1
+    parts = workspace.array("parts", (tiles, splits, WM * cols_of_tile // 128, 2 * rows_of_tile), np.float32)
+    arguments = (
+        *(ptx.TensorMap(left, (rows_of_tile, BK)), ptx.TensorMap(right, (cols_of_tile, BK))),
+        *(as_bits(C) if swapped else as_words(C), rows, cols, left.shape[1], parts, workspace.counters(tiles)),
+    )
+    kernel = _with(format, rows_of_tile, cols_of_tile, stages, splits, swapped)
+    block = 32, 4 * (1 + rows_of_tile // WM)
+    return [Launch(kernel, grid, block, arguments, stages * (rows_of_tile + cols_of_tile) * BK * 4)]
 
 
 @cache
-def _with(number, rows_of_tile, cols_of_tile, stages, splits, swapped):
+def _with(format, rows_of_tile, cols_of_tile, stages, splits, swapped):
     """The kernel for a format and a shape of tile."""
     groups = rows_of_tile // WM
     return specialise(
         split,
-        FORMAT=number,
-        RESULT=RESULTS[number],
+        FORMAT=format.number,
+        RESULT=format.result.number,
         BM=rows_of_tile,
         BN=cols_of_tile,
         STAGES=stages,

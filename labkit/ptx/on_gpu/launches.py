@@ -2,6 +2,7 @@
 
 import ctypes
 
+from numba.cuda import types
 from numba.cuda.cudadrv.driver import binding, driver
 
 from labkit.ptx.on_gpu.tensor_copies import TensorMapType, encoded
@@ -18,15 +19,25 @@ EARLY = _early()
 
 
 def takes_maps(kernel) -> bool:
-    """Whether a compiled kernel of numba's has a tensor map among its arguments."""
-    return any(isinstance(kind, TensorMapType) for kind in kernel.argument_types)
+    """Whether a compiled kernel of numba's has a tensor map among its arguments, or in tuples among them."""
+    kinds = kernel.argument_types
+    return any(isinstance(kind, TensorMapType) for kind, _ in leaves(kinds, kinds))
+
+
+def leaves(kinds, values):
+    """Each type with its value, in place of a tuple what it holds: so a kernel gets its arguments."""
+    for kind, value in zip(kinds, values, strict=True):
+        if isinstance(kind, types.BaseTuple):
+            yield from leaves(kind, value)
+        else:
+            yield kind, value
 
 
 def launch(kernel, early, arguments, grid, block, stream=0, shared_bytes=0):
     """As numba's `_Kernel.launch`, but a tensor map goes to the kernel by value, 128 bytes, and the launch may begin
     before the one before it has ended."""
     prepared, write_back = [], []
-    for kind, value in zip(kernel.argument_types, arguments, strict=True):
+    for kind, value in leaves(kernel.argument_types, arguments):
         if isinstance(kind, TensorMapType):
             prepared.append(encoded(value))
         else:

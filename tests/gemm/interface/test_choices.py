@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from labkit import cuda, gemm
+from labkit.arrays.views import share_memory
 from labkit.gemm.interface import candidates, choices, tuner
 from labkit.gemm.interface.candidates import Candidate, Shape
 from labkit.gemm.interface.precisions import PRECISIONS
-from labkit.gemm.views import share_memory
 
 FLOAT32 = PRECISIONS["float32"]
 SHAPE = Shape(40, 50, 60)
@@ -181,16 +181,16 @@ def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
 def test_an_older_gpu_gets_what_it_has_instructions_for(name, capability, steps):
     found = candidates.candidates(PRECISIONS[name], SHAPE, capability)
     assert {candidate.step for candidate in found} == steps
-    assert all(candidate.plan is None for candidate in found)
+    assert all(candidate.tiling is None for candidate in found)
 
 
-def test_a_plan_is_a_choice_too():
+def test_a_tiling_is_a_choice_too():
     precision, shape = PRECISIONS["float16"], Shape(1, 4096, 4096)
     estimate, *others = candidates.candidates(precision, shape)
     choices.remember(precision, shape, others[2])
     forget()
     assert choices.choice(precision, shape) == others[2] != estimate
-    assert f"rows {others[2].plan.rows}, cols {others[2].plan.cols}" in str(others[2])
+    assert f"rows {others[2].tiling.rows}, cols {others[2].tiling.cols}" in str(others[2])
 
 
 @pytest.mark.parametrize(("name", "capability"), [("float8_e4m3", (8, 0)), ("bfloat16", (7, 5)), ("tf32", (8, 0))])

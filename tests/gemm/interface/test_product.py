@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.gemm import formats, views, workspace
+from labkit.arrays import views, workspace
+from labkit.gemm import formats
 from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
 from labkit.gemm.interface.choices import choice
 from labkit.gemm.interface.precisions import PRECISIONS
-from labkit.gemm.tensor.plans import Plan
+from labkit.gemm.library.tilings import Tiling
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
@@ -229,23 +230,23 @@ def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
     assert asked == [candidates.Shape(9, 12, 8)]
 
 
-WHOLE, BROKEN = Plan(64, 64, 4), Plan(64, 72, 4)  # boxes of 64 columns
+WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
 
 
 @pytest.mark.parametrize(
     ("instead", "copied"),
     [({}, []), ({WHOLE: WHOLE, BROKEN: WHOLE}, []), ({WHOLE: WHOLE, BROKEN: BROKEN}, ["turn"])],
-    ids=["as it is", "another plan", "a copy"],
+    ids=["as it is", "another tiling", "a copy"],
 )
-@pytest.mark.parametrize("plan", [WHOLE, BROKEN, Plan(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
-def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(plan, instead, copied, copies, monkeypatch):
-    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("general", plan))
+@pytest.mark.parametrize("tiling", [WHOLE, BROKEN, Tiling(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
+def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, copies, monkeypatch):
+    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("general", tiling))
     if instead:
-        monkeypatch.setattr(carry_out, "in_boxes", lambda plan, *_: instead.get(plan, plan))
+        monkeypatch.setattr(carry_out, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
     A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
     found = gemm.multiply(cuda.to_device(A), cuda.to_device(B), transpose_a=True).copy_to_host()
     assert np.allclose(found, A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
-    assert copies == ([] if plan == WHOLE else ["turn"] if plan.swapped and instead else copied)
+    assert copies == ([] if tiling == WHOLE else ["turn"] if tiling.swapped and instead else copied)
 
 
 def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
@@ -261,7 +262,7 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
 @pytest.mark.parametrize("shape", [(33, 20, 50), (16, 64, 32)], ids=str)
 def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
     older = candidates.candidates(PRECISIONS[name], candidates.Shape(*shape), (8, 9))[0]
-    assert older.plan is None
+    assert older.tiling is None
     monkeypatch.setattr(product, "choice", lambda precision, shape: older)
     precision, (M, N, K) = PRECISIONS[name], shape
     rng = np.random.default_rng(0)
@@ -274,11 +275,11 @@ def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", [(splits, swapped) for splits in (False, True) for swapped in (False, True)])
-def test_sums_are_rounded_once_by_a_plan_of_each_kind(kind, monkeypatch):
+def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
     precision = PRECISIONS["bfloat16"]
     found = candidates.candidates(precision, candidates.Shape(13, 90, 400))
-    planned = next(c for c in found if (c.plan.splits > 1, c.plan.swapped) == kind)
-    monkeypatch.setattr(product, "choice", lambda precision, shape: planned)
+    tiled = next(c for c in found if (c.tiling.splits > 1, c.tiling.swapped) == kind)
+    monkeypatch.setattr(product, "choice", lambda precision, shape: tiled)
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((13, 400), (90, 400)))
     C, c = encoded(rng.standard_normal((13, 90)), precision, result=True)

@@ -1,82 +1,51 @@
 """The tensor-core ladder: right in every format on sides that are no multiple of a tile, and what each step counts."""
 
 import re
-from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
-from sampling import named, sampled
 
-from labkit import cuda, gemm, ptx, simulate
-from labkit.gemm import formats
-from labkit.gemm.tensor import operands
+from labkit import cuda, gemm, ladder
+from labkit.arrays.workspace import Workspace
+from labkit.formats import BF16, FP16, TF32
+from labkit.simulator import host
+from labkit.simulator.in_place import simulate_in_place
 
 STEPS = gemm.ladder("tensor")
-FORMATS = {"bf16": ptx.BF16, "fp16": ptx.FP16, "e4m3": ptx.E4M3}
-SHAPES = [(136, 264, 80), (1, 16, 16), (200, 8, 272)]  # M, N, K; a row has a multiple of 16 bytes
 
 
-def problem(M, N, K, number, seed=0):
-    """A, B and a C of NaN in a format, and A @ B.T in float64."""
-    rng = np.random.default_rng([seed, M, N, K])
-    A = formats.encode(rng.standard_normal((M, K)), number)
-    B = formats.encode(rng.standard_normal((N, K)), number)
-    result = operands.RESULTS[number]
-    C = formats.encode(np.full((M, N), np.nan), result)
-    return A, B, C, formats.decode(A, number) @ formats.decode(B, number).T
+def relative_error(problem, operands, after, format=BF16):
+    return ladder.relative_error(problem, problem.expected(operands, format), after, format)
 
 
-def simulated(step, A, B, C, number=ptx.BF16, grid=None):
-    """The step's trace, and C afterwards."""
-    kernel = operands.in_format(step.kernel, number)
-    own_grid, block = step.geometry(*C.shape)
-    trace = simulate(kernel, grid or own_grid, block, *step.arguments(A, B, C), shared_bytes=step.shared_bytes)
-    result = trace.outputs[2]
-    return trace, np.asarray(getattr(result, "array", result)).view(C.dtype)
-
-
-def relative_error(C, expected, number):
-    got = formats.decode(C, operands.RESULTS[number])
-    return np.linalg.norm(got - expected) / np.linalg.norm(expected)
-
-
-# What rounding the result alone costs: half a unit in the last place, spread evenly, is 0.29 of a unit.
-ROUNDING = {ptx.BF16: 2.0**-9, ptx.FP16: 2.0**-12, ptx.TF32: 2.0**-11}
-
-
-@pytest.mark.parametrize(("step", "shape", "name"), sampled(product(STEPS, SHAPES, FORMATS), 28), ids=named)
-def test_a_step_is_right(step, shape, name):
-    number = FORMATS[name]
-    A, B, C, expected = problem(*shape, number)
-    trace, C = simulated(step, A, B, C, number)
-    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
-    assert relative_error(C, expected, number) < ROUNDING[operands.RESULTS[number]]
+def simulated(step, problem, format=BF16, grid=None):
+    """The step's trace, and its relative error; on another grid if that is given."""
+    operands = problem.operands(format)
+    copies = tuple(map(np.copy, operands))
+    (launch,) = step.launches(*copies, format=format, workspace=Workspace(memory=host))
+    where = grid or launch.grid, launch.block
+    trace = simulate_in_place(launch.kernel, *where, *launch.arguments, shared_bytes=launch.shared_bytes)
+    return trace, relative_error(problem, operands, copies, format)
 
 
 @pytest.mark.parametrize("step", [s for s in STEPS if hasattr(s.module, "STAGES")], ids=lambda step: step.slug)
 def test_the_ring_wraps_and_blocks_take_several_tiles(step):
-    K = (2 * step.module.STAGES + 1) * 64 + 16
-    A, B, C, expected = problem(264, 520, K, ptx.BF16)
-    own_grid, _ = step.geometry(*C.shape)
-    persistent = step.slug in ("persistent", "general")
-    trace, C = simulated(step, A, B, C, grid=2 if persistent else own_grid)
-    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
-    assert relative_error(C, expected, ptx.BF16) < ROUNDING[ptx.BF16]
+    problem = step.problem(264, 520, (2 * step.STAGES + 1) * 64 + 16)
+    trace, error = simulated(step, problem, grid=2 if step.slug == "persistent" else None)
+    assert trace.errors == ()
+    assert error < BF16.rounding
 
 
 def test_a_persistent_step_takes_float32_as_tf32():
-    A, B, C, expected = problem(136, 268, 84, ptx.TF32)
-    trace, C = simulated(gemm.step("tensor", "persistent"), A, B, C, ptx.TF32, grid=2)
-    assert [finding.message for finding in trace.findings if finding.severity == "error"] == []
-    assert 1e-5 < relative_error(C, expected, ptx.TF32) < ROUNDING[ptx.TF32]
+    trace, error = simulated(gemm.step("tensor", "persistent"), gemm.LayerProblem(136, 268, 84), TF32, grid=2)
+    assert trace.errors == ()
+    assert 1e-5 < error < TF32.rounding
 
 
 def test_ldmatrix_meets_no_bank_twice():
-    A, B, C, _ = problem(128, 128, 64, ptx.BF16)
-
     def conflicts(slug):
-        trace, _ = simulated(gemm.step("tensor", slug), A, B, C)
+        trace, _ = simulated(gemm.step("tensor", slug), gemm.LayerProblem(128, 128, 64))
         return sum(site.bank_conflicts for site in trace.sites if site.site.space == "shared")
 
     assert conflicts("mma") > 0
@@ -92,8 +61,7 @@ def costs(step) -> dict[str, str]:
 @pytest.mark.parametrize("step", [s for s in STEPS if s.slug != "split"], ids=lambda step: step.slug)
 def test_a_step_costs_what_its_docstring_says(step):
     M, N, K = 256, 512, 512  # enough of k to fill every ring
-    A, B, C, _ = problem(M, N, K, ptx.BF16)
-    trace, _ = simulated(step, A, B, C)
+    trace, _ = simulated(step, gemm.LayerProblem(M, N, K))
 
     def per_output(amount, array_space, bytes=None, names=()):
         loads = [s for s in trace.sites if (s.site.kind, s.site.space) == ("load", array_space)]
@@ -117,19 +85,21 @@ def test_a_step_costs_what_its_docstring_says(step):
         assert eval(expression, {"K": K}, vars(step.module)) == counted[what], what
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
-def test_a_launch_writes_the_product(step):
-    A, B, C, expected = problem(24, 40, 48, ptx.FP16)
-    A, B, out = map(cuda.to_device, (A, B, C))
-    step.launch(A, B, out)
-    assert relative_error(out.copy_to_host(), expected, ptx.FP16) < ROUNDING[ptx.FP16]
+def test_a_step_writes_to_arrays_of_the_device():
+    step, problem = gemm.step("tensor", "copy_engine"), gemm.LayerProblem(24, 40, 48)
+    operands = problem.operands(FP16)
+    on_device = tuple(map(cuda.to_device, operands))
+    step.launch(*on_device, format=FP16)
+    assert relative_error(problem, operands, [X.copy_to_host() for X in on_device], FP16) < FP16.rounding
 
 
 def test_operands_that_do_not_fit_are_refused_in_a_sentence():
-    A, B, C, _ = problem(8, 16, 32, ptx.BF16)
+    A, B, C = gemm.LayerProblem(8, 16, 32).operands(BF16)
     launch = STEPS[0].launch
-    with pytest.raises(TypeError, match="uint16"):
+    with pytest.raises(TypeError, match="arrays of bfloat16 hold uint16"):
         launch(A.astype(np.float32), B.astype(np.float32), C)
+    with pytest.raises(TypeError, match="arrays of float16 hold float16"):
+        launch(A, B, C, format=FP16)
     with pytest.raises(TypeError, match="stored as uint16"):
         launch(A, B, C.astype(np.float32))
     with pytest.raises(ValueError, match="both run along k"):
@@ -144,16 +114,16 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("splits", [1, 3])
 def test_a_split_product_is_right_and_the_same_in_every_run(shape, swapped, splits):
-    from labkit.gemm.tensor import s07_split
-
-    A, B, C, expected = problem(*shape, ptx.BF16)
-    A, B = map(cuda.to_device, (A, B))
+    problem, workspace = gemm.LayerProblem(*shape), Workspace()
+    A, B, C = operands = problem.operands(BF16)
     results = []
     for _ in range(2):  # the second finds the counters that the first has left
-        out = cuda.to_device(C)
-        s07_split.launch_as(A, B, out, 64, 16, 3, splits, swapped)
-        results.append(out.copy_to_host())
-    assert relative_error(results[0], expected, ptx.BF16) < ROUNDING[ptx.BF16]
+        on_device = [*map(cuda.to_device, (A, B, C))]
+        tiles = 64, 16, 3, splits, swapped
+        for launch in gemm.step("tensor", "split").launches_with(*on_device, BF16, workspace, *tiles):
+            launch.run()
+        results.append(on_device[2].copy_to_host())
+    assert relative_error(problem, operands, (A, B, results[0])) < BF16.rounding
     assert (results[0] == results[1]).all()
 
 
@@ -163,5 +133,5 @@ def test_copies_to_tf32_round_to_the_nearest_and_ties_to_even():
     A = np.zeros((8, 32), np.float32)
     A[0, :5] = [1 + tie, 1 + 3 * tie, -1 - tie, 1 + 0.99 * tie, 1 + 1.01 * tie]
     C = np.zeros((8, 32), np.float32)
-    _, C = simulated(gemm.step("tensor", "persistent"), A, np.eye(32, dtype=np.float32), C, ptx.TF32)
+    _, _, C = gemm.step("tensor", "persistent").simulate(A, np.eye(32, dtype=np.float32), C, format=TF32).operands
     assert C[0, :5].tolist() == [1, 1 + 4 * tie, -1, 1, 1 + 2 * tie]

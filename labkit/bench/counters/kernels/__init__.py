@@ -26,6 +26,6 @@ def launches() -> list[Launch]:
 def _ladder():
     for step in gemm.ladder("fp32"):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
-            grid, block = step.geometry(problem.M, problem.N)
-            shape = str(problem)
-            yield Launch(step.kernel, grid, block, problem.operands, shape, step.slug, shared_bytes=step.shared_bytes)
+            (one,) = step.launches(*problem.operands())
+            shape = str(problem), step.slug
+            yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)

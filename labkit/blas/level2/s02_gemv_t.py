@@ -16,10 +16,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import plain, suited
-from labkit.blas.problem import check_factor, check_gemv
-from labkit.blas.sums import counters, is_last
+from labkit.blas.problem import GemvTransposed, check_factor, check_gemv
+from labkit.blas.sums import is_last
+from labkit.ladder import Launch
 from labkit.ptx import load4, store4
 
+PROBLEM = GemvTransposed
 WARPS = 8
 VECTORS = 4  # rows that a lane has under way at a time
 STRIP = 4 * 32  # columns of a block
@@ -100,20 +102,12 @@ def geometry(M: int, N: int):
     return (strips, parts), (32, WARPS)
 
 
-def scratch(M: int, N: int):
-    """What a launch needs beside its operands: room for the parts' sums, and a counter for each strip."""
-    (strips, parts), _ = geometry(M, N)
-    return cuda.device_array((parts, strips * STRIP), np.float32), counters(strips)
-
-
-def launch(alpha, A, x, beta, y, own_scratch=None, stream=0):
-    """y = alpha * A.T @ x + beta * y; where beta is 0, what y held does not matter.
-
-    Launches that may run at the same time need a `scratch(M, N)` each; one is made where none is given.
-    """
+def launches(alpha, A, x, beta, y, workspace):
+    """y = alpha * A.T @ x + beta * y; where beta is 0, what y held does not matter."""
     M, N = check_gemv(A, x, y, transposed=True)
     grid, block = geometry(M, N)
+    strips, parts = grid
     kernel = suited(gemv_t, A) if N % 4 == 0 else plain(gemv_t)
-    kernel[grid, block, stream](
-        check_factor("alpha", alpha), A, x, check_factor("beta", beta), y, *(own_scratch or scratch(M, N))
-    )
+    factors = check_factor("alpha", alpha), check_factor("beta", beta)
+    beside = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
+    return [Launch(kernel, grid, block, (factors[0], A, x, factors[1], y, *beside))]

@@ -10,9 +10,11 @@ Limited by DRAM bandwidth.
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_factor, check_vectors
+from labkit.blas.problem import Axpy, check_factor, check_vectors
+from labkit.ladder import Launch
 from labkit.ptx import load4, store4
 
+PROBLEM = Axpy
 THREADS = 256
 CHUNK = 4 * THREADS  # elements of a block
 
@@ -29,7 +31,7 @@ def axpy(alpha, x, y):
             y[rest] += alpha * x[rest]
 
 
-def launch(alpha, x, y, stream=0):
+def launches(alpha, x, y):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    suited(axpy, x, y)[-(-n // CHUNK), THREADS, stream](check_factor("alpha", alpha), x, y)
+    return [Launch(suited(axpy, x, y), -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]

@@ -10,9 +10,11 @@ Limited by DRAM bandwidth.
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_vectors
+from labkit.blas.problem import Copy, check_vectors
+from labkit.ladder import Launch
 from labkit.ptx import load4, store4
 
+PROBLEM = Copy
 THREADS = 256
 CHUNK = 4 * THREADS  # elements of a block
 
@@ -28,7 +30,7 @@ def copy(x, y):
             y[rest] = x[rest]
 
 
-def launch(x, y, stream=0):
+def launches(x, y):
     """y = x."""
     n = check_vectors(x=x, y=y)
-    suited(copy, x, y)[-(-n // CHUNK), THREADS, stream](x, y)
+    return [Launch(suited(copy, x, y), -(-n // CHUNK), THREADS, (x, y))]

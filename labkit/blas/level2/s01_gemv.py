@@ -16,10 +16,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_factor, check_gemv
+from labkit.blas.problem import Gemv, check_factor, check_gemv
 from labkit.blas.sums import WARP, block_sum
+from labkit.ladder import Launch
 from labkit.ptx import load4
 
+PROBLEM = Gemv
 VECTORS = 2
 WARPS = 4  # of a block
 ROUNDS = 4
@@ -59,8 +61,8 @@ def geometry(M: int, N: int):
     return -(-M // rows), (warps * WARP, rows)
 
 
-def launch(alpha, A, x, beta, y, stream=0):
+def launches(alpha, A, x, beta, y):
     """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
     M, N = check_gemv(A, x, y)
-    grid, block = geometry(M, N)
-    suited(gemv, A, x)[grid, block, stream](check_factor("alpha", alpha), A, x, check_factor("beta", beta), y)
+    factors = check_factor("alpha", alpha), check_factor("beta", beta)
+    return [Launch(suited(gemv, A, x), *geometry(M, N), (factors[0], A, x, factors[1], y))]

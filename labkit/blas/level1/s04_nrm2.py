@@ -22,10 +22,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_vectors
-from labkit.blas.sums import block_sum, counters, is_last
+from labkit.blas.problem import Nrm2, check_vectors
+from labkit.blas.sums import block_sum, is_last
+from labkit.ladder import Launch
 from labkit.ptx import load4
 
+PROBLEM = Nrm2
 THREADS = 256
 WARPS = THREADS // 32
 VECTORS = 8
@@ -84,17 +86,9 @@ def nrm2(x, partials, arrived, out):
             out[0] = sqrt(total)
 
 
-def scratch():
-    """What a launch needs beside its operands: room for the blocks' three sums, and their counter."""
-    return cuda.device_array((3, BLOCKS), np.float32), counters(1)
-
-
-def launch(x, out, own_scratch=None, stream=0):
-    """out[0] = the Euclidean norm of x.
-
-    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
-    """
+def launches(x, out, workspace):
+    """out[0] = the Euclidean norm of x."""
     n = check_vectors(x=x)
     check_vectors(out=out)
-    blocks = min(BLOCKS, -(-n // CHUNK))
-    suited(nrm2, x)[blocks, THREADS, stream](x, *(own_scratch or scratch()), out)
+    beside = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
+    return [Launch(suited(nrm2, x), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))]

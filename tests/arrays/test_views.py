@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.gemm import views
+from labkit.arrays import views
 
 
 class OnGpu:

@@ -5,13 +5,14 @@ from itertools import product
 from math import ceil
 from typing import NamedTuple
 
+from labkit.gemm.library.constants import MN_ROWS
+
 SHARED_BYTES = 227 * 1024  # that a block can have on compute capability 9.0
 BARRIER_BYTES = 1024  # of them for barriers, and to begin at a multiple of 1024
 STEP_BYTES = 128  # of a row, that a stage holds
 MOST_STAGES = 16
 SPLITS = 1, 2, 3, 4, 6, 8
 LEAST_COLS = 64  # of a tile whose result goes out by the copy engine
-MN_ROWS = 64  # of an operand in a box that runs along them, 128 bytes
 
 # What an H100 takes, in cycles of an SM, fitted to measured times.
 START_CYCLES = 3800  # until the first tile is there
@@ -23,7 +24,7 @@ STORED = 8  # outputs that leave a block in a cycle
 PART_BYTES = 16  # of a part's sums that a block writes or reads in a cycle
 
 
-class Plan(NamedTuple):
+class Tiling(NamedTuple):
     """How a product is cut up.
 
     rows, cols: of a block's tile. stages: of its ring. splits: parts along k, in which as many blocks share a tile.
@@ -46,56 +47,56 @@ class Work(NamedTuple):
     batches: int = 1
 
 
-def plans(work: Work, sms: int, width: int = 8) -> list[Plan]:
-    """The plans worth a trial on a GPU of so many SMs, the most promising first: for each kind of tile the best.
+def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
+    """The tilings worth a trial on a GPU of so many SMs, the most promising first: for each kind of tile the best.
 
     The columns of a tile are a multiple of the width.
     """
     widths = range(LEAST_COLS, 257, width)
-    found = [_plan(*each, False) for each in product((64, 128), widths, SPLITS)]
+    found = [_tiling(*each, False) for each in product((64, 128), widths, SPLITS)]
     few = {ceil(work.M / n / width) * width for n in (1, 2, 4)}
-    found += [_plan(*each, True) for each in product((64, 128), (n for n in few if n <= 64), SPLITS)]
+    found += [_tiling(*each, True) for each in product((64, 128), (n for n in few if n <= 64), SPLITS)]
     by_kind = {}
-    for plan in sorted(found, key=lambda plan: estimate(plan, work, sms)):
-        kind = plan.rows, plan.cols // 32, min(plan.splits, 3), plan.swapped
-        by_kind.setdefault(kind, plan)
+    for tiling in sorted(found, key=lambda tiling: estimate(tiling, work, sms)):
+        kind = tiling.rows, tiling.cols // 32, min(tiling.splits, 3), tiling.swapped
+        by_kind.setdefault(kind, tiling)
     return list(by_kind.values())
 
 
 @cache
-def in_boxes(plan: Plan, work: Work, sms: int, copied_bytes: int) -> Plan:
-    """The plan, or one of whole boxes of columns if that may take less than a copy of so many bytes and the plan.
+def in_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) -> Tiling:
+    """The tiling, or one of whole boxes of columns if that may take less than a copy of so many bytes and the tiling.
 
     It is for an operand whose memory runs along its rows. Boxes of 64 rows that begin anywhere take two lines of 128
     bytes a piece: with tiles of 200 columns a product of 8192 cubed was seen to take 2.4 times as long.
     """
-    if plan.cols % MN_ROWS == 0:
-        return plan
-    whole = plans(work, sms, MN_ROWS)[0]
+    if tiling.cols % MN_ROWS == 0:
+        return tiling
+    whole = tilings(work, sms, MN_ROWS)[0]
     copying = START_CYCLES + 2 * copied_bytes / DRAM_BYTES
-    return whole if estimate(whole, work, sms) < copying + estimate(plan, work, sms) else plan
+    return whole if estimate(whole, work, sms) < copying + estimate(tiling, work, sms) else tiling
 
 
-def check_plan(plan: Plan) -> None:
+def check_tiling(tiling: Tiling) -> None:
     """Raises ValueError where the kernel cannot cut a product up like that."""
-    least = 8 if plan.swapped else LEAST_COLS
+    least = 8 if tiling.swapped else LEAST_COLS
     cols = range(least, 257, 8)
-    if plan.rows not in (64, 128) or plan.cols not in cols or plan.stages < 2 or plan.splits < 1:
+    if tiling.rows not in (64, 128) or tiling.cols not in cols or tiling.stages < 2 or tiling.splits < 1:
         raise ValueError(
-            f"{plan} is no plan: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least two stages "
-            "and one split"
+            f"{tiling} is no tiling: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least two "
+            "stages and one split"
         )
 
 
-def estimate(plan: Plan, work: Work, sms: int) -> float:
-    """Cycles that a product may take by a plan."""
-    rows, cols = (work.N, work.M) if plan.swapped else (work.M, work.N)
-    tiles = ceil(rows / plan.rows) * ceil(cols / plan.cols) * work.batches
-    waves = ceil(tiles * plan.splits / sms)
-    steps = ceil(work.row_bytes / STEP_BYTES / plan.splits)
-    outputs = plan.rows * plan.cols
-    step = max(outputs / MULTIPLIED + STEP_CYCLES, (plan.rows + plan.cols) * STEP_BYTES / L2_BYTES)
-    adding = outputs * 4 * (1 + plan.splits) / PART_BYTES if plan.splits > 1 else 0
+def estimate(tiling: Tiling, work: Work, sms: int) -> float:
+    """Cycles that a product may take by a tiling."""
+    rows, cols = (work.N, work.M) if tiling.swapped else (work.M, work.N)
+    tiles = ceil(rows / tiling.rows) * ceil(cols / tiling.cols) * work.batches
+    waves = ceil(tiles * tiling.splits / sms)
+    steps = ceil(work.row_bytes / STEP_BYTES / tiling.splits)
+    outputs = tiling.rows * tiling.cols
+    step = max(outputs / MULTIPLIED + STEP_CYCLES, (tiling.rows + tiling.cols) * STEP_BYTES / L2_BYTES)
+    adding = outputs * 4 * (1 + tiling.splits) / PART_BYTES if tiling.splits > 1 else 0
     reading = (work.M + work.N) * work.row_bytes * work.batches / DRAM_BYTES
     return START_CYCLES + max(reading, waves * steps * step) + waves * (outputs / STORED + adding)
 
@@ -106,5 +107,5 @@ def most_stages(rows: int, cols: int) -> int:
     return min(room // ((rows + cols) * STEP_BYTES), MOST_STAGES)
 
 
-def _plan(rows, cols, splits, swapped):
-    return Plan(rows, cols, most_stages(rows, cols), splits, swapped)
+def _tiling(rows, cols, splits, swapped):
+    return Tiling(rows, cols, most_stages(rows, cols), splits, swapped)

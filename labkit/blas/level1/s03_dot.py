@@ -17,10 +17,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.blas.access import suited
-from labkit.blas.problem import check_vectors
-from labkit.blas.sums import block_sum, counters, is_last
+from labkit.blas.problem import Dot, check_vectors
+from labkit.blas.sums import block_sum, is_last
+from labkit.ladder import Launch
 from labkit.ptx import load4
 
+PROBLEM = Dot
 THREADS = 256
 WARPS = THREADS // 32
 VECTORS = 4
@@ -59,17 +61,9 @@ def dot(x, y, partials, arrived, out):
             out[0] = total
 
 
-def scratch():
-    """What a launch needs beside its operands: room for the blocks' sums, and their counter."""
-    return cuda.device_array(BLOCKS, np.float32), counters(1)
-
-
-def launch(x, y, out, own_scratch=None, stream=0):
-    """out[0] = the dot product of x and y.
-
-    Launches that may run at the same time need a `scratch()` each; one is made where none is given.
-    """
+def launches(x, y, out, workspace):
+    """out[0] = the dot product of x and y."""
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
-    blocks = min(BLOCKS, -(-n // CHUNK))
-    suited(dot, x, y)[blocks, THREADS, stream](x, y, *(own_scratch or scratch()), out)
+    beside = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
+    return [Launch(suited(dot, x, y), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *beside, out))]

@@ -1,0 +1,1 @@
+"""Arrays of the device: their memory under other shapes and strides, where it begins, and memory beside operands."""

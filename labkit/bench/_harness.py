@@ -1,0 +1,242 @@
+"""The one way in which operations are timed: their steps beside rivals, which all take turns in one run.
+
+Launches are replayed from a graph, over so many sets of operands that none is found in L2. Before that, each contender
+runs once on fresh operands, and its error against float64 is kept beside its time.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from math import ceil
+from pathlib import Path
+from statistics import median, quantiles
+
+import numpy as np
+
+from labkit import cuda, cuda_cpp, timing
+from labkit.arrays.workspace import Workspace
+from labkit.bench import _record
+from labkit.formats import Format
+from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
+
+Way = Callable[..., Callable[[object], object]]  # of problem, format and operands of the device: a launch on a stream
+TWIN = "CUDA C++"
+MOST_SETS = 64
+TIMES_L2 = 2  # bytes of all sets of operands together
+MOST_MS = 100  # of a launch: what is slower is left out
+FASTEST = 2  # steps of a ladder that are timed in other formats than its first
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a bench measures.
+
+    Attributes
+    ----------
+    name
+        Of its record.
+    title
+        Of what is printed.
+    ladders
+        Whose steps are timed, on the problems and in the formats that they state.
+    formats
+        More formats than the ladders state, in which steps are timed that take them.
+    ours
+        What is timed beside the steps as ours, by its name.
+    rivals
+        Who else computes a problem in a format, by name.
+    yardsticks
+        Who does something else that takes as long at best, such as a copy of as many bytes.
+    """
+
+    name: str
+    title: str
+    ladders: tuple[Ladder, ...]
+    formats: tuple[Format, ...] = ()
+    ours: Mapping[str, Way] = field(default_factory=dict)
+    rivals: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
+    yardsticks: Mapping[str, Way] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Of a launch: the median, how far the middle half of the repetitions spreads as a share of it, and the host's."""
+
+    time_ms: float
+    spread: float
+    host_us: float
+
+
+def run(table: Table, record: bool = False, out: Path | None = None) -> None:
+    """Measures a table, prints it, and stores it where that is asked for."""
+    found = _record.require_gpu("times kernels")
+    rows = [row for ladder in table.ladders for row in rows_of_ladder(table, ladder)]
+    show(f"{table.title} on {found.name}", rows)
+    _record.finish(table.name, rows, found.name, record, out)
+
+
+def of_operation(operation: str) -> Table:
+    """The table of an operation for which there is no other: all its steps, without rivals."""
+    return Table(operation, operation, ladders(operation))
+
+
+def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
+    """A row for each step, problem, format and rival."""
+    rows: list[dict] = []
+    for format in dict.fromkeys((*ladder.formats, *table.formats)):
+        steps = [step for step in ladder if format in step.formats]
+        if format != ladder.formats[0]:
+            steps = [step for step in steps if step.slug in _fastest(rows, FASTEST)]
+        cases = [(problem, step) for step in steps for problem in step.benched]
+        for problem, together in groupby(sorted(cases, key=_by_problem), key=_problem):
+            taken = [step for _, step in together if _foretold_ms(rows, step, problem, format) <= MOST_MS]
+            rows += measure(table, problem, format, taken)
+    return rows
+
+
+def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
+    """A row for each of ours and each rival of it, all of which take turns."""
+    before = problem.operands(format)
+    expected = problem.expected(problem.part(before), format)
+    sets = on_gpu(before, number_of_sets(problem.least_bytes(format)))
+    ours = {step.slug: partial(_step, step) for step in steps} | table.ours
+    twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
+    rivals = table.rivals(problem, format)
+    kinds = {"ours": ours, "twin": twins, "rival": rivals, "yardstick": table.yardsticks}
+    launches = {
+        (kind, name): [way(problem, format, *operands) for operands in sets]
+        for kind, ways in kinds.items()
+        for name, way in ways.items()
+    }
+    errors = {
+        key: _error(problem, expected, of[0], before, sets[0], format)
+        for key, of in launches.items()
+        if key[0] != "yardstick"
+    }
+    registers = {step.slug: _registers(step, sets[0], format) for step in steps}
+    found = times(launches)
+    rows = []
+    for name in ours:
+        time = found["ours", name]
+        row = {
+            "operation": table.name,
+            "step": name,
+            "problem": str(problem),
+            **problem.fields,
+            "dtype": format.name,
+            "time_ms": time.time_ms,
+            "spread": time.spread,
+            "host_us": time.host_us,
+            "tflops": problem.flops / time.time_ms / 1e9,
+            "gb_s": problem.least_bytes(format) / time.time_ms / 1e6,
+            "error": errors["ours", name],
+        }
+        if registers.get(name):
+            row["registers"] = registers[name]
+        beside = {TWIN: ("twin", name)} if name in twins else {}
+        beside |= {rival: ("rival", rival) for rival in rivals} | {one: ("yardstick", one) for one in table.yardsticks}
+        rows += [_beside(row, rival, found[key], errors.get(key)) for rival, key in beside.items()] or [row]
+    return rows
+
+
+def _beside(row, rival, time, error):
+    found = {"rival": rival, "rival_time_ms": time.time_ms, "rival_spread": time.spread}
+    if error is not None:
+        found["rival_error"] = error
+    return {**row, **found, "ratio": time.time_ms / row["time_ms"]}
+
+
+def times(contenders: Mapping) -> dict:
+    """The times of contenders, each a list of launches on operands of their own, that take turns."""
+    found = {}
+    for name, samples in timing.gpu_samples_ms(contenders).items():
+        low, _, high = quantiles(samples, n=4) if len(samples) > 1 else (samples[0],) * 3
+        found[name] = Time(median(samples), (high - low) / median(samples), timing.host_us(contenders[name][0]))
+    return found
+
+
+def show(title: str, rows: list[dict]) -> None:
+    """Prints a line for each of ours, with its speed as a share of each rival's."""
+    lines: dict = {}
+    for row in rows:
+        line = lines.setdefault((row["dtype"], row["problem"], row["step"]), dict(row))
+        if "rival" in row:
+            line[f"of_{row['rival']}"] = row["ratio"]
+    shares = dict.fromkeys(name for line in lines.values() for name in line if name.startswith("of_"))
+    columns = {"dtype": "", "problem": "", "step": "", "time_ms": ".4f", "spread": ".1%", "host_us": ".0f"}
+    columns |= {"tflops": ".2f", "gb_s": ".0f", **dict.fromkeys(shares, ".1%"), "error": ".1e"}
+    _record.show(title, list(lines.values()), columns)
+
+
+# --- contenders ------------------------------------------------------------------------------------
+
+
+def _step(step, problem, format, *operands):
+    return lambda stream: step.launch(*operands, stream=stream, format=format)
+
+
+def _has_twin(step, format):
+    """Whether there is a kernel in CUDA C++ beside a step; it is compiled for the first format that the step takes."""
+    return step.path in cuda_cpp.names() and format == step.formats[0]
+
+
+def _twin(step, problem, format, *operands):
+    (launch,) = step.launches(*operands, format=format)
+    kernel = cuda_cpp.kernel(step.path)
+    arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
+    arguments = *arrays, *problem.twin_sizes(format)
+    return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
+
+
+def _registers(step, operands, format) -> int:
+    """Of a thread, in the launch of a step that takes most; 0 where nothing was compiled."""
+    kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=Workspace())]
+    taken = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
+    return max((count for counts in taken for count in counts.values()), default=0)
+
+
+def _problem(case):
+    return case[0]
+
+
+def _by_problem(case):
+    return type(case[0]).__name__, case[0].flops, tuple(case[0].fields.values())
+
+
+def _fastest(rows, count) -> list[str]:
+    """The steps that were fastest in the largest problem so far."""
+    largest = max((row["gb_s"] * row["time_ms"] for row in rows), default=0)
+    times_ms = {row["step"]: row["time_ms"] for row in rows if row["gb_s"] * row["time_ms"] == largest}
+    return sorted(times_ms, key=times_ms.get)[:count]
+
+
+def _foretold_ms(rows, step, problem, format) -> float:
+    """How long a launch may take at the speed of the largest problem before; 0 if there was none."""
+    before = [row for row in rows if row["step"] == step.slug and row["dtype"] == format.name and row["tflops"]]
+    return problem.flops / before[-1]["tflops"] / 1e9 if before else 0.0
+
+
+# --- operands --------------------------------------------------------------------------------------
+
+
+def number_of_sets(bytes_of_one: int) -> int:
+    """How many sets of operands are larger than L2 together."""
+    return min(MOST_SETS, max(1, ceil(TIMES_L2 * cuda.get_current_device().L2_CACHE_SIZE / bytes_of_one)))
+
+
+def on_gpu(operands: tuple, count: int) -> list[tuple]:
+    """So many copies of the operands on the GPU."""
+    return [tuple(cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in operands) for _ in range(count)]
+
+
+def _error(problem, expected, launch, before, operands, format) -> float:
+    """The relative error of a contender, which finds its operands as they were made."""
+    for place in expected:
+        operands[place].copy_to_device(before[place])
+    cuda.synchronize()
+    stream = cuda.stream()
+    launch(stream)
+    stream.synchronize()
+    after = tuple(X.copy_to_host() if place in expected else before[place] for place, X in enumerate(operands))
+    return relative_error(problem, expected, after, format)

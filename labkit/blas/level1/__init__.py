@@ -1,0 +1,8 @@
+"""Vectors: a kernel each, all of them limited by memory."""
+
+from labkit.formats import FP32
+
+FORMATS = (FP32,)
+EXAMPLES = (1,), (3,), (255,), (50_003,)
+BENCHED = (2**24,), (2**26,), (2**28,)
+STANDING = (2**18,)

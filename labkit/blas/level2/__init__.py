@@ -1,0 +1,9 @@
+"""A matrix and a vector: a kernel each, limited by memory, since no element of the matrix is used twice."""
+
+from labkit.formats import FP32
+
+FORMATS = (FP32,)
+EXAMPLES = (1, 1), (37, 101), (301, 132), (9, 4096)
+BENCHED = (4096, 4096), (16384, 16384), (65536, 1024), (1024, 65536)
+STANDING = (512, 1024)
+LARGE = 16384, 16384

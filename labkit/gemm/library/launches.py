@@ -1,0 +1,92 @@
+"""The launch that computes C = alpha * A @ B.T + beta * C by the library's kernel."""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.arrays.views import as_batch, as_bits, matrix_of, turned
+from labkit.arrays.workspace import Workspace, of_stream
+from labkit.formats import BF16, E4M3, FP16, TF32
+from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
+from labkit.gemm.library.epilogue import Output
+from labkit.gemm.library.form import Form, compiled_for
+from labkit.gemm.library.load import Operand
+from labkit.gemm.library.scheduler import Tiles
+from labkit.gemm.library.split import Parts
+from labkit.gemm.library.tilings import Tiling, check_tiling
+from labkit.gemm.tensor.operands import as_words, check_operands
+from labkit.ladder import Launch
+
+FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}
+
+
+def launches(
+    A, B, C, tiling: Tiling, alpha: float = 1.0, beta: float = 0.0, workspace: Workspace | None = None
+) -> list[Launch]:
+    """The launch of C = alpha * A @ B.T + beta * C, cut up by a tiling; three matrices, or three batches of as many.
+
+    Rows of A and B, of 16 bits, may also be columns in memory: neighbours along k lie apart, those along M or N do not.
+    The format is told by what A holds; float32 is multiplied as TF32.
+
+    Parameters
+    ----------
+    workspace
+        Where the sums of parts along k go; the default stream's if it is None.
+
+    Raises
+    ------
+    TypeError
+        No format of the tensor cores has such arrays.
+    ValueError
+        The shapes do not fit together, rows do not begin at multiples of 16 bytes, or the tiling is none.
+    """
+    if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
+        raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
+    check_tiling(tiling)
+    if A.dtype not in FORMATS:
+        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {', '.join(map(str, FORMATS))}")
+    format = FORMATS[A.dtype]
+    check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
+    form = Form.of(A, B, format, tiling)
+    A, B, C = map(as_batch, (A, B, C))
+    left, right = (B, A) if tiling.swapped else (A, B)
+    rows, cols = left.shape[1], right.shape[1]
+    down, across = -(-rows // tiling.rows), -(-cols // tiling.cols)
+    tiles = down * across * C.shape[0]
+    items = tiles * tiling.splits
+    steps = -(-max(left.shape[2], right.shape[2]) * A.dtype.itemsize // (BK * 4))
+    left = Operand(_map(left, tiling.rows, form.left_major))
+    right = Operand(_map(right, tiling.cols, form.right_major))
+    single = C.dtype == np.float32
+    if tiling.swapped:  # no copies of boxes to C
+        C, C_map = C if single else as_bits(C), left.map
+    else:
+        C = C if single else as_words(C)
+        C_map = ptx.TensorMap(C, (1, WM, BOX))
+    arguments = (
+        left,
+        right,
+        Tiles(down, across, steps, items),
+        Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta)),
+        _parts(tiling, tiles, workspace or of_stream()),
+    )
+    grid = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    return [Launch(compiled_for(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
+
+
+def launch_as(A, B, C, tiling, alpha=1.0, beta=0.0, stream=0) -> None:
+    """Launches it, with the stream's workspace."""
+    for launch in launches(A, B, C, tiling, alpha, beta, of_stream(stream)):
+        launch.run(stream)
+
+
+def _parts(tiling, tiles, workspace):
+    """Memory for the sums of as many tiles; hardly any where each has one part, and no use for it."""
+    sums = (tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows) if tiling.splits > 1 else (1, 1, 1, 1)
+    return Parts(workspace.array("parts", sums, np.float32), workspace.counters(sums[0]))
+
+
+def _map(X, rows, major):
+    """The tensor map of an operand, whose tile has so many of its rows."""
+    if major == MN_MAJOR:
+        return ptx.TensorMap(as_words(turned(X)), (1, MN_DEPTH, BK))
+    return ptx.TensorMap(as_words(X), (1, rows, BK), to_tf32=X.dtype == np.float32)

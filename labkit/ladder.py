@@ -1,0 +1,358 @@
+"""What every operation is made of: problems, ladders of steps, and the launches of a step.
+
+An operation is a package of labkit with a `problem.py`. A ladder is a folder of it, or the package itself, with a file
+a step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which checks
+the operands and gives a list of `Launch`. Where a step computes in several formats, `launches` also takes `format`;
+where it needs memory beside its operands, it takes `workspace`, and asks that for arrays. The ladder's `__init__.py`
+says what its steps compute:
+
+    PROBLEM     the class of problems, a subclass of `labkit.ladder.Problem`
+    FORMATS     the formats of its operands, from `labkit.formats`
+    EXAMPLES    sizes of small problems, awkward ones, which every step must get right
+    BENCHED     sizes of problems to be timed
+    STANDING    sizes of the problem whose run in the simulator says where a step stands under a roofline
+    LARGE       sizes of the problem with which recorded steps are compared, if not the last of BENCHED
+    RECORD      the name under which they are recorded, if not the operation's
+
+A step's file may say otherwise for itself. Nothing else lists steps: benches, tests, standings and roofline dots are
+derived from the folders.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Shaped
+
+import labkit
+from labkit.formats import FP32, Format
+
+PATTERN = "s[0-9][0-9]_*.py"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block."""
+
+    kernel: Any
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    arguments: tuple[Any, ...]
+    shared_bytes: int = 0
+
+    def run(self, stream=0) -> None:
+        """On the GPU if there is one, else in the simulator."""
+        if self.grid == ():
+            self.kernel(*self.arguments)
+        else:
+            self.kernel[self.grid, self.block, stream, self.shared_bytes](*self.arguments)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an operand must hold afterwards: `value` in float64, each element within `bound` of it."""
+
+    value: Float64[np.ndarray, "..."]
+    bound: Float64[np.ndarray, "..."]
+
+    def holds(self, found: Shaped[np.ndarray, "..."]) -> bool:
+        """Whether all of the found values are within their bounds."""
+        with np.errstate(invalid="ignore"):
+            return bool((np.abs(found - self.value) <= self.bound).all())
+
+
+class Problem:
+    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these."""
+
+    def __str__(self):
+        return "x".join(map(str, self.fields.values()))
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The sizes by their names, as recorded rows hold them."""
+        return asdict(self)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations that the problem needs, however many more a step makes."""
+        raise NotImplementedError
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        """What must cross device memory at least: each operand once."""
+        raise NotImplementedError
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        """Operands as a step takes them: random inputs, and outputs in which what stays unwritten shows."""
+        raise NotImplementedError
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, Expected]:
+        """What each output must hold, by its position, for these operands as they were before."""
+        raise NotImplementedError
+
+    def part(self, operands: tuple) -> tuple:
+        """Operands of a part of the problem, where the whole takes long to check."""
+        return operands
+
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """What a CUDA C++ twin of a step takes behind its arrays."""
+        return tuple(self.fields.values())
+
+    def is_right(self, before: tuple, after: tuple, format: Format = FP32) -> bool:
+        """Whether the outputs are right among the operands after a step, which were these before it."""
+        expected = self.expected(before, format)
+        return all(one.holds(format.result.decode(np.asarray(after[place]))) for place, one in expected.items())
+
+
+def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple, format: Format) -> float:
+    """How far outputs are off what is expected of a part of the problem, by the norms of errors and of values.
+
+    It is NaN where an element was not written.
+    """
+    error = size = 0.0
+    for place, one in expected.items():
+        if np.isnan(format.result.decode(after[place])).any():
+            return float("nan")
+        found = format.result.decode(problem.part(after)[place])
+        error += float(np.sum((found - one.value) ** 2))
+        size += float(np.sum(one.value**2))
+    return float(np.sqrt(error / size))
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A step's launches in the simulator, in their order, and its operands afterwards; a CPU loop has no trace here."""
+
+    traces: tuple[Any, ...]
+    operands: tuple[Any, ...]
+
+    @property
+    def errors(self) -> tuple[Any, ...]:
+        """Findings that are errors, of all launches."""
+        return tuple(finding for trace in self.traces for finding in trace.errors)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a ladder. What else its file defines can be had as well: `step.TILE`, `step.geometry(M, N)`."""
+
+    ladder: "Ladder"
+    name: str
+    module: ModuleType
+
+    def __getattr__(self, name):
+        if name.startswith("__"):  # copy and pickle ask before there is a module
+            raise AttributeError(name)
+        return getattr(self.module, name)
+
+    def __repr__(self):
+        return f"<step {self.path}>"
+
+    @property
+    def slug(self) -> str:
+        return self.name.partition("_")[2]
+
+    @property
+    def path(self) -> str:
+        """Operation, ladder and file: "gemm/fp32/s03_tiled"; of its twin in kernels/ too."""
+        return f"{self.ladder.path}/{self.name}"
+
+    @property
+    def idea(self) -> str:
+        """The first line of the step's docstring."""
+        return self.module.__doc__.splitlines()[0]
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that is named like the step."""
+        return getattr(self.module, self.slug)
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        return self._said("FORMATS")
+
+    @property
+    def problem(self) -> type[Problem]:
+        return self._said("PROBLEM")
+
+    @property
+    def examples(self) -> list[Problem]:
+        """Small problems with awkward sizes."""
+        return [self.problem(*sizes) for sizes in self._said("EXAMPLES")]
+
+    @property
+    def benched(self) -> list[Problem]:
+        """Problems to be timed."""
+        return [self.problem(*sizes) for sizes in self._said("BENCHED")]
+
+    @property
+    def standing(self) -> Problem:
+        """The problem whose run in the simulator says where the step stands under a roofline."""
+        return self.problem(*self._said("STANDING"))
+
+    def _said(self, name):
+        """What the step's file says, or else its ladder."""
+        return getattr(self.module, name) if hasattr(self.module, name) else getattr(self.ladder.module, name)
+
+    @property
+    def large(self) -> Problem:
+        """The problem with which recorded steps are compared: the last that is timed, if nothing is said."""
+        return self.problem(*self._said("LARGE")) if hasattr(self.ladder.module, "LARGE") else self.benched[-1]
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block, in bytes, where its file states it."""
+        return getattr(self.module, "SHARED_BYTES", 0)
+
+    def launches(self, *operands, format: Format | None = None, workspace=None) -> list[Launch]:
+        """What the step launches for these operands, which are checked.
+
+        Parameters
+        ----------
+        operands
+            As `Problem.operands` gives them.
+        format
+            Of the operands; the ladder's first one if it is None.
+        workspace
+            A `labkit.arrays.workspace.Workspace`, for a step that needs memory beside its operands.
+        """
+        format = format or self.formats[0]
+        if format not in self.formats:
+            raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
+        taken = _parameters(self.module.launches)
+        options = {"format": format, "workspace": workspace}
+        return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
+
+    def launch(self, *operands, stream=0, format: Format | None = None) -> None:
+        """Runs the step, on the GPU if there is one, with the stream's workspace."""
+        from labkit.arrays.workspace import of_stream
+
+        workspace = of_stream(stream) if "workspace" in _parameters(self.module.launches) else None
+        for launch in self.launches(*operands, format=format, workspace=workspace):
+            launch.run(stream)
+
+    def simulate(self, *operands, format: Format | None = None, **options) -> Simulated:
+        """Runs the step in the simulator; the operands stay as they are. Options are those of `labkit.simulate`."""
+        from labkit.arrays.workspace import Workspace
+        from labkit.simulator import host
+        from labkit.simulator.in_place import simulate_in_place
+
+        copies = tuple(map(_copy, operands))
+        launches = self.launches(*copies, format=format, workspace=Workspace(memory=host))
+        traces = []
+        for one in launches:
+            if one.grid == ():
+                one.run()
+                continue
+            options["shared_bytes"] = one.shared_bytes
+            traces.append(simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, **options))
+        return Simulated(tuple(traces), copies)
+
+
+def _copy(operand):
+    if hasattr(operand, "copy_to_host"):
+        return operand.copy_to_host()
+    return operand.copy() if isinstance(operand, np.ndarray) else operand
+
+
+@cache
+def _parameters(function: Callable) -> set[str]:
+    return set(signature(function).parameters)
+
+
+@dataclass(frozen=True)
+class Ladder(Sequence):
+    """The steps of a ladder, in their order, and what they compute."""
+
+    operation: str
+    name: str  # "" where the operation has its steps itself
+    module: ModuleType
+
+    def __len__(self):
+        return len(self.steps)
+
+    def __getitem__(self, place):
+        return self.steps[place]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __repr__(self):
+        return f"<ladder {self.path}: {', '.join(step.slug for step in self)}>"
+
+    @property
+    def path(self) -> str:
+        return f"{self.operation}/{self.name}" if self.name else self.operation
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        return self.module.FORMATS
+
+    @property
+    def record(self) -> str:
+        """The name under which its measurements are recorded."""
+        return getattr(self.module, "RECORD", self.operation)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        folder = Path(self.module.__file__).parent
+        names = sorted(path.stem for path in folder.glob(PATTERN))
+        return tuple(Step(self, name, import_module(f"{self.module.__name__}.{name}")) for name in names)
+
+    def step(self, slug: str) -> Step:
+        """One step by its slug.
+
+        Raises
+        ------
+        KeyError
+            There is no such step; the message lists those there are.
+        """
+        steps = {step.slug: step for step in self}
+        if slug not in steps:
+            raise KeyError(f"the ladder {self.path!r} has no step {slug!r}; it has {', '.join(steps)}")
+        return steps[slug]
+
+
+def operations() -> list[str]:
+    """The operations of labkit: its packages with steps."""
+    packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
+    return sorted(name for name, folder in packages.items() if _has_steps(folder))
+
+
+@cache
+def ladders(operation: str) -> tuple[Ladder, ...]:
+    """The ladders of an operation."""
+    package = import_module(f"labkit.{operation}")
+    folder = Path(package.__file__).parent
+    names = sorted({path.parent.name for path in folder.glob(f"*/{PATTERN}")})
+    own = [Ladder(operation, "", package)] if any(folder.glob(PATTERN)) else []
+    return (*own, *(Ladder(operation, name, import_module(f"{package.__name__}.{name}")) for name in names))
+
+
+def _has_steps(folder: Path) -> bool:
+    return any(folder.glob(PATTERN)) or any(folder.glob(f"*/{PATTERN}"))
+
+
+def ladder(operation: str, name: str = "") -> Ladder:
+    """A ladder of an operation by its name: `ladder("gemm", "fp32")`.
+
+    Raises
+    ------
+    KeyError
+        There is no such ladder; the message lists those there are.
+    """
+    found = {ladder.name: ladder for ladder in ladders(operation)}
+    if name not in found:
+        raise KeyError(f"there is no ladder {name!r} of {operation}; there is {', '.join(found)}")
+    return found[name]
+
+
+def every_ladder() -> list[Ladder]:
+    """All ladders of all operations."""
+    return [ladder for operation in operations() for ladder in ladders(operation)]

@@ -1,0 +1,51 @@
+"""Tilings: they fit a block and the copy engine, and let few SMs rest."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, Work, estimate, in_boxes, tilings
+
+SMS = 132
+
+works = st.builds(
+    Work, st.integers(1, 20000), st.integers(1, 20000), st.integers(1, 4000).map(lambda n: 16 * n), st.integers(1, 5)
+)
+
+
+@given(works)
+@settings(max_examples=50, deadline=None)
+def test_every_tiling_fits_a_block_and_the_copy_engine(work):
+    found = tilings(work, SMS)
+    assert found
+    for tiling in found:
+        assert tiling.stages >= 2 and tiling.splits >= 1
+        assert (tiling.stages * (tiling.rows + tiling.cols) + 2 * tiling.rows) * 128 + 1024 <= SHARED_BYTES
+        assert tiling.rows in (64, 128) and tiling.cols % 8 == 0 and 8 <= tiling.cols <= 256
+        assert tiling.swapped or tiling.cols >= 64  # a box of C
+    times = [estimate(tiling, work, SMS) for tiling in found]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("tiling", "copied_bytes", "whole"),
+    [
+        (Tiling(128, 256, 4), 10**9, True),
+        (Tiling(128, 200, 4), 10**9, True),
+        (Tiling(128, 200, 4), 0, False),  # what need not be copied can be
+        (Tiling(64, 8, 16, 1, True), 10**9, True),
+    ],
+)
+def test_boxes_are_whole_where_a_copy_would_take_longer(tiling, copied_bytes, whole):
+    taken = in_boxes(tiling, Work(8192, 8192, 2 * 8192), SMS, copied_bytes)
+    assert taken.cols % 64 == 0 if whole else taken == tiling
+    assert taken == tiling or tiling.cols % 64
+
+
+@pytest.mark.parametrize("N", [11008, 14336])
+def test_the_first_tiling_lets_few_sms_rest(N):
+    first = tilings(Work(256, N, 2 * 4096), SMS)[0]
+    tiles = ceil(256 / first.rows) * ceil(N / first.cols) * first.splits
+    assert tiles / (ceil(tiles / SMS) * SMS) > 0.95
