@@ -1,4 +1,4 @@
-"""No error is found in any kernel of the book that is right: solutions to exercises, here."""
+"""No error is found in right answers to the exercises of the book."""
 
 import pytest
 from exercises.answers import cell, function
