@@ -90,7 +90,9 @@ def bench(
 def tune(
     operation: Annotated[str, typer.Argument(help="What to tune: gemm.")],
     sizes: Annotated[tuple[int, int, int], typer.Argument(metavar="M N K", help="Sides of the product.")],
-    dtype: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16 or float8_e4m3.")] = "bfloat16",
+    format: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16 or float8_e4m3.")] = "bfloat16",
+    transpose_a: Annotated[bool, typer.Option("--transpose-a", help="A.T in place of A.")] = False,
+    transpose_b: Annotated[bool, typer.Option("--transpose-b", help="B.T in place of B.")] = False,
     batches: Annotated[int, typer.Option(help="How many such products at once.")] = 1,
 ):
     """Time the ways to compute a product on this GPU; from then on the fastest is used."""
@@ -99,7 +101,7 @@ def tune(
     if operation != "gemm":
         _fail(f"there is nothing to tune for {operation!r}; there is gemm")
     try:
-        times_ms = gemm.tune(*sizes, dtype, batches=batches)
+        times_ms = gemm.tune(*sizes, format, transpose_a=transpose_a, transpose_b=transpose_b, batches=batches)
     except (ValueError, RuntimeError) as error:
         _fail(error)
     for candidate, time_ms in times_ms.items():

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
-from labkit.ptx.on_gpu import launches
+from labkit import packed
 from labkit.ptx.on_gpu.tensor_copies import device_function
 from labkit.rebinding import names_of, rebuilt
 
@@ -132,8 +132,8 @@ def prepare(kernel, cluster=1, early=False):
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
     for name, value in attributes.items():
         driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
-    if early or launches.takes_maps(kernel):
-        kernel.launch = partial(launches.launch, kernel, early)
+    if early or packed.takes_maps(kernel):
+        kernel.launch = partial(packed.launch, kernel, early)
     return kernel
 
 

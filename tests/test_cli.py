@@ -149,6 +149,6 @@ def test_tune_shows_the_times_and_says_what_it_lacks(monkeypatch):
     assert "there is gemm" in invoke("tune", "fft", "64", "64", "64").output
     seen = []
     monkeypatch.setattr(gemm, "tune", lambda *sizes, **options: seen.append((sizes, options)) or {"tiled": 0.5})
-    result = invoke("tune", "gemm", "64", "32", "16", "--dtype", "float16", "--batches", "2")
+    result = invoke("tune", "gemm", "64", "32", "16", "--format", "float16", "--transpose-b", "--batches", "2")
     assert result.exit_code == 0 and "0.5000 ms  tiled" in result.output
-    assert seen == [((64, 32, 16, "float16"), {"batches": 2})]
+    assert seen == [((64, 32, 16, "float16"), {"transpose_a": False, "transpose_b": True, "batches": 2})]

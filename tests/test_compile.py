@@ -4,12 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from argument_types import argument_type, numba_type
 from assembler import assembled, ptx_for_the_oldest
 from sampling import sampled
 
-from labkit import gemm, ladder, ptx
+from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.blas import access
+from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.interface import arrange, combine
 from labkit.gemm.interface.planes import in_planes
 from labkit.simulator import host
@@ -40,7 +42,7 @@ def of_the_ladders():
 KERNELS = {name: rest for name, *rest in of_the_ladders()}
 
 
-@pytest.mark.parametrize("name", sampled(KERNELS, 20))
+@pytest.mark.parametrize("name", sampled(KERNELS, 24))
 def test_a_kernel_assembles_without_spills(name, tmp_path):
     kernel, arguments = KERNELS[name]
     code, targets = ptx_for_the_oldest(kernel, [argument_type(argument) for argument in arguments], OLD_AND_NEW)
@@ -59,19 +61,6 @@ def test_a_step_says_which_gpu_it_needs():
 
     with pytest.raises(LaunchError, match=r"needs a GPU of compute capability 8\.0, "):
         ptx_text(gemm.step("fp32", "tuned").kernel, matrices(3), (7, 5))
-
-
-def argument_type(argument):
-    """numba's type of an argument of a launch."""
-    from numba import types
-
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
-
-    if isinstance(argument, ptx.TensorMap):
-        return TensorMapType(len(argument.box))
-    if getattr(argument, "ndim", 0):
-        return types.Array(numba_type(argument.dtype), argument.ndim, "C")
-    return types.float32 if isinstance(argument, np.float32) else types.int64
 
 
 @pytest.mark.parametrize("step", [step for each in ladder.ladders("blas") for step in each], ids=lambda s: s.slug)
@@ -94,13 +83,9 @@ def of_the_interface():
         arrays = tuple(types.Array(numba_type(bits), 3, layout) for layout in "AC")
         for kernel in (arrange.copy, arrange.turn):
             yield f"{kernel.__name__} {itemsize}", arrange.for_elements(kernel, itemsize), arrays
-    for result, dtype in ((ptx.TF32, np.float32), (ptx.BF16, np.uint16), (ptx.FP16, np.uint16)):
+    for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
-        yield (
-            f"combine {ptx.formats.NAMES[result]}",
-            combine.for_results(result),
-            (*arrays, types.float32, types.float32),
-        )
+        yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)
 
 
 @pytest.mark.parametrize("step", gemm.ladder("fp32"), ids=lambda s: s.slug)
@@ -111,12 +96,6 @@ def test_a_step_for_a_batch_assembles_without_spills(step, tmp_path):
     for target in targets:
         report, _ = assembled(code, target, tmp_path)
         assert "0 bytes spill stores, 0 bytes spill loads" in report
-
-
-def numba_type(dtype):
-    from numba.np.numpy_support import from_dtype
-
-    return from_dtype(np.dtype(dtype))
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_the_interface()])

@@ -12,9 +12,9 @@ PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
     "layout trace gpus places formats environment occupancy",
     "simulator",
-    "cuda compiler rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
+    "cuda compiler packed rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
     "arrays tuning",
-    "ladder",
+    "ladder planned",
     "blas",
     "gemm",
     "loops",

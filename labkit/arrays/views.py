@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 
 import numpy as np
 
 from labkit import cuda
-from labkit.layout import is_in_c_order
-from labkit.simulator.host import DeviceArray, unwrap
-
-MOST_WORK = 10**6  # of NumPy's search for an element that two arrays share: below a second
+from labkit.arrays.addresses import address_of, lies_in_order
+from labkit.simulator.host import DeviceArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +17,7 @@ class View:
     numba takes some time to make an array of its own, and most views of a product never become one.
     """
 
-    owner: object  # keeps the memory alive
+    owner: object  # keeps the memory alive, or stands for an operand that does
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in bytes
     dtype: np.dtype
@@ -28,11 +25,10 @@ class View:
 
     @cached_property
     def __cuda_array_interface__(self):
-        in_c_order = is_in_c_order(self.shape, self.strides, self.dtype.itemsize)
         return {
             "data": (self.address, False),
             "shape": self.shape,
-            "strides": None if in_c_order else self.strides,
+            "strides": None if lies_in_order(self) else self.strides,
             "typestr": self.dtype.str,
             "version": 3,
         }
@@ -48,11 +44,6 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
         return X.strided(shape, strides, dtype, begin_byte)
     owner = X.owner if isinstance(X, View) else X
     return View(owner, tuple(shape), tuple(strides), dtype, address_of(X) + begin_byte)
-
-
-def address_of(X) -> int:
-    """Where an array of a GPU begins."""
-    return X.address if isinstance(X, View) else X.__cuda_array_interface__["data"][0]
 
 
 def matrix_of(X, z: int):
@@ -141,20 +132,3 @@ def as_bits(X):
     if X.dtype == bits:
         return X
     return X.view(bits) if isinstance(X, np.ndarray) else viewed(X, X.shape, X.strides, bits)
-
-
-def share_memory(X, Y) -> bool:
-    """Whether some element of X is also one of Y; yes where that would take long to find out."""
-    try:
-        return np.shares_memory(_on_host(X), _on_host(Y), max_work=MOST_WORK)
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _on_host(X):
-    """A NumPy array where X is, to reckon with: nobody may read it."""
-    if isinstance(X, DeviceArray):
-        return unwrap(X)
-    described = {**X.__cuda_array_interface__, "strides": X.strides, "version": 3}
-    described.pop("stream", None)
-    return np.asarray(SimpleNamespace(__array_interface__=described))

@@ -8,9 +8,6 @@ from labkit.blas import sums
 from labkit.blas.problem import dot_bound, dot_oracle, gemv_bound, gemv_oracle
 from labkit.ladder import ladder
 
-copy, axpy, dot, nrm2 = ladder("blas", "level1")
-gemv, gemv_t = ladder("blas", "level2")
-
 __all__ = [
     "axpy",
     "copy",
@@ -24,3 +21,6 @@ __all__ = [
     "nrm2",
     "sums",
 ]
+
+copy, axpy, dot, nrm2 = ladder("blas", "level1")
+gemv, gemv_t = ladder("blas", "level2")

@@ -8,11 +8,8 @@ gives a copy of the kernel in which both are plain accesses. Such a warp touches
 from functools import cache
 
 from labkit import cuda, specialise
-from labkit.layout import is_in_c_order
+from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
 from labkit.rebinding import names_of
-from labkit.simulator.host import DeviceArray, allocation_of, unwrap
-
-VECTOR_BYTES = 16
 
 
 @cuda.jit(device=True)
@@ -43,18 +40,4 @@ def plain(kernel):
 
 def _in_vectors_throughout(array):
     # numba's types tell no row of a matrix whose rows lie apart from a vector whose elements do
-    return in_vectors(array) and is_in_c_order(array.shape, array.strides, array.dtype.itemsize)
-
-
-def in_vectors(array):
-    """Whether the elements of a row lie side by side, and each row begins at a multiple of 16 bytes."""
-    *apart, step = array.strides
-    return step == array.dtype.itemsize and not any(n % VECTOR_BYTES for n in (_address(array), *apart))
-
-
-def _address(array):
-    """The byte where an array begins on the GPU; a host array is copied to where an allocation begins."""
-    if isinstance(array, DeviceArray):
-        return unwrap(array).ctypes.data - allocation_of(array)
-    on_gpu = getattr(array, "__cuda_array_interface__", None)
-    return on_gpu["data"][0] if on_gpu else 0
+    return has_rows_at_pieces(array) and lies_in_order(array)

@@ -9,7 +9,7 @@
 from functools import partial
 
 from labkit import ladder as _ladder
-from labkit.gemm.interface.product import multiply
+from labkit.gemm.interface.product import multiply, plan
 from labkit.gemm.interface.tuner import tune
 from labkit.gemm.library import tilings
 from labkit.gemm.library.kernel import general
@@ -34,6 +34,7 @@ __all__ = [
     "ladder",
     "multiply",
     "oracle",
+    "plan",
     "step",
     "tilings",
     "tune",

@@ -13,12 +13,12 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, specialise
+from labkit.arrays.addresses import lies_in_pieces
 from labkit.arrays.views import as_batch, as_bits
-from labkit.arrays.workspace import workspace
-from labkit.blas.access import in_vectors
+from labkit.arrays.workspace import Workspace
+from labkit.ladder import Launch
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
-PIECE_BYTES = 16  # what vector loads and the copy engine take at once
 
 ELEMENT = np.uint16
 TILE = 64  # elements along each side
@@ -82,40 +82,24 @@ def for_elements(kernel, itemsize: int):
     return specialise(kernel, **constants)
 
 
-def rearrange(source, target, stream=0):
+def rearrange(source, target) -> Launch:
     """target = source as far as both go, and zeros beyond; element for element, whatever their strides."""
     source, target = as_batch(as_bits(source)), as_batch(as_bits(target))
     along_columns = abs(source.strides[1]) < abs(source.strides[2])
     kernel = for_elements(turn if along_columns else copy, target.dtype.itemsize)
     batches, rows, cols = target.shape
     tiles = batches * -(-rows // TILE) * -(-cols // TILE)
-    kernel[tiles, (LANES, WARPS), stream](source, target)
+    return Launch(kernel, tiles, (LANES, WARPS), (source, target))
 
 
-def in_pieces(elements: int, dtype) -> int:
-    """So many elements, or as many more as fill whole pieces of 16 bytes; at least one piece."""
-    each = PIECE_BYTES // dtype.itemsize
-    return max(1, -(-elements // each)) * each
-
-
-def arranged(X, shape: tuple[int, int], role: str, stream=0, gaps: bool = True):
+def arranged(X, shape: tuple[int, int], role: str, workspace: Workspace, made: list[Launch], gaps: bool = True):
     """The matrix, or the batch, with rows that vector copies take, padded with zeros to this shape.
 
     It is X itself if that is so already; where `gaps` is false rows must also follow one another at once. Otherwise it
-    is a copy in the stream's workspace of that role.
+    is a copy in the workspace's piece of that role, whose launch comes to those that were `made`.
     """
     if lies_in_pieces(X, shape, gaps):
         return X
-    target = workspace(role, (*X.shape[:-2], *shape), X.dtype, stream)
-    rearrange(X, target, stream)
+    target = workspace.array(role, (*X.shape[:-2], *shape), X.dtype)
+    made.append(rearrange(X, target))
     return target
-
-
-def lies_in_pieces(X, shape: tuple[int, int], gaps: bool = True) -> bool:
-    """Whether the matrices of X have this shape, rows of whole pieces, and rows and matrices that begin at pieces."""
-    if tuple(X.shape[-2:]) != shape or shape[1] != in_pieces(shape[1], X.dtype):
-        return False
-    if not in_vectors(X) or min(X.strides) < 0:
-        return False
-    row_bytes = shape[1] * X.dtype.itemsize
-    return X.strides[-2] == row_bytes or (gaps and X.strides[-2] > row_bytes)

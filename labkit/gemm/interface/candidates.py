@@ -1,14 +1,16 @@
 """The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
 
+from functools import cache
+from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
-from labkit import cuda
-from labkit.gemm.interface.arrange import in_pieces
-from labkit.gemm.interface.precisions import Precision
+from labkit import cuda, results, tuning
+from labkit.arrays.addresses import in_pieces, lies_in_pieces
+from labkit.arrays.views import turned
+from labkit.formats import FP32, TF32, Format
+from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
-from labkit.ladder import Step, ladder
+from labkit.ladder import Step, ladder, ladders
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.rebinding import names_of
 
@@ -31,6 +33,15 @@ class Candidate(NamedTuple):
     def as_data(self) -> dict:
         """As JSON gives it back."""
         return {"step": self.step, "tiling": self.tiling and self.tiling._asdict(), "splits": self.splits}
+
+    @property
+    def kernels(self) -> list:
+        """What computes the product, without copies of operands."""
+        if self.tiling is not None:
+            return [general]
+        if self.step == "gemv":
+            return [step.kernel for step in ladder("blas", "level2")]
+        return [step.kernel for one in ladders("gemm") for step in one if step.slug == self.step]
 
 
 def _words(tiling):
@@ -55,22 +66,8 @@ class Shape(NamedTuple):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
 
 
-# How fast a step runs when it has work for the whole GPU, in TFLOP/s on an H100 (4096 x 4096 x 4096): only the ratios
-# count. Of the tensor ladder these are the steps for GPUs on which the library's kernel does not run.
-RATES = {
-    "fp32": {
-        "tiled": 8,
-        "register_column": 17,
-        "register_tile": 31,
-        "vectorised": 35,
-        "swizzle": 35,
-        "double_buffering": 36,
-        "warp_tiles": 37,
-        "tuned": 46,
-    },
-    "tensor": {"mma": 69, "ldmatrix": 260, "pipelined": 353},
-}
-RESIDENT = {"tiled": 6}  # blocks that an SM needs for that, where one is not enough; fitted to measured times
+SPEED_OF = "4096x4096x4096"  # the problem whose recorded speed a step is reckoned with; only the ratios count
+THREADS = 1536  # that an SM needs for that where a thread computes one element; fitted to measured times
 READ_GB_S = 2600  # from memory, by a kernel that has little else to do
 LAUNCH_US = 3
 TILED = CAPABILITIES["wgmma"]  # where the library's kernel runs
@@ -79,45 +76,71 @@ LEAST_PART = 32  # of k
 FEW = 4  # rows or columns of a result that are computed one by one
 
 
-def candidates(precision: Precision, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
+def choice(format: Format, left, right, C) -> Candidate:
+    """The candidate for C = left @ right.T: the one that `tune` found fastest on this GPU, else the most promising."""
+    shape = Shape.of(left, right, C)
+    return tuning.choice("gemm", question(format, shape, left, right, C), candidates(format, shape))
+
+
+def question(format: Format, shape: Shape, left, right, C) -> str:
+    """A product in words, for `labkit.tuning`: its format and shape, and along what the arrays lie in whole pieces."""
+    return f"{format} {shape}, left {_lies(left)}, right {_lies(right)}, result {_lies(C, 'by rows')}"
+
+
+def _lies(X, well="along k") -> str:
+    *_, rows, cols = X.shape
+    if lies_in_pieces(X, (rows, cols)):
+        return well
+    return "across k" if well == "along k" and lies_in_pieces(turned(X), (cols, rows)) else "anyhow"
+
+
+def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
     """What computes such a product on a GPU of a compute capability, or on this one, by the time it may take.
 
     Raises
     ------
     RuntimeError
-        The GPU is too old for this precision.
+        The GPU is too old for this format.
     """
     device = cuda.get_current_device()
-    capability, sms = capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT
-    if precision.operands == np.float32 and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
+    return _candidates(format, shape, capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT)
+
+
+@cache
+def _candidates(format, shape, capability, sms):
+    if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
         return [Candidate("gemv")]
-    if precision.ladder == "tensor" and not lacks(capability, TILED):
-        row_bytes = in_pieces(shape.K, precision.operands) * precision.operands.itemsize
+    if format != FP32 and not lacks(capability, TILED):
+        row_bytes = in_pieces(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]
-    rates = RATES[precision.ladder]
-    taken = [
-        step for step in ladder("gemm", precision.ladder) if step.slug in rates and _runs(step, precision, capability)
-    ]
+    taken = [step for step in _steps(format) if _runs(step, format, capability)]
     if not taken:
         raise RuntimeError(
-            f"no kernel multiplies {precision.name} on a GPU of compute capability {'.'.join(map(str, capability))}: "
+            f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
     ways = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
-    if precision.name == "float32":
-        of_large_tiles = [step for step in taken if step.slug not in RESIDENT]
-        ways |= _in_parts(of_large_tiles, shape, sms, ways)
+    if format == FP32:
+        ways |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, ways)
         if min(shape.M, shape.N) <= FEW:
             ways[Candidate("gemv")] = _time_us_of_gemv(shape)
     return sorted(ways, key=ways.get)
 
 
-def _runs(step: Step, precision: Precision, capability: tuple[int, int]) -> bool:
-    """Whether the step takes the precision, and a GPU of this capability has all of its instructions."""
-    if precision.name == "tf32":  # none but the library's kernel takes it
-        return False
-    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, precision.format))) for name in _called(step.kernel))
+def _steps(format: Format) -> list[Step]:
+    """The steps that multiply a format; TF32 is the library's alone."""
+    return [step for one in ladders("gemm") for step in one if format in step.formats and format != TF32]
+
+
+def step_of(candidate: Candidate, format: Format) -> Step:
+    """The step that a candidate for a format stands for."""
+    return next(step for step in _steps(format) if step.slug == candidate.step)
+
+
+def _runs(step: Step, format: Format, capability: tuple[int, int]) -> bool:
+    """Whether a GPU of this capability has all instructions of the step."""
+    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, format.number))) for name in _called(step.kernel))
     return not any(lacks(capability, needed) for needed in needs if needed)
 
 
@@ -126,6 +149,9 @@ def _called(kernel) -> set[str]:
     function = kernel.py_func
     helpers = [value for value in names_of(function).values() if hasattr(value, "py_func") and value is not kernel]
     return set(function.__code__.co_names).union(*map(_called, helpers))
+
+
+# --- how long they may take ----------------------------------------------------------------------
 
 
 def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, float]) -> dict[Candidate, float]:
@@ -142,17 +168,44 @@ def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, 
 
 
 def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
-    """About how long a step takes on a GPU like an H100: whole rounds of tiles, and parts that go through memory."""
+    """About how long a step takes: whole rounds of blocks, and parts that go through memory."""
     M, N, K, batches = shape
-    rows, cols = (step.module.BM, step.module.BN) if hasattr(step.module, "BM") else (step.module.TILE,) * 2
-    tiles = -(-M // rows) * -(-N // cols) * batches * splits
-    at_once = RESIDENT.get(step.slug, 1)
-    in_turn = -(-tiles // (sms * at_once)) * at_once
-    multiplying = in_turn * sms * 2 * rows * cols * -(-K // splits) / (RATES[step.ladder.name][step.slug] * 1e6)
+    blocks = _count(step.geometry(M, N)[0]) * batches * splits
+    at_once = _blocks_at_once(step)
+    in_turn = -(-blocks // (sms * at_once)) * at_once
+    multiplying = in_turn * sms * 2 * _outputs(step) * -(-K // splits) / (_tflops(step) * 1e6)
     if splits == 1:
         return LAUNCH_US + multiplying
     moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # a copy of the left operand, and the parts
     return 3 * LAUNCH_US + multiplying + moved_bytes / (READ_GB_S * 1e3)
+
+
+def _outputs(step: Step) -> int:
+    """Elements of C that a block computes."""
+    return 4096 * 4096 // _count(step.geometry(4096, 4096)[0])
+
+
+def _blocks_at_once(step: Step) -> int:
+    """Blocks that an SM needs to run as fast as it can: one, or as many as fill it where a thread has one element."""
+    threads = _count(step.geometry(4096, 4096)[1])
+    return max(1, THREADS // threads) if _outputs(step) <= threads else 1
+
+
+def _count(extent: int | tuple[int, ...]) -> int:
+    return prod(extent) if isinstance(extent, tuple) else extent
+
+
+@cache
+def _tflops(step: Step) -> float:
+    """What the step reached where it was recorded, on a GPU of this name if on one; else what the one before it did."""
+    here = results.slug(tuning.gpu_name())
+    places = [place for place in results.recorded() if place[1].startswith("gemm")]
+    for machine, operation in sorted(places, key=lambda place: place[0] != here):
+        for row in results.load(operation, machine).rows:
+            if (row.get("step"), row.get("problem")) == (step.slug, SPEED_OF) and row.get("tflops"):
+                return row["tflops"]
+    before = step.ladder[: step.ladder.steps.index(step)]
+    return _tflops(before[-1]) if before else 1.0
 
 
 def _time_us_of_gemv(shape: Shape) -> float:

@@ -6,6 +6,9 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_batch, as_bits, viewed
+from labkit.arrays.workspace import Workspace
+from labkit.formats import FP32, Format
+from labkit.ladder import Launch
 
 RESULT = ptx.BF16
 COLUMNS, ROWS = 32, 8  # of a block's part, an element a thread
@@ -47,34 +50,33 @@ def combine(parts, C, alpha, beta):
 
 
 @cache
-def for_results(result: int):
-    """The kernel for results in a format, of which TF32 stands for float32."""
-    if result == ptx.TF32:
+def for_results(format: Format):
+    """The kernel for results in a format."""
+    if format == FP32:
         return specialise(combine, number=itself, element=itself)
-    return specialise(combine, RESULT=result)
+    return specialise(combine, RESULT=format.number)
 
 
-def combined(product, C, alpha: float, beta: float, result: int, stream=0):
+def combined(product, C, alpha: float, beta: float, format: Format) -> Launch:
     """C = alpha * product + beta * C, element for element; the product may be larger than C, and what it lacks is zero.
 
-    `result` is the number of the format in `labkit.ptx` that both hold; sums are float32.
+    Both hold the format; sums are float32.
     """
     product = as_batch(product)
-    add_up(viewed(product, (1, *product.shape), (0, *product.strides)), C, alpha, beta, result, stream)
+    return add_up(viewed(product, (1, *product.shape), (0, *product.strides)), C, alpha, beta, format)
 
 
-def add_up(parts, C, alpha: float, beta: float, result: int, stream=0):
+def add_up(parts, C, alpha: float, beta: float, format: Format) -> Launch:
     """As `combined`, of a product whose parts, along the first of four axes, are added in their order."""
-    if result != ptx.TF32:
+    if format != FP32:
         parts, C = as_bits(parts), as_bits(C)
     C = as_batch(C)
     batches, rows, cols = C.shape
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
-    kernel = for_results(result)
-    kernel[blocks, (COLUMNS, ROWS), stream](parts, C, np.float32(alpha), np.float32(beta))
+    return Launch(for_results(format), blocks, (COLUMNS, ROWS), (parts, C, np.float32(alpha), np.float32(beta)))
 
 
-def scaled(C, beta: float, result: int, stream=0):
+def scaled(C, beta: float, format: Format, workspace: Workspace) -> Launch:
     """C = beta * C."""
-    nothing = cuda.device_array((1, 1, 0, 0), as_bits(C).dtype if result != ptx.TF32 else C.dtype)
-    add_up(nothing, C, 0, beta, result, stream)
+    nothing = viewed(workspace.array("product", (1,), C.dtype), (1, 1, 0, 0), (C.dtype.itemsize,) * 4)
+    return add_up(nothing, C, 0, beta, format)

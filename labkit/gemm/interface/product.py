@@ -1,16 +1,26 @@
-"""C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and precision, by the kernels of the ladders."""
+"""C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders."""
+
+from collections import OrderedDict
+from functools import partial
 
 import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
-from labkit.arrays.views import share_memory, stacked, tidied, turned
+from labkit.arrays.operands import check_array, check_on_device, format_of, holds, on_device, seen, taken, type_name
+from labkit.arrays.views import stacked, tidied, turned
+from labkit.arrays.workspace import current_device, handle_of, of_stream
 from labkit.blas.problem import check_factor
-from labkit.gemm.interface.candidates import Shape
-from labkit.gemm.interface.carry_out import carry_out
-from labkit.gemm.interface.choices import choice
+from labkit.formats import Format
+from labkit.gemm.interface.candidates import Candidate, choice
 from labkit.gemm.interface.combine import scaled
-from labkit.gemm.interface.precisions import PRECISIONS, Precision, precision_of
+from labkit.gemm.interface.launches import launches
+from labkit.ladder import Launch
+from labkit.planned import Plan
+
+MOST_PLANS = 256  # that `multiply` remembers
+
+_remembered: OrderedDict = OrderedDict()
 
 
 def multiply(
@@ -22,7 +32,7 @@ def multiply(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
-    tf32: bool = False,
+    format: str | Format | None = None,
     stream=0,
 ) -> Shaped[np.ndarray, "*batch M N"]:
     """C = alpha * op(A) @ op(B) + beta * C, where op transposes a matrix or leaves it as it is.
@@ -33,17 +43,18 @@ def multiply(
         Matrices, or batches of matrices along a first axis; a matrix beside a batch is multiplied with each of it.
         Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or NumPy arrays, which are
         copied there. Any strides will do: a part of a larger array, or a transposed view, whose memory is in
-        column-major order. Both hold float32, float16, bfloat16 (its bits, uint16) or e4m3 (its bits, uint8).
+        column-major order. Both hold float32, float16, bfloat16 or float8_e4m3fn.
     C
         Where the result goes; if it is None, a new array, of NumPy where A and B are. It holds what A holds, or
         bfloat16 if that is e4m3.
     alpha, beta
         Real numbers, taken as float32. What C held does not matter where beta is 0, nor what A and B hold where alpha
         is 0.
-    tf32
-        Whether tensor cores multiply float32, rounded to TF32; otherwise they are multiplied in full, by CUDA cores.
+    format
+        What arrays of bits hold, "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32", by which tensor cores
+        multiply float32, rounded to that. Otherwise float32 is multiplied in full, by CUDA cores.
     stream
-        A stream of `cuda.stream()`. Multiply once before a graph is captured from it, and pass C then.
+        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass C where it is captured into a graph.
 
     Returns
     -------
@@ -53,17 +64,19 @@ def multiply(
     Raises
     ------
     TypeError
-        An operand is no array, or holds what is not multiplied, or a factor is no real number.
+        An operand is no array, or holds what is not multiplied, or bits that nobody declared, or a factor is no real
+        number.
     ValueError
-        The shapes do not fit, C is missing where beta is not 0, or C is an array of the device that shares memory with
-        A, B or itself.
+        There is no such format, the shapes do not fit, C is missing where beta is not 0, or C is an array of the device
+        that shares memory with A, B or itself.
     RuntimeError
         The GPU has no instructions for such operands.
 
     Notes
     -----
-    The kernel is the one that `labkit.gemm.tune` found fastest for this shape on this GPU, else the one that is
-    reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
+    The kernel is the one that `labkit.gemm.tune` found fastest for this shape and order on this GPU, else the one that
+    is reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
+    The first call makes a plan, which later ones find again by how their operands lie; see `plan`.
     (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
 
     Examples
@@ -71,50 +84,108 @@ def multiply(
     >>> C = gemm.multiply(A, B)
     >>> gemm.multiply(X, W, Y, transpose_b=True)  # a layer: Y = X @ W.T
     """
-    given = {"A": A, "B": B} if C is None else {"A": A, "B": B, "C": C}
-    for name, X in given.items():
-        _check_array(name, X)
-    alpha, beta = check_factor("alpha", alpha), check_factor("beta", beta)
-    precision = _precision(A, B, tf32)
-    shape = _result_shape(A, B, transpose_a, transpose_b)
-    if C is None:
-        if beta != 0:
-            raise ValueError("beta is not 0, but there is no C to multiply with it: pass C, or leave beta out")
-    else:
-        _check_result(C, shape, precision)
-
-    on_host = isinstance(C, np.ndarray) if C is not None else all(isinstance(X, np.ndarray) for X in (A, B))
-    left, right = _on_device(A, stream), _on_device(B, stream)
-    if C is None or (on_host and beta == 0):
-        out = cuda.device_array(shape, precision.result)
-    else:
-        out = _on_device(C, stream)
-        _check_apart(out, A=left, B=right)
-    if 0 not in shape:
-        left = turned(left) if transpose_a else left
-        right = right if transpose_b else turned(right)
-        _multiply(precision, tidied(left), tidied(right), tidied(out), alpha, beta, stream)
-    if not on_host:
-        return out if C is None else C
-    result = out.copy_to_host(stream=stream)
-    if stream:
-        stream.synchronize()
-    if C is None:
-        return result
-    C[...] = result
+    options = alpha, beta, transpose_a, transpose_b, format
+    if C is None or any(isinstance(X, np.ndarray) for X in (A, B, C)):
+        return _with_copies(A, B, C, *options, stream)
+    key, known = None, None
+    try:
+        (of_A, at_A), (of_B, at_B), (of_C, at_C) = seen(A), seen(B), seen(C)
+        key = of_A, of_B, of_C, options, type(alpha), type(beta), handle_of(stream), current_device()
+        known = _remembered.get(key)
+    except (AttributeError, TypeError):  # no arrays, or no options: which, is told below
+        pass
+    if known is not None:
+        _remembered.move_to_end(key)
+        known.run((A, B, C), [at_A, at_B, at_C])
+        return C
+    arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
+    made = planned(*arrays, *options, stream=stream, workspace=of_stream(stream), keep=False)
+    made(*arrays)
+    if key is not None:
+        _remembered[key] = made
+        while len(_remembered) > MOST_PLANS:
+            _remembered.popitem(last=False)
     return C
 
 
-def _multiply(precision, left, right, C, alpha, beta, stream):
-    """C = alpha * left @ right.T + beta * C, none of them empty but for K."""
+def plan(
+    A: Shaped[np.ndarray, "*batch rows_a cols_a"],
+    B: Shaped[np.ndarray, "*batch rows_b cols_b"],
+    C: Shaped[np.ndarray, "*batch M N"],
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    format: str | Format | None = None,
+    stream=0,
+) -> Plan:
+    """As `multiply`, but gives the product as a plan, which is run by calling it: `plan()`, or `plan(A, B, C)`.
+
+    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
+    stream. Operands are arrays of the device.
+
+    Examples
+    --------
+    >>> plan = gemm.plan(X, W, Y, transpose_b=True)
+    >>> plan()
+    >>> plan(X2, W, Y2)  # which lie as X and Y do
+    """
+    arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
+    return planned(*arrays, alpha, beta, transpose_a, transpose_b, format, stream=stream)
+
+
+def planned(
+    A,
+    B,
+    C,
+    alpha=1.0,
+    beta=0.0,
+    transpose_a=False,
+    transpose_b=False,
+    format=None,
+    *,
+    candidate: Candidate | None = None,
+    **options,
+) -> Plan:
+    """A plan for arrays of the device, by a certain candidate if one is given; the options are those of `Plan`."""
+    format, _ = _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format)
+    product = {
+        "alpha": check_factor("alpha", alpha),
+        "beta": check_factor("beta", beta),
+        "transpose_a": transpose_a,
+        "transpose_b": transpose_b,
+        "format": format,
+        "candidate": candidate,
+    }
+    return Plan(partial(_launches, **product), {"A": A, "B": B, "C": C}, "C", **options)
+
+
+def forget() -> None:
+    """Forgets the plans that `multiply` remembers, since other kernels may be chosen from now on."""
+    _remembered.clear()
+
+
+def arrangement(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
+    """Left, right and result, of which C = op(A) @ op(B) is left @ right.T, as the kernels are given them."""
+    left = tidied(turned(taken(A)) if transpose_a else taken(A))
+    right = tidied(taken(B) if transpose_b else turned(taken(B)))
+    C = tidied(taken(C))
     if _runs_down(C):  # in column-major order C is the transpose of what its memory is by rows
         C, left, right = turned(C), right, left
     if len(right.shape) == 2:  # all matrices of a batch times one: one taller matrix, if they follow one another
         left, C = stacked(left, C)
+    return left, right, C
+
+
+def _launches(A, B, C, *, alpha, beta, transpose_a, transpose_b, format, candidate, workspace) -> list[Launch]:
+    if 0 in C.shape:
+        return []
+    left, right, C = arrangement(A, B, C, transpose_a, transpose_b)
     if left.shape[-1] == 0 or alpha == 0:
-        scaled(C, beta, precision.result_format, stream)
-    else:
-        carry_out(choice(precision, Shape.of(left, right, C)), precision, left, right, C, alpha, beta, stream)
+        return [scaled(C, beta, format.result, workspace)]
+    candidate = candidate or choice(format, left, right, C)
+    return launches(candidate, format, left, right, C, alpha, beta, workspace)
 
 
 def _runs_down(C) -> bool:
@@ -122,35 +193,49 @@ def _runs_down(C) -> bool:
     return C.strides[-2] == C.dtype.itemsize != C.strides[-1]
 
 
+def _with_copies(A, B, C, alpha, beta, transpose_a, transpose_b, format, stream):
+    """As `multiply`, where there is no C, or arrays are the host's."""
+    format, shape = _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format)
+    on_host = isinstance(C, np.ndarray) if C is not None else all(isinstance(X, np.ndarray) for X in (A, B))
+    blank = C is None or (on_host and beta == 0)
+    out = cuda.device_array(shape, format.result.dtype) if blank else on_device(C, stream)
+    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "format": format, "stream": stream}
+    multiply(on_device(A, stream), on_device(B, stream), out, alpha=alpha, beta=beta, **options)
+    if not on_host:
+        return out if C is None else C
+    result = out.copy_to_host(stream=stream)
+    if stream:
+        stream.synchronize()
+    if C is None:
+        return result
+    C[...] = result.view(C.dtype)
+    return C
+
+
 # --- what cannot be multiplied -------------------------------------------------------------------
 
 
-def _check_array(name, X):
-    if not isinstance(X, np.ndarray) and not cuda.is_cuda_array(X):
-        raise TypeError(f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device")
-    if len(X.shape) not in (2, 3):
-        raise ValueError(
-            f"{name} is of shape {tuple(X.shape)}: give a matrix, or a batch of matrices along a first axis"
-        )
+def _adopted(name, X):
+    """An array of the device, which numba makes of what only says by `__cuda_array_interface__` that it is one."""
+    check_on_device(name, X)
+    return on_device(X)
 
 
-def _precision(A, B, tf32) -> Precision:
-    dtypes = _dtype(A), _dtype(B)
-    found = precision_of(dtypes[0], tf32) if dtypes[0] == dtypes[1] else None
-    if found is None and tf32:
-        raise TypeError(f"A holds {dtypes[0]} and B {dtypes[1]}, but TF32 is made of float32: leave tf32 out")
-    if found is None:
-        known = (f"{p.operands} ({p.name})" for p in PRECISIONS.values() if p.name != "tf32")
-        raise TypeError(
-            f"A holds {dtypes[0]} and B {dtypes[1]}, but two arrays of the same of these are multiplied: "
-            + ", ".join(known)
-        )
-    return found
-
-
-def _dtype(X):
-    """NumPy's dtype of an array, of torch's too."""
-    return X.dtype if isinstance(X.dtype, np.dtype) else np.dtype(X.__cuda_array_interface__["typestr"])
+def _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format) -> tuple[Format, tuple[int, ...]]:
+    """The format of a product, and the shape of its result; raises where it cannot be computed."""
+    for name, X in {"A": A, "B": B, **({} if C is None else {"C": C})}.items():
+        check_array(name, X)
+        if len(X.shape) not in (2, 3):
+            raise ValueError(
+                f"{name} is of shape {tuple(X.shape)}: give a matrix, or a batch of matrices along a first axis"
+            )
+    check_factor("alpha", alpha)
+    format, shape = format_of(A, B, format), _result_shape(A, B, transpose_a, transpose_b)
+    if C is not None:
+        _check_result(C, shape, format)
+    elif check_factor("beta", beta) != 0:
+        raise ValueError("beta is not 0, but there is no C to multiply with it: pass C, or leave beta out")
+    return format, shape
 
 
 def _result_shape(A, B, transpose_a, transpose_b) -> tuple[int, ...]:
@@ -166,34 +251,11 @@ def _result_shape(A, B, transpose_a, transpose_b) -> tuple[int, ...]:
     return (*(batch_a or batch_b), M, N)
 
 
-def _check_result(C, shape, precision):
+def _check_result(C, shape, format):
     if tuple(C.shape) != shape:
         found, needed = (" x ".join(map(str, sides)) for sides in (C.shape, shape))
         raise ValueError(f"C is {found}, but op(A) @ op(B) is {needed}: make C of that shape")
-    if _dtype(C) != precision.result:
-        raise TypeError(f"C holds {_dtype(C)}, but products of {precision.name} are stored as {precision.result}")
+    if not holds(C, format.result):
+        raise TypeError(f"C holds {type_name(C)}, but products of {format} are stored as {format.result.dtype}")
     if isinstance(C, np.ndarray) and not C.flags.writeable:
         raise ValueError("C is read-only: pass an array that can be written to")
-
-
-def _check_apart(C, **operands):
-    """Raises ValueError where writing an element of C changes another one, or an operand."""
-    if 0 in C.shape:
-        return
-    reach = C.dtype.itemsize
-    for stride, length in sorted((abs(stride), length) for stride, length in zip(C.strides, C.shape)):
-        if length > 1 and stride < reach:
-            raise ValueError("elements of C share their memory: pass an array in which each has its own")
-        reach += stride * (length - 1)
-    for name, X in operands.items():
-        if share_memory(X, C):
-            raise ValueError(f"C shares memory with {name}, which is read while C is written: give C memory of its own")
-
-
-# --- arrays of the device ------------------------------------------------------------------------
-
-
-def _on_device(X, stream):
-    if isinstance(X, np.ndarray):
-        return cuda.to_device(np.ascontiguousarray(X), stream=stream)
-    return X if hasattr(X, "copy_to_host") else cuda.as_cuda_array(X)

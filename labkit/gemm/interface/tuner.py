@@ -1,38 +1,44 @@
 """Times the ways to compute a product on this GPU, and keeps the fastest for `gemm.multiply`."""
 
-import warnings
-from functools import partial
 from math import ceil
 
 import numpy as np
 from tqdm.auto import tqdm
 
-from labkit import cuda, device, timing
-from labkit.arrays.views import turned
-from labkit.formats import FORMATS
-from labkit.gemm.interface import choices
-from labkit.gemm.interface.candidates import Candidate, Shape, candidates
-from labkit.gemm.interface.carry_out import carry_out
-from labkit.gemm.interface.precisions import PRECISIONS, Precision
+from labkit import cuda, device, tuning
+from labkit.arrays.workspace import Workspace
+from labkit.formats import format_named
+from labkit.gemm.interface import product
+from labkit.gemm.interface.candidates import Candidate, Shape, candidates, question
 
 MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands
 
 
 def tune(
-    M: int, N: int, K: int, dtype: str = "bfloat16", *, batches: int = 1, most: int = 16
+    M: int,
+    N: int,
+    K: int,
+    format: str = "bfloat16",
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    batches: int = 1,
+    most: int = 16,
 ) -> dict[Candidate, float]:
-    """Times the candidates for C = A @ B on this GPU, and keeps the fastest for `multiply`, in this process and later.
+    """Times the candidates for C = op(A) @ op(B) on this GPU, and keeps the fastest for `multiply` and `plan`.
 
-    Operands are random normal, and there are so many sets of them that none is found in L2. Each candidate is compiled
-    before, which takes seconds; a progress bar shows how far that is.
+    Operands are random normal and lie by rows, and there are so many sets of them that none is found in L2. Each
+    candidate is compiled before, which takes seconds; a progress bar shows how far that is.
 
     Parameters
     ----------
     M, N, K
         Rows and columns of C, and the sum's length.
-    dtype
+    format
         What is multiplied: float32, tf32, bfloat16, float16 or float8_e4m3.
+    transpose_a, transpose_b
+        As for `multiply`: how the memory of operands runs matters to the kernels.
     batches
         How many such products `multiply` gets at once, in batches of both operands.
     most
@@ -45,53 +51,43 @@ def tune(
     Raises
     ------
     ValueError
-        There is no such precision, or a size is not positive.
+        There is no such format, or a size is not positive.
     RuntimeError
         There is no GPU, or none that multiplies such operands.
     """
-    if dtype not in PRECISIONS:
-        raise ValueError(f"there is no precision {dtype!r}; there are {', '.join(PRECISIONS)}")
+    format = format_named(format)
     if min(M, N, K, batches, most) < 1:
         raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
     if device.current().kind != "gpu":
         raise RuntimeError("tuning times kernels on a GPU, and kernels run in the simulator here; see `labkit doctor`")
-    precision, shape = PRECISIONS[dtype], Shape(M, N, K, batches)
-    operands = _operands(precision, shape)
-    stream = cuda.stream()
-    launches = {}
-    for candidate in tqdm(candidates(precision, shape)[:most], desc=f"{dtype} {shape}", unit="kernel"):
-        launches[candidate] = [partial(_launch, candidate, precision, arrays) for arrays in operands]
+    batch = (batches,) if batches > 1 else ()
+    of_A, of_B = (K, M) if transpose_a else (M, K), (N, K) if transpose_b else (K, N)
+    operands = _operands(format, [(*batch, *sides) for sides in (of_A, of_B, (M, N))])
+    arranged = product.arrangement(*operands[0], transpose_a, transpose_b)
+    shape = Shape.of(*arranged)
+    stream, workspace, launches = cuda.stream(), Workspace(), {}
+    for candidate in tqdm(candidates(format, shape)[:most], desc=f"{format} {shape}", unit="kernel"):
+        options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "format": format, "candidate": candidate}
+        plans = [product.planned(*arrays, **options, stream=stream, workspace=workspace) for arrays in operands]
+        launches[candidate] = [_launch(plan) for plan in plans]
         launches[candidate][0](stream)
         stream.synchronize()
-    times_ms = timing.gpu_times_ms(launches)
-    ranked = dict(sorted(times_ms.items(), key=lambda entry: entry[1]))
-    try:
-        choices.remember(precision, shape, next(iter(ranked)))
-    except OSError as error:
-        warnings.warn(
-            f"the choice holds for this process alone, since its file cannot be written: {error}", stacklevel=2
-        )
+    ranked = tuning.tune("gemm", question(format, shape, *arranged), launches)
+    product.forget()
     return ranked
 
 
-def _launch(candidate, precision, arrays, stream):
-    carry_out(candidate, precision, *arrays, 1.0, 0.0, stream)
+def _launch(plan):
+    return lambda stream: plan(stream=stream)
 
 
-def _operands(precision: Precision, shape: Shape) -> list[tuple]:
-    """Sets of left, right and C, together larger than L2; each lies as the ladder's kernels take it."""
-    M, N, K, batches = shape
-    batch = (batches,) if batches > 1 else ()
+def _operands(format, shapes) -> list[tuple]:
+    """Sets of A, B and C, A and B of all sets together larger than L2."""
     rng = np.random.default_rng(0)
-    values = FORMATS[precision.name].encode(rng.standard_normal(RANDOM_VALUES))
-    along_k = precision.ladder == "tensor"
-    left, right = np.resize(values, (*batch, M, K)), np.resize(values, (*batch, N, K) if along_k else (*batch, K, N))
+    values = format.encode(rng.standard_normal(RANDOM_VALUES))
+    A, B = (np.resize(values, shape) for shape in shapes[:2])
     l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
-    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / (left.nbytes + right.nbytes))))
-
-    def one():
-        on_gpu = cuda.to_device(right)
-        C = cuda.device_array((*batch, M, N), precision.result)
-        return cuda.to_device(left), on_gpu if along_k else turned(on_gpu), C
-
-    return [one() for _ in range(sets)]
+    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / (A.nbytes + B.nbytes))))
+    return [
+        (cuda.to_device(A), cuda.to_device(B), cuda.device_array(shapes[2], format.result.dtype)) for _ in range(sets)
+    ]

@@ -1,7 +1,6 @@
 """The machine code of TMA copies, and tensor maps as arguments of a kernel."""
 
 from contextlib import contextmanager
-from functools import lru_cache
 
 from llvmlite import ir
 from numba import cuda
@@ -73,20 +72,15 @@ ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
 def encoded(tensor_map):
-    """The 128 bytes of a tensor map, as the driver's `CUtensorMap`."""
+    """The 128 bytes of a tensor map, as the driver's `CUtensorMap`. (CUDA driver API, cuTensorMapEncodeTiled.)"""
+    from cuda.bindings import driver
+
     array = tensor_map.array
     if not cuda.is_cuda_array(array):
         raise TypeError("a tensor map describes memory of the GPU here: copy the array there with cuda.to_device")
-    begin = array.__cuda_array_interface__["data"][0]
+    begin = array.address if hasattr(array, "address") else array.__cuda_array_interface__["data"][0]
     elements = "TFLOAT32" if tensor_map.to_tf32 else ELEMENTS[array.dtype.itemsize]
-    return _encoded(begin, tuple(array.shape), tuple(array.strides), elements, tensor_map.box)
-
-
-@lru_cache(4096)
-def _encoded(begin, shape, strides, elements, box):
-    """(CUDA driver API, cuTensorMapEncodeTiled.)"""
-    from cuda.bindings import driver
-
+    shape, strides, box = array.shape, array.strides, tensor_map.box
     status, made = driver.cuTensorMapEncodeTiled(
         getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{elements}"),
         len(shape),

@@ -1,4 +1,4 @@
-"""`gemm.multiply`: right for every precision, shape, order and factor, and a sentence for what cannot be multiplied."""
+"""`gemm.multiply`: right for every format, shape, order and factor, and a sentence for what cannot be multiplied."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
-from labkit.arrays import views, workspace
-from labkit.gemm import formats
-from labkit.gemm.interface import arrange, candidates, carry_out, combine, product
-from labkit.gemm.interface.choices import choice
-from labkit.gemm.interface.precisions import PRECISIONS
+from labkit.arrays import views
+from labkit.formats import FORMATS, FP32
+from labkit.gemm.interface import arrange, candidates, combine, launches, product
 from labkit.gemm.library.tilings import Tiling
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -18,11 +16,24 @@ ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16
 SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 
 
-def encoded(values, precision, result=False):
-    """The values as the precision stores them, and what these stand for, in float64."""
-    number = precision.result_format if result else precision.format
-    array = np.ascontiguousarray(formats.encode(values, number))
-    return array, formats.decode(array, number)
+@pytest.fixture(autouse=True)
+def no_plans():
+    """As a new process begins."""
+    product.forget()
+    yield
+    product.forget()
+
+
+def encoded(values, format, result=False):
+    """The values as the format stores them, and what these stand for, in float64."""
+    format = format.result if result else format
+    array = np.ascontiguousarray(format.encode(values))
+    return array, format.decode(array)
+
+
+def said(format):
+    """What `multiply` is told of a format; of some NumPy's type says enough."""
+    return {} if format.name in ("float32", "float16") else {"format": format.name}
 
 
 def laid_out(array, order):
@@ -48,7 +59,7 @@ def laid_out(array, order):
 ORDERS = st.sampled_from(["rows", "columns", "wide", "inside", "apart"])
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", FORMATS)
 @given(
     sides=st.tuples(SIDES, SIDES, st.one_of(SIDES, st.just(0))),
     transposes=st.tuples(st.booleans(), st.booleans()),
@@ -58,16 +69,16 @@ ORDERS = st.sampled_from(["rows", "columns", "wide", "inside", "apart"])
 )
 @settings(max_examples=25)
 def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
-    precision = PRECISIONS[name]
+    format = FORMATS[name]
     (M, N, K), (alpha, beta) = sides, factors
     rng = np.random.default_rng([M, N, K])
     shapes = [(K, M) if transposes[0] else (M, K), (N, K) if transposes[1] else (K, N)]
     shapes = [shape if batch is None else (batch, *shape) for shape, batch in zip(shapes, batches)]
     of_result = next(((batch,) for batch in batches if batch), ())
-    (A, a), (B, b) = (encoded(rng.standard_normal(shape), precision) for shape in shapes)
-    C, c = encoded(rng.standard_normal((*of_result, M, N)), precision, result=True)
+    (A, a), (B, b) = (encoded(rng.standard_normal(shape), format) for shape in shapes)
+    C, c = encoded(rng.standard_normal((*of_result, M, N)), format, result=True)
     if beta == 0:
-        C, _ = encoded(np.full(C.shape, np.nan), precision, result=True)
+        C, _ = encoded(np.full(C.shape, np.nan), format, result=True)
         c = np.zeros(C.shape)
     a, b = (np.swapaxes(x, -1, -2) if swap else x for x, swap in zip((a, b), transposes))
     expected = alpha * (a @ b) + beta * c
@@ -75,9 +86,9 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
 
     (A, _), (B, _), (C, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
     outside = whole.size - C.size
-    options = {"transpose_a": transposes[0], "transpose_b": transposes[1], "tf32": name == "tf32"}
-    assert gemm.multiply(A, B, C, alpha=alpha, beta=beta, **options) is C
-    result = formats.decode(C.copy_to_host(), precision.result_format)
+    transposed = {"transpose_a": transposes[0], "transpose_b": transposes[1]}
+    assert gemm.multiply(A, B, C, alpha=alpha, beta=beta, **transposed, **said(format)) is C
+    result = format.result.decode(C.copy_to_host())
     rounding = ROUNDING[name]
     bound = 2 * rounding * np.abs(expected) + (K + 2) * 2.0**-23 * size
     bound += 2 * rounding * size if name == "tf32" else rounding * np.abs(alpha * (a @ b))
@@ -85,26 +96,26 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
     assert np.count_nonzero(whole.copy_to_host() == 77) >= outside  # nothing beside C was written
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("backwards", [0, 1, 2], ids="ABC")
 def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):
-    precision, rng = PRECISIONS[name], np.random.default_rng(0)
+    format, rng = FORMATS[name], np.random.default_rng(0)
     (A, a), (B, b), (C, c) = (
-        encoded(rng.standard_normal((2, rows, 64)), precision, result)
+        encoded(rng.standard_normal((2, rows, 64)), format, result)
         for rows, result in ((16, False), (64, False), (16, True))
     )
     whole, values = [cuda.to_device(X) for X in (A, B, C)], [a, b, c]
     given = [*whole]
     given[backwards], values[backwards] = whole[backwards][::-1], values[backwards][::-1]
-    gemm.multiply(*given, transpose_b=True, beta=1.0, tf32=name == "tf32")
-    result = formats.decode(whole[2].copy_to_host(), precision.result_format)[:: -1 if backwards == 2 else 1]
+    gemm.multiply(*given, transpose_b=True, beta=1.0, **said(format))
+    result = format.result.decode(whole[2].copy_to_host())[:: -1 if backwards == 2 else 1]
     expected = values[0] @ values[1].transpose(0, 2, 1) + values[2]
     assert np.linalg.norm(result - expected) <= 4 * ROUNDING[name] * np.linalg.norm(expected)
 
 
 def right_in_float32(monkeypatch, candidate, sides, orders, batches=(None, None), factors=(1.0, 0.0)):
     """Whether a product by this candidate is right, of arrays that lie as `orders` say."""
-    monkeypatch.setattr(product, "choice", lambda precision, shape: candidate)
+    monkeypatch.setattr(product, "choice", lambda *_: candidate)
     (M, N, K), (alpha, beta) = sides, factors
     rng = np.random.default_rng([M, N, K])
     shapes = [(M, K), (K, N), (M, N)]
@@ -130,7 +141,7 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
 
 
 @pytest.mark.parametrize(
-    ("orders", "batches", "launches"),
+    ("orders", "batches", "count"),
     [
         (("rows", "rows", "rows"), (5, 5), 3),
         (("rows", "columns", "rows"), (5, 5), 3),
@@ -139,13 +150,13 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
     ],
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
-def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, launches, monkeypatch):
+def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
     made = []
-    in_planes = carry_out.in_planes
-    monkeypatch.setattr(carry_out, "in_planes", lambda kernel: made.append(kernel) or in_planes(kernel))
-    monkeypatch.setattr(carry_out, "MOST_PLANES", 2)
+    in_planes = launches.in_planes
+    monkeypatch.setattr(launches, "in_planes", lambda kernel: made.append(kernel) or in_planes(kernel))
+    monkeypatch.setattr(launches, "MOST_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
-    assert len(made) == launches
+    assert len(made) == count
 
 
 @pytest.mark.parametrize("orders", [("rows",) * 3, ("columns",) * 3, ("inside", "apart", "wide")], ids=str)
@@ -164,9 +175,9 @@ def copies(monkeypatch):
         made.append(kernel.__name__)
         return for_elements(kernel, itemsize)
 
-    def counted_result(result):
+    def counted_result(format):
         made.append("combine")
-        return for_results(result)
+        return for_results(format)
 
     monkeypatch.setattr(arrange, "for_elements", counted)
     monkeypatch.setattr(combine, "for_results", counted_result)
@@ -178,21 +189,21 @@ def copies(monkeypatch):
     [("float32", {}), ("bfloat16", {"transpose_b": True}), ("float8_e4m3", {"transpose_b": True})],
 )
 def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
-    precision = PRECISIONS[name]
-    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.candidates(precision, shape)[-1])
+    format = FORMATS[name]
+    monkeypatch.setattr(product, "choice", lambda _, *of: candidates.candidates(format, candidates.Shape.of(*of))[-1])
     if name == "float32":
-        monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("vectorised"))
+        monkeypatch.setattr(product, "choice", lambda *_: candidates.Candidate("vectorised"))
     rng = np.random.default_rng(0)
-    A, a = encoded(rng.standard_normal((16, 32)), precision)
-    B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), precision)
+    A, a = encoded(rng.standard_normal((16, 32)), format)
+    B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), format)
     expected = a @ (b.T if options else b)
 
     def multiplied(A, B, order="C", **options):
         C = cuda.to_device(
-            np.zeros((A.shape[-1 if options.get("transpose_a") else 0], 48), precision.result, order=order)
+            np.zeros((A.shape[-1 if options.get("transpose_a") else 0], 48), format.result.dtype, order=order)
         )
-        gemm.multiply(A, B, C, **options)
-        result = formats.decode(C.copy_to_host(), precision.result_format)
+        gemm.multiply(A, B, C, **options, **said(format))
+        result = format.result.decode(C.copy_to_host())
         return np.linalg.norm(result - expected) <= 2 * ROUNDING[name] * np.linalg.norm(expected)
 
     A_device, B_device = map(cuda.to_device, (A, B))
@@ -223,7 +234,7 @@ def test_a_result_without_elements_is_given_back(shape, on):
 def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
     asked = []
     choose = product.choice
-    monkeypatch.setattr(product, "choice", lambda precision, shape: asked.append(shape) or choose(precision, shape))
+    monkeypatch.setattr(product, "choice", lambda _, *of: asked.append(candidates.Shape.of(*of)) or choose(FP32, *of))
     A, B = (np.random.default_rng(n).standard_normal(s).astype(np.float32) for n, s in enumerate(((9, 4, 8), (8, 12))))
     found = gemm.multiply(cuda.to_device(A)[:, :1], cuda.to_device(B)).copy_to_host()
     assert np.allclose(found, A[:, :1] @ B, atol=1e-5)
@@ -240,9 +251,9 @@ WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
 )
 @pytest.mark.parametrize("tiling", [WHOLE, BROKEN, Tiling(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
 def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, copies, monkeypatch):
-    monkeypatch.setattr(product, "choice", lambda precision, shape: candidates.Candidate("general", tiling))
+    monkeypatch.setattr(product, "choice", lambda *_: candidates.Candidate("general", tiling))
     if instead:
-        monkeypatch.setattr(carry_out, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
+        monkeypatch.setattr(launches, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
     A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
     found = gemm.multiply(cuda.to_device(A), cuda.to_device(B), transpose_a=True).copy_to_host()
     assert np.allclose(found, A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
@@ -261,37 +272,37 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e4m3"])
 @pytest.mark.parametrize("shape", [(33, 20, 50), (16, 64, 32)], ids=str)
 def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
-    older = candidates.candidates(PRECISIONS[name], candidates.Shape(*shape), (8, 9))[0]
+    older = candidates.candidates(FORMATS[name], candidates.Shape(*shape), (8, 9))[0]
     assert older.tiling is None
-    monkeypatch.setattr(product, "choice", lambda precision, shape: older)
-    precision, (M, N, K) = PRECISIONS[name], shape
+    monkeypatch.setattr(product, "choice", lambda *_: older)
+    format, (M, N, K) = FORMATS[name], shape
     rng = np.random.default_rng(0)
-    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((2, M, K), (K, N)))
-    C, c = encoded(rng.standard_normal((2, M, N)), precision, result=True)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((2, M, K), (K, N)))
+    C, c = encoded(rng.standard_normal((2, M, N)), format, result=True)
     for factors in ({}, {"alpha": -0.5, "beta": 2.0}):
         expected = factors.get("alpha", 1.0) * (a @ b) + factors.get("beta", 0.0) * c
-        result = formats.decode(gemm.multiply(A, B, C.copy(), **factors), precision.result_format)
+        result = format.result.decode(gemm.multiply(A, B, C.copy(), **factors, **said(format)))
         assert np.linalg.norm(result - expected) <= ROUNDING[name] * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("kind", [(splits, swapped) for splits in (False, True) for swapped in (False, True)])
 def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
-    precision = PRECISIONS["bfloat16"]
-    found = candidates.candidates(precision, candidates.Shape(13, 90, 400))
+    format = FORMATS["bfloat16"]
+    found = candidates.candidates(format, candidates.Shape(13, 90, 400))
     tiled = next(c for c in found if (c.tiling.splits > 1, c.tiling.swapped) == kind)
-    monkeypatch.setattr(product, "choice", lambda precision, shape: tiled)
+    monkeypatch.setattr(product, "choice", lambda *_: tiled)
     rng = np.random.default_rng(0)
-    (A, a), (B, b) = (encoded(rng.standard_normal(sides), precision) for sides in ((13, 400), (90, 400)))
-    C, c = encoded(rng.standard_normal((13, 90)), precision, result=True)
-    result = formats.decode(gemm.multiply(A, B, C, alpha=0.3, beta=-2.0, transpose_b=True), precision.result_format)
-    rounded = formats.decode(formats.encode(0.3 * (a @ b.T) - 2 * c, precision.format), precision.format)
+    (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((13, 400), (90, 400)))
+    C, c = encoded(rng.standard_normal((13, 90)), format, result=True)
+    result = format.result.decode(gemm.multiply(A, B, C, alpha=0.3, beta=-2.0, transpose_b=True, **said(format)))
+    rounded = format.decode(format.encode(0.3 * (a @ b.T) - 2 * c))
     assert np.count_nonzero(result != rounded) <= 13 * 90 // 100  # where float32 sums fall beside a tie
 
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
-    shapes = []
-    monkeypatch.setattr(product, "choice", lambda precision, shape: shapes.append(shape) or choice(precision, shape))
+    shapes, choose = [], product.choice
+    monkeypatch.setattr(product, "choice", lambda _, *of: shapes.append(candidates.Shape.of(*of)) or choose(FP32, *of))
     A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
     B = cuda.to_device(np.eye(8, dtype=np.float32))
     B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B
@@ -301,7 +312,7 @@ def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_more_rows_than_a_grid_has_blocks_take_several_launches(dtype, monkeypatch):
-    monkeypatch.setattr(carry_out, "MOST_ROWS", 8)
+    monkeypatch.setattr(launches, "MOST_ROWS", 8)
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((2, 21, 16)).astype(dtype), rng.standard_normal((2, 16, 5)).astype(dtype)
     expected = A.astype(float) @ B.astype(float)
@@ -350,7 +361,16 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ((A, B), {"beta": 1.0}, ValueError, "there is no C"),
         ((A.astype(np.float64), B), {}, TypeError, "A holds float64 and B float32"),
         ((A.astype(np.float16), B), {}, TypeError, "A holds float16 and B float32"),
-        ((A.astype(np.float16), B.astype(np.float16)), {"tf32": True}, TypeError, "TF32 is made of float32"),
+        (
+            (A.astype(np.float16), B.astype(np.float16)),
+            {"format": "tf32"},
+            TypeError,
+            "tf32 is held by arrays of float32",
+        ),
+        ((A, B), {"format": "bfloat16"}, TypeError, "bfloat16 is held by arrays of uint16"),
+        ((A, B), {"format": "half"}, ValueError, "there is no format 'half'"),
+        ((A.astype(np.uint8), B.astype(np.uint8)), {}, TypeError, 'say format="float8_e4m3"'),
+        ((A.astype(np.uint16), B.astype(np.uint16)), {}, TypeError, 'say format="bfloat16"'),
         ((A, B, C.astype(np.float16)), {}, TypeError, "C holds float16"),
         ((A, B), {"alpha": None}, TypeError, "alpha is a NoneType, and a factor is a real number"),
         ((A, B, C), {"beta": 1j}, TypeError, "beta is a complex, and a factor is a real number"),
@@ -391,27 +411,6 @@ def test_copies_read_and_write_whole_sectors(order, itemsize):
     assert trace.counters.bank_conflicts == 0
 
 
-def test_each_stream_has_memory_of_its_own(monkeypatch):
-    monkeypatch.setattr(workspace, "_handle", lambda stream: stream)
-    monkeypatch.setattr(workspace, "_is_captured", lambda stream: False)
-    pieces = [workspace.workspace("left", (4, 4), np.float32, stream) for stream in (1, 2, 1)]
-    assert not views.share_memory(pieces[0], pieces[1])
-    assert views.share_memory(pieces[0], pieces[2])
-
-
-def test_a_graph_gets_no_new_memory_and_keeps_what_it_was_captured_with(monkeypatch):
-    monkeypatch.setattr(workspace, "_pieces", {})
-    monkeypatch.setattr(workspace, "_in_graphs", [])
-    piece = workspace.workspace("left", (4, 4), np.float32)
-    monkeypatch.setattr(workspace, "_is_captured", lambda stream: True)
-    assert views.share_memory(piece, workspace.workspace("left", (2, 8), np.float32))
-    with pytest.raises(RuntimeError, match="multiply once on the same stream before"):
-        workspace.workspace("left", (80, 80), np.float32)
-    monkeypatch.setattr(workspace, "_is_captured", lambda stream: False)
-    workspace.workspace("left", (80, 80), np.float32)
-    assert any(views.share_memory(piece, kept) for kept in workspace._in_graphs)
-
-
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("shape", [(1, 70, 300), (70, 1, 300), (1, 1, 300)], ids=str)
 def test_a_row_or_a_column_of_float32_is_a_matrix_times_a_vector(shape, transpose_b):
@@ -422,5 +421,5 @@ def test_a_row_or_a_column_of_float32_is_a_matrix_times_a_vector(shape, transpos
     stored = np.ascontiguousarray(B.transpose(0, 2, 1)) if transpose_b else B
     gemm.multiply(A, stored, C, alpha=2, beta=-1, transpose_b=transpose_b)
     assert np.linalg.norm(C - expected) < 5e-8 * np.linalg.norm(np.abs(A) @ np.abs(B))  # short sums, not one long
-    (only,) = candidates.candidates(PRECISIONS["float32"], candidates.Shape(M, N, K))
+    (only,) = candidates.candidates(FORMATS["float32"], candidates.Shape(M, N, K))
     assert only.step == "gemv"

@@ -1,0 +1,232 @@
+"""Planned calls: what an operation launches for certain operands, worked out and packed once, run many times.
+
+>>> plan = gemm.plan(A, B, C)
+>>> plan()          # C = A @ B
+>>> plan(A2, B, C)  # the same with another A, which lies as the first one did
+
+To launch a kernel costs the host some microseconds, and to find out what to launch with which arguments some hundred:
+which kernel, compiled for which types; how many blocks; what memory beside the operands; how the copy engine sees them.
+None of that depends on where the operands are, as long as they are aligned alike.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock, get_ident
+
+from labkit import cuda
+from labkit.arrays.addresses import address_of, extent, overlaps_itself, share_memory
+from labkit.arrays.operands import check_on_device, layout, seen, taken
+from labkit.arrays.views import View
+from labkit.arrays.workspace import Workspace, handle_of
+from labkit.ladder import Launch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Stands for the memory of an operand, by its number, in all views of it."""
+
+    number: int
+
+
+class Plan:
+    """The launches of an operation for operands that lie in a certain way.
+
+    `plan()` runs it for the operands that it was made with, which it keeps alive; `plan(A, B, C)` for others from then
+    on, which lie in the same way. It owns its workspace and allocates nothing when it is run, so that it can be
+    captured in a CUDA graph on any stream. It runs on one stream at a time, since its workspace is for one run.
+
+    Parameters
+    ----------
+    launches
+        `launches(*operands, workspace=...)` gives the launches, as a step does.
+    operands
+        Arrays of the device by their names.
+    output
+        The name of the operand that is written, and must share memory with no other one.
+    stream
+        On which it runs, unless a call names another one.
+    workspace
+        Where it takes memory from; if it is None, one of its own.
+    keep
+        Whether it keeps the operands alive; without them it has to be given some in each call.
+    """
+
+    def __init__(
+        self,
+        launches: Callable[..., list[Launch]],
+        operands: dict[str, object],
+        output: str,
+        *,
+        stream=0,
+        workspace: Workspace | None = None,
+        keep: bool = True,
+    ):
+        self._names, arrays = list(operands), list(operands.values())
+        self._output = self._names.index(output)
+        for name, X in operands.items():
+            check_on_device(name, X)
+        if overlaps_itself(taken(operands[output])):
+            raise ValueError(f"elements of {output} share their memory: pass an array in which each has its own")
+        self._layouts = [layout(X) for X in arrays]
+        self._near = self._distances()
+        self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
+        self._apart = set()  # distances from other operands to the output at which they share nothing
+        self._lock = Lock()
+        addresses = self._where(arrays)
+        self._check_apart(arrays, addresses)
+        self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
+        workspace = workspace or Workspace()
+        make = _OnGpu if cuda.on_gpu() else _Simulated
+        self._runs = make(launches, [taken(X, Place(i)) for i, X in enumerate(arrays)], workspace, handle_of(stream))
+
+    def __call__(self, *operands, stream=None) -> None:
+        """Runs the launches.
+
+        Parameters
+        ----------
+        operands
+            None of them, or all, each in the layout of the one in whose place it comes: of the same shape, strides and
+            type, and as far from a multiple of 16 bytes.
+        stream
+            Where to run from now on; if it is None, on the stream of the time before.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Other operands do not lie as those of the plan.
+        """
+        if operands:
+            addresses = self._where(operands)
+        else:
+            operands, addresses = self._operands, self._addresses
+        self.run(operands, addresses, None if stream is None else handle_of(stream))
+
+    def run(self, operands: Sequence, addresses: list[int], stream: int | None = None) -> None:
+        """As a call, of operands that are known to lie as planned and begin there; and of a stream's handle."""
+        with self._lock:
+            if addresses is not self._addresses:
+                self._check_apart(operands, addresses)
+            if self._keeps:
+                self._operands, self._addresses = operands, addresses
+            self._runs(operands, addresses, stream)
+
+    def _where(self, operands):
+        """Where operands begin that lie as planned; raises where they do not."""
+        if len(operands) != len(self._names):
+            raise TypeError(f"this plan takes {', '.join(self._names)}, or nothing, and got {len(operands)} operands")
+        addresses = []
+        for number, X in enumerate(operands):
+            try:
+                known, address = seen(X)
+            except AttributeError:
+                check_on_device(self._names[number], X)
+                raise
+            if known not in self._known[number]:
+                self._check_layout(number, X)
+                self._known[number].add(known)
+            addresses.append(address)
+        return addresses
+
+    def _check_layout(self, number, X):
+        name = self._names[number]
+        planned, found = self._layouts[number], layout(X)
+        for what, wanted, has in zip(("is of shape", "has strides", "holds"), planned, found):
+            if wanted != has:
+                raise ValueError(f"{name} {what} {has}, and the plan is for {wanted}: make a plan for such an array")
+        if planned != found:
+            raise ValueError(
+                f"{name} begins {found[3]} bytes after a multiple of 16, and the plan is for {planned[3]}: "
+                "make a plan for such an array"
+            )
+
+    def _distances(self) -> list[tuple[int, int, int]]:
+        """For each operand beside the output: between which distances from the output it may share bytes with it."""
+        extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
+        begin, end = extents[self._output]
+        return [(n, begin - high, end - low) for n, (low, high) in enumerate(extents) if n != self._output]
+
+    def _check_apart(self, operands, addresses):
+        """Raises ValueError where writing the output would change another operand."""
+        written = addresses[self._output]
+        for number, least, most in self._near:
+            distance = addresses[number] - written
+            if not least < distance < most or (number, distance) in self._apart:
+                continue
+            if share_memory(taken(operands[number]), taken(operands[self._output])):
+                name, output = self._names[number], self._names[self._output]
+                raise ValueError(
+                    f"{output} shares memory with {name}, which is read while {output} is written: "
+                    f"give {output} memory of its own"
+                )
+            self._apart.add((number, distance))
+
+
+class _Simulated:
+    """Launches in the simulator, which are made anew for other operands."""
+
+    def __init__(self, launches, operands, workspace, stream):
+        self._make = partial(launches, workspace=workspace)
+        self._made, self._addresses = self._make(*operands), list(map(address_of, operands))
+
+    def __call__(self, operands, addresses, stream):
+        if self._made is None or addresses != self._addresses:
+            self._made = self._make(*operands)
+        made, self._made = self._made, None  # which keep operands alive
+        for launch in made:
+            launch.run()
+
+
+class _OnGpu:
+    """Launches packed for the driver, and where in them the addresses of operands stand."""
+
+    def __init__(self, launches, operands: Sequence[View], workspace, stream):
+        from labkit.packed import Packed, compiled, move
+
+        self._launches = launches(*operands, workspace=workspace)  # keeps what they hold alive
+        self._packed = [
+            Packed(
+                compiled(one.kernel, one.arguments),
+                one.grid,
+                one.block,
+                one.arguments,
+                one.shared_bytes,
+                one.kernel.targetoptions.get("early", False),
+            )
+            for one in self._launches
+        ]
+        begins = [X.address for X in operands]
+        self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
+        self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
+        self._move, self._addresses, self._stream = move, begins, None
+        self._threads = {get_ident()}  # which have a context
+        self._set_stream(stream)
+
+    def __call__(self, operands, addresses, stream):
+        if get_ident() not in self._threads:
+            cuda.current_context()
+            self._threads.add(get_ident())
+        if stream is not None and stream != self._stream:
+            self._set_stream(stream)
+        if addresses != self._addresses:
+            for cell, number, distance in self._cells:
+                cell.value = addresses[number] + distance
+            for tensor_map, number, distance in self._maps:
+                self._move(tensor_map, addresses[number] + distance)
+            self._addresses = addresses
+        for one in self._packed:
+            one.run()
+
+    def _set_stream(self, handle):
+        for one in self._packed:
+            one.set_stream(handle)
+        self._stream = handle
+
+
+def _moving(views, begins):
+    """Of the views of operands: what holds the address, of which operand, and how far from its begin that is."""
+    return [
+        (holder, view.owner.number, view.address - begins[view.owner.number])
+        for view, holder in views
+        if isinstance(view.owner, Place)
+    ]

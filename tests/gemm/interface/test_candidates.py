@@ -1,0 +1,145 @@
+"""Which ways there are to compute a product, which is reckoned best, and that the one found fastest is used."""
+
+import numpy as np
+import pytest
+
+from labkit import cuda, gemm, tuning
+from labkit.arrays.addresses import share_memory
+from labkit.formats import FORMATS, FP32
+from labkit.gemm.interface import candidates, product, tuner
+from labkit.gemm.interface.candidates import Candidate, Shape
+
+SHAPE = Shape(40, 50, 60)
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """A cache folder of this test's own, and no plans."""
+    monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
+    tuning._kept.cache_clear()
+    product.forget()
+    yield
+    tuning._kept.cache_clear()
+    product.forget()
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """`tune` on a GPU, or as on one, on which the last candidate is the fastest; what was timed."""
+    launches = {}
+
+    def times_ms(of):
+        launches.update(of)
+        return {candidate: float(len(of) - i) for i, candidate in enumerate(of)}
+
+    if not cuda.on_gpu():
+        monkeypatch.setattr(tuner.device, "current", lambda: tuner.device.Device("gpu", "a GPU", ""))
+        monkeypatch.setattr(tuner.cuda, "on_gpu", lambda: False)
+    monkeypatch.setattr(tuning.timing, "gpu_times_ms", times_ms)
+    return launches
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("name", ["float32", "tf32", "float8_e4m3"])
+def test_the_fastest_is_kept_and_used_for_operands_that_lie_so(timed, name, transpose_b, batches, monkeypatch):
+    format = FORMATS[name]
+    planned, sets = product.planned, []
+    monkeypatch.setattr(product, "planned", lambda *of, **options: sets.append(of) or planned(*of, **options))
+    times_ms = gemm.tune(24, 32, 16, name, transpose_b=transpose_b, batches=batches, most=3)
+    assert list(times_ms.values()) == sorted(times_ms.values())
+    assert list(timed) == candidates.candidates(format, Shape(24, 32, 16, batches))[:3]
+    assert len(sets) > 3 and not any(share_memory(X, Y) for X, Y in zip(sets[0], sets[1]))
+
+    used, launches = [], product.launches
+    monkeypatch.setattr(product, "launches", lambda candidate, *of: used.append(candidate) or launches(candidate, *of))
+    batch = (batches,) if batches > 1 else ()
+    for swap in (transpose_b, not transpose_b):
+        A, B = (np.zeros((*batch, *sides), format.dtype) for sides in ((24, 16), (32, 16) if swap else (16, 32)))
+        gemm.multiply(A, B, transpose_b=swap, format=name)
+    fastest = next(iter(times_ms))
+    assert used[0] == fastest == list(timed)[-1] and used[1] != fastest
+
+
+def test_tuning_says_what_it_needs():
+    with pytest.raises(ValueError, match="no format 'half'; there are float32, tf32, bfloat16"):
+        gemm.tune(8, 8, 8, "half")
+    with pytest.raises(ValueError, match="at least 1"):
+        gemm.tune(8, 0, 8)
+    if not cuda.on_gpu():
+        with pytest.raises(RuntimeError, match="on a GPU"):
+            gemm.tune(8, 8, 8)
+
+
+@pytest.mark.needs("gpu")
+def test_a_gpu_times_and_remembers():
+    times_ms = gemm.tune(64, 48, 32, "float32", most=3)
+    assert len(times_ms) == 3 and min(times_ms.values()) > 0 and list(times_ms.values()) == sorted(times_ms.values())
+
+
+@pytest.mark.parametrize("format", FORMATS.values(), ids=str)
+def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format):
+    estimate, *others = candidates.candidates(format, Shape(64, 4096, 4096))
+    question = candidates.question(format, SHAPE, *(np.zeros((2, 8), format.dtype) for _ in range(3)))
+    tuning.remember("gemm", question, others[1])
+    tuning._kept.cache_clear()
+    assert tuning.choice("gemm", question, [estimate, *others]) == others[1] != estimate
+    cut = others[1].tiling
+    assert cut is None or f"rows {cut.rows}, cols {cut.cols}" in str(others[1])
+
+
+def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_for_large_ones():
+    def first(*sides):
+        return candidates.candidates(FP32, Shape(*sides))[0]
+
+    assert first(4096, 4096, 4096) == first(8192, 8192, 8192) == Candidate("tuned")
+    assert first(64, 64, 64) == Candidate("tiled")
+    assert first(1, 4096, 4096) == Candidate("gemv")
+
+
+def test_every_step_of_a_ladder_is_a_candidate_and_one_that_was_not_recorded_counts_as_the_one_before(monkeypatch):
+    found = {candidate.step for candidate in candidates.candidates(FP32, SHAPE)}
+    assert found == {step.slug for step in gemm.ladder("fp32")}
+    candidates._tflops.cache_clear()
+    monkeypatch.setattr(candidates.results, "recorded", lambda: [])
+    assert candidates._tflops(gemm.step("fp32", "tuned")) == candidates._tflops(gemm.step("fp32", "naive")) == 1
+    candidates._tflops.cache_clear()
+
+
+def test_parts_of_k_are_tried_where_they_may_pay():
+    def tried(*sides):
+        return [found for found in candidates.candidates(FP32, Shape(*sides)) if found.splits > 1]
+
+    assert tried(1024, 1024, 1024) and not tried(32768, 32768, 4096)
+
+
+@pytest.mark.parametrize("name", ["float32", "tf32"])
+def test_one_row_in_float32_is_a_matter_of_reading_and_a_batch_of_such_is_not(name):
+    assert candidates.candidates(FORMATS[name], Shape(1, 4096, 4096)) == [Candidate("gemv")]
+    assert candidates.candidates(FORMATS[name], Shape(1, 64, 64, 1000))[0] != Candidate("gemv")
+
+
+@pytest.mark.parametrize("sides", [(1024, 1024, 1024), (64, 4096, 4096), (64, 64, 65536)])
+def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
+    assert candidates.candidates(FP32, Shape(*sides))[0].splits > 1
+    assert all(found.splits == 1 for found in candidates.candidates(FP32, Shape(*sides, 16)))
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "steps"),
+    [
+        ("bfloat16", (8, 0), {"mma", "ldmatrix", "pipelined"}),
+        ("float8_e4m3", (8, 9), {"mma", "ldmatrix", "pipelined"}),
+        ("float32", (7, 5), {step.slug for step in gemm.ladder("fp32")} - {"tuned"}),
+    ],
+)
+def test_an_older_gpu_gets_what_it_has_instructions_for(name, capability, steps):
+    found = candidates.candidates(FORMATS[name], SHAPE, capability)
+    assert {candidate.step for candidate in found} == steps
+    assert all(candidate.tiling is None for candidate in found)
+
+
+@pytest.mark.parametrize(("name", "capability"), [("float8_e4m3", (8, 0)), ("bfloat16", (7, 5)), ("tf32", (8, 0))])
+def test_a_gpu_that_is_too_old_is_told_so(name, capability):
+    with pytest.raises(RuntimeError, match=rf"{name} on a GPU of compute capability {capability[0]}\.{capability[1]}"):
+        candidates.candidates(FORMATS[name], SHAPE, capability)
