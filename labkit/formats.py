@@ -11,7 +11,7 @@ format is named beside them. TF32 is float32 to a program, and is multiplied by 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Bool, Float, Float64, Shaped
 
 BF16_NAN = np.uint16(0x7FC0)
 E4M3_NAN = np.uint8(0x7F)
@@ -63,6 +63,12 @@ class Format:
     def is_bits(self) -> bool:
         """Whether arrays hold its bits as whole numbers."""
         return self.dtype.kind == "u"
+
+    def is_nan(self, array: Shaped[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Which numbers of an array of the format's dtype are none."""
+        if self.is_bits:
+            return array & (0x7FFF if self.itemsize == 2 else 0x7F) >= (0x7F81 if self.itemsize == 2 else 0x7F)
+        return np.isnan(array)
 
     def encode(self, values: Float[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
         """The values rounded to the nearest, ties to even, in an array of the format's dtype.

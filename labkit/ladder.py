@@ -117,7 +117,7 @@ def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple
     """
     error = size = 0.0
     for place, one in expected.items():
-        if np.isnan(format.result.decode(after[place])).any():
+        if format.result.is_nan(after[place]).any():
             return float("nan")
         found = format.result.decode(problem.part(after)[place])
         error += float(np.sum((found - one.value) ** 2))

@@ -12,7 +12,7 @@ None of that depends on where the operands are, as long as they are aligned alik
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock, get_ident
+from threading import get_ident
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, extent, overlaps_itself, share_memory
@@ -72,13 +72,14 @@ class Plan:
         self._near = self._distances()
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
         self._apart = set()  # distances from other operands to the output at which they share nothing
-        self._lock = Lock()
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
         workspace = workspace or Workspace()
-        make = _OnGpu if cuda.on_gpu() else _Simulated
-        self._runs = make(launches, [taken(X, Place(i)) for i, X in enumerate(arrays)], workspace, handle_of(stream))
+        self._lock = workspace.lock  # one run at a time uses its memory
+        make, places = _OnGpu if cuda.on_gpu() else _Simulated, [taken(X, Place(i)) for i, X in enumerate(arrays)]
+        with self._lock:
+            self._runs = make(launches, places, workspace, handle_of(stream))
 
     def __call__(self, *operands, stream=None) -> None:
         """Runs the launches.

@@ -1,6 +1,7 @@
 """Plans: run again, also for other operands that lie alike, with memory of their own; and how launches are packed."""
 
 import ctypes
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,6 +255,27 @@ def test_a_plan_on_a_gpu_puts_addresses_in_their_places(packed, monkeypatch):
     assert {int(config.hStream) for config, _ in packed.launched} == {9}
 
 
+@pytest.mark.needs("numba-cuda")
+@pytest.mark.parametrize("call", [CALLS[1], CALLS[10]], ids=str)
+def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, packed, monkeypatch):
+    """In parts of k, and with operands and result rearranged."""
+    from numba.cuda.typing.typeof import typeof
+
+    from labkit.compiler import ptx_text
+
+    monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
+    of_numba = SimpleNamespace(typeof_pyval=typeof)
+    for launch in launches_of(call):
+        kinds = tuple(packed._kind(of_numba, value) for value in launch.arguments)
+        one = packed.Packed(compiled(*kinds), launch.grid, launch.block, launch.arguments)
+        entry = ptx_text(launch.kernel, kinds, (9, 0, "a")).partition(".visible .entry")[2].partition(")")[0]
+        of_maps = [int(size) for size in re.findall(r"\.b8 \S+\[(\d+)\]", entry)]
+        of_others = [int(bits) // 8 for bits in re.findall(r"\.param \.[a-z](\d\d) ", entry)]
+        sizes = [ctypes.sizeof(kept) for kept in one._kept]
+        assert of_maps == [packed.MAP_BYTES] * len(one.maps)
+        assert of_others == [size for size in sizes if size <= 8]
+
+
 class Piece(View):
     """Memory of a workspace, which is nowhere."""
 
@@ -273,15 +295,19 @@ def arrays_in(argument):
     return [argument] if hasattr(argument, "shape") and argument.shape else []
 
 
-@pytest.mark.parametrize("call", CALLS, ids=str)
-def test_every_array_that_is_launched_is_known_as_a_part_of_an_operand_or_of_the_workspace(call):
-    """Else another one could not be put in its place."""
+def launches_of(call):
+    """The launches of a call, for operands that are nowhere."""
     format, arrays = format_named(call.format), operands_of(call, 0)
     views = [View(Place(n), X.shape, X.strides, X.dtype, 4096 * (n + 1)) for n, X in enumerate(arrays)]
     workspace = Workspace(memory=SimpleNamespace(device_array=nowhere, to_device=nowhere))
     options = {"alpha": 1.0, "beta": 0.0, "transpose_a": False, "transpose_b": False, "candidate": None}
-    launches = product._launches(*views, **{**options, **call.options, "format": format}, workspace=workspace)
-    owners = {array.owner for launch in launches for array in arrays_in(launch.arguments)}
+    return product._launches(*views, **{**options, **call.options, "format": format}, workspace=workspace)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_every_array_that_is_launched_is_known_as_a_part_of_an_operand_or_of_the_workspace(call):
+    """Else another one could not be put in its place."""
+    owners = {array.owner for launch in launches_of(call) for array in arrays_in(launch.arguments)}
     assert owners - {"workspace"} == ({Place(0), Place(1), Place(2)} if call.shape[2] else {Place(2)})
 
 

@@ -8,6 +8,7 @@ least doubles, and all that a role ever had is less than twice what it has.
 
 from contextlib import contextmanager
 from math import prod
+from threading import Lock
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Workspace:
     """
 
     def __init__(self, memory=cuda):
+        self.lock = Lock()  # for who launches with pieces of it
         self._memory = memory  # what allocates
         self._pieces: dict[str, list] = {}  # the last one is in use
 
@@ -117,13 +119,3 @@ def _clear(piece):
     driver.cuMemsetD8Async(piece.device_ctypes_pointer.value, 0, piece.size, stream)
     driver.cuStreamSynchronize(stream)
     driver.cuStreamDestroy(stream)
-
-
-def workspace(role: str, shape: tuple[int, ...], dtype, stream=0):
-    """An array of the stream's workspace."""
-    return of_stream(stream).array(role, shape, dtype)
-
-
-def counters(count: int, stream=0):
-    """Counters of the stream's workspace."""
-    return of_stream(stream).counters(count)

@@ -4,149 +4,128 @@ Operands that are transposed in memory, alpha and beta, parts of wider matrices,
 batches. The kernel is the one that `gemm.multiply` takes without having been tuned.
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
+import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from labkit import gemm, timing
-from labkit.bench import _products, _record
-from labkit.bench._torch import on_stream
-from labkit.gemm.interface.candidates import Shape
+from labkit import gemm, ladder
+from labkit.bench import _harness, _record, _torch
+from labkit.formats import BF16, FP32, TF32, Format
+from labkit.gemm.problem import normal, some
 
 DTYPES = ("bfloat16", "tf32", "float32")
-COLUMNS = {
-    "dtype": "",
-    "call": "",
-    "problem": "",
-    "time_ms": ".4f",
-    "tflops": ".1f",
-    "rival_time_ms": ".4f",
-    "ratio": ".1%",
-    "error": ".1e",
-    "rival_error": ".1e",
-}
 
 
-class Call(NamedTuple):
-    """A product as one writes it, and what becomes of it."""
+@dataclass(frozen=True)
+class Call(ladder.Problem):
+    """C = alpha * op(A) @ op(B) + beta * C as one writes it, and what becomes of it."""
 
+    M: int
+    N: int
+    K: int
+    batches: int
     name: str
-    shape: Shape
     transpose_a: bool = False
     transpose_b: bool = False
     alpha: float = 1.0
     beta: float = 0.0
     is_part: bool = False  # whether each matrix is the left half of a wider one
 
+    def __str__(self):
+        return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
+
+    @property
+    def fields(self) -> dict:
+        return {"call": self.name, "M": self.M, "N": self.N, "K": self.K, "batches": self.batches}
+
     @property
     def options(self) -> dict:
         return {name: getattr(self, name) for name in ("alpha", "beta", "transpose_a", "transpose_b")}
 
+    @property
+    def flops(self) -> int:
+        return 2 * self.M * self.N * self.K * self.batches
 
-LARGE = Shape(4096, 4096, 4096)
+    def least_bytes(self, format: Format = FP32) -> int:
+        read = format.itemsize * (self.M * self.K + self.K * self.N)
+        return self.batches * (read + format.result.itemsize * self.M * self.N * (1 + (self.beta != 0)))
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        """Arrays in which the matrices lie; C is NaN where beta is 0."""
+        rng = np.random.default_rng(seed)
+        sides = (self.M, self.K)[:: -1 if self.transpose_a else 1], (self.K, self.N)[:: -1 if self.transpose_b else 1]
+        A, B, C = (normal(rng, self._whole(*side), format) for side in (*sides, (self.M, self.N)))
+        if self.beta == 0:
+            self.parts(A, B, C)[2][...] = format.result.encode(np.nan)
+        return A, B, C
+
+    def parts(self, *arrays) -> list:
+        """The matrices of these arrays."""
+        return [X[..., : X.shape[-1] // (1 + self.is_part)] for X in arrays]
+
+    def part(self, operands: tuple) -> tuple:
+        A, B, C = self.parts(*operands)
+        rows = some(self.M)
+        return A[..., rows] if self.transpose_a else A[..., rows, :], B, C[..., rows, :]
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        A, B, C = (format.decode(X) for X in operands)
+        left, right = A.swapaxes(-1, -2) if self.transpose_a else A, B.swapaxes(-1, -2) if self.transpose_b else B
+        value = self.alpha * (left @ right) + (self.beta * C if self.beta else 0)
+        return {2: ladder.Expected(value, np.full_like(value, np.inf))}  # a bench tells errors, and judges none
+
+    def _whole(self, rows, cols):
+        batch = (self.batches,) if self.batches > 1 else ()
+        return (*batch, rows, cols * (1 + self.is_part))
+
+
+LARGE = 4096, 4096, 4096, 1
 CALLS = (
-    Call("A @ B", LARGE),
-    Call("A @ B.T", LARGE, transpose_b=True),
-    Call("A.T @ B", LARGE, transpose_a=True),
-    Call("A.T @ B.T", LARGE, transpose_a=True, transpose_b=True),
-    Call("2 A @ B - C / 2", LARGE, alpha=2.0, beta=-0.5),
-    Call("A @ B of parts", LARGE, is_part=True),
-    Call("A @ B, ragged", Shape(4095, 4093, 4091)),
-    Call("A @ B, few rows", Shape(3, 4096, 4096)),
-    Call("A @ B.T, few rows", Shape(3, 4096, 4096), transpose_b=True),
-    Call("A @ B, one row", Shape(1, 4096, 4096)),
-    Call("A @ B, 16 rows", Shape(16, 4096, 4096)),
-    Call("A @ B, deep", Shape(64, 64, 65536)),
-    Call("A @ B, 16 at once", Shape(1024, 1024, 1024, 16)),
+    Call(*LARGE, "A @ B"),
+    Call(*LARGE, "A @ B.T", transpose_b=True),
+    Call(*LARGE, "A.T @ B", transpose_a=True),
+    Call(*LARGE, "A.T @ B.T", transpose_a=True, transpose_b=True),
+    Call(*LARGE, "2 A @ B - C / 2", alpha=2.0, beta=-0.5),
+    Call(*LARGE, "A @ B of parts", is_part=True),
+    Call(4095, 4093, 4091, 1, "A @ B, ragged"),
+    Call(3, 4096, 4096, 1, "A @ B, few rows"),
+    Call(3, 4096, 4096, 1, "A @ B.T, few rows", transpose_b=True),
+    Call(1, 4096, 4096, 1, "A @ B, one row"),
+    Call(16, 4096, 4096, 1, "A @ B, 16 rows"),
+    Call(64, 64, 65536, 1, "A @ B, deep"),
+    Call(1024, 1024, 1024, 16, "A @ B, 16 at once"),
+)
+
+
+def multiply(call, format, *arrays):
+    plan = gemm.plan(*call.parts(*arrays), format=format, **call.options)
+    return lambda stream: plan(stream=stream)
+
+
+def cublas(call, format, *arrays):
+    """The same through torch."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = format == TF32
+    A, B, C = call.parts(*_torch.tensors(format, *arrays))
+    factors = A.mT if call.transpose_a else A, B.mT if call.transpose_b else B
+    if (call.alpha, call.beta) == (1, 0):
+        return _torch.on_stream(partial(torch.matmul, *factors, out=C))
+    return _torch.on_stream(partial(torch.addmm, C, *factors, alpha=call.alpha, beta=call.beta, out=C))
+
+
+TABLE = _harness.Table(
+    "gemm_calls", "gemm.multiply", (), ours={"multiply": multiply}, rivals=lambda call, format: {"cuBLAS": cublas}
 )
 
 
 def main(record=False, out=None) -> None:
     found = _record.require_gpu("times kernels")
-    calls = [(dtype, call) for dtype in DTYPES for call in CALLS]
-    rows = [measure(*each) for each in track(calls, "calls", console=Console(stderr=True))]
-    _record.show(f"gemm.multiply on {found.name}", rows, COLUMNS)
-    _record.finish("gemm_calls", rows, found.name, record, out)
-
-
-def measure(dtype: str, call: Call) -> dict:
-    """The row of a call."""
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
-    generator = torch.Generator("cuda").manual_seed(0)
-    itemsize = 2 if dtype == "bfloat16" else 4
-    count = _products.sets(*call.shape[:3], itemsize * call.shape.batches)
-    tensors = [_operands(dtype, call, generator) for _ in range(count)]
-    ways = {
-        "ours": [_ours(dtype, call, *each) for each in tensors],
-        "cuBLAS": [on_stream(partial(_theirs, call, *each)) for each in tensors],
-    }
-    errors = {who: _error(call, launches[0], *tensors[0]) for who, launches in ways.items()}
-    times_ms = timing.gpu_times_ms(ways)
-    M, N, K, batches = call.shape
-    return {
-        "operation": "gemm_calls",
-        "step": "multiply",
-        "call": call.name,
-        "problem": str(call.shape),
-        "dtype": dtype,
-        "time_ms": times_ms["ours"],
-        "tflops": 2 * M * N * K * batches / times_ms["ours"] / 1e9,
-        "error": errors["ours"],
-        "rival": "cuBLAS",
-        "rival_time_ms": times_ms["cuBLAS"],
-        "rival_error": errors["cuBLAS"],
-        "ratio": times_ms["cuBLAS"] / times_ms["ours"],
-    }
-
-
-def _operands(dtype, call, generator):
-    """Random normal A, B and C as the call takes them."""
-    import torch
-
-    M, N, K, batches = call.shape
-    batch = (batches,) if batches > 1 else ()
-    sides = (K, M) if call.transpose_a else (M, K), (N, K) if call.transpose_b else (K, N), (M, N)
-    kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-
-    def random(rows, cols):
-        wide = torch.randn(*batch, rows, cols * (1 + call.is_part), device="cuda", generator=generator)
-        return wide.to(kind)[..., :cols]
-
-    return [random(*side) for side in sides]
-
-
-def _ours(dtype, call, A, B, C):
-    arrays = map(_products.as_array, (A, B, C))
-    multiply = partial(gemm.multiply, *arrays, tf32=dtype == "tf32", **call.options)
-    return lambda stream: multiply(stream=stream)
-
-
-def _factors(call, A, B):
-    return A.mT if call.transpose_a else A, B.mT if call.transpose_b else B
-
-
-def _theirs(call, A, B, C):
-    import torch
-
-    if (call.alpha, call.beta) == (1, 0):
-        torch.matmul(*_factors(call, A, B), out=C)
-    else:
-        torch.addmm(C, *_factors(call, A, B), alpha=call.alpha, beta=call.beta, out=C)
-
-
-def _error(call, launch, A, B, C) -> float:
-    """The relative error against float64."""
-    import torch
-    from numba import cuda
-
-    left, right = _factors(call, A, B)
-    expected = call.alpha * (left.double() @ right.double()) + call.beta * C.double()
-    torch.cuda.synchronize()
-    stream = cuda.stream()
-    launch(stream)
-    stream.synchronize()
-    return (torch.linalg.norm(C.double() - expected) / torch.linalg.norm(expected)).item()
+    calls = [(call, format) for format in (BF16, TF32, FP32) for call in CALLS]
+    measured = (_harness.measure(TABLE, *each) for each in track(calls, "calls", console=Console(stderr=True)))
+    rows = [row for each in measured for row in each]
+    _harness.show(f"{TABLE.title} on {found.name}", [{**row, "problem": row["call"]} for row in rows])
+    _record.finish(TABLE.name, rows, found.name, record, out)

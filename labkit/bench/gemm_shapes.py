@@ -1,116 +1,62 @@
 """`labkit bench gemm_shapes`: gemm.multiply in bfloat16 beside cuBLAS, on squares and on the layers of a transformer.
 
 For each shape the most promising candidates are timed first, as `gemm.tune` does; then the fastest takes turns with
-cuBLAS. Operands are rotated, so that no weights are found in L2. The last row is what can be read from memory at all:
-`nrm2` of a vector of 1 GB.
+cuBLAS. The last row is what can be read from memory at all: `nrm2` of a vector of 1 GB.
 """
 
+from functools import partial
 from itertools import product
 from statistics import geometric_mean
 
 from rich.console import Console
 from rich.progress import track
 
-from labkit import gemm, ptx, timing
-from labkit.bench import _products, _record
+from labkit import timing
+from labkit.bench import _harness, _record
+from labkit.bench.gemm_tensor import rivals
+from labkit.blas import nrm2
+from labkit.formats import BF16, FP32
+from labkit.gemm import LayerProblem
 from labkit.gemm.interface.candidates import Shape, candidates
-from labkit.gemm.interface.carry_out import carry_out
-from labkit.gemm.interface.precisions import PRECISIONS
+from labkit.gemm.interface.product import planned
 
 SQUARES = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
 SIDES = (4096, 11008, 14336)
 LAYERS = tuple((M, N, K) for M, N, K in product((1, 8, 16, 64, 256, 1024, 4096), SIDES, SIDES))
 MOST_CANDIDATES = 7
-PRECISION = PRECISIONS["bfloat16"]
-READ_ELEMENTS = 2**28
-COLUMNS = {
-    "problem": "",
-    "step": "",
-    "time_ms": ".4f",
-    "tflops": ".0f",
-    "gb_s": ".0f",
-    "rival_time_ms": ".4f",
-    "ratio": ".1%",
-    "error": ".1e",
-    "rival_error": ".1e",
-    "plan": "",
-}
+READ = nrm2.problem(2**28)
 
 
 def main(record=False, out=None) -> None:
     found = _record.require_gpu("times kernels")
-    console = Console(stderr=True)
-    rows = [measure(*shape) for shape in track([*SQUARES, *LAYERS], "shapes", console=console)]
-    _record.show(f"gemm.multiply, bfloat16, on {found.name}", rows, COLUMNS)
+    rows = [measure(LayerProblem(*shape)) for shape in track([*SQUARES, *LAYERS], console=Console(stderr=True))]
+    _harness.show(f"gemm.multiply, bfloat16, on {found.name}", rows)
     for name, mean in means(rows).items():
         Console().print(f"{name}: {mean:.1%} of cuBLAS's speed")
-    reading = read()
+    (reading,) = _harness.measure(_harness.Table("gemm_shapes", "", ()), READ, FP32, [nrm2])
     Console().print(f"read from memory: {reading['gb_s']:.0f} GB/s")
-    _record.finish("gemm_shapes", [*rows, reading], found.name, record, out)
+    _record.finish("gemm_shapes", [*rows, {**reading, "step": "read"}], found.name, record, out)
 
 
-def measure(M: int, N: int, K: int) -> dict:
-    """A row for C = A @ B.T of M x K by K x N."""
-    import torch
-
-    generator = torch.Generator("cuda").manual_seed(0)
-    tensors = [_products.operands(M, N, K, ptx.BF16, generator) for _ in range(_products.sets(M, N, K, itemsize=2))]
-    arrays = [tuple(map(_products.as_array, each)) for each in tensors]
-    ways = {way: [_launch(way, each) for each in arrays] for way in candidates(PRECISION, Shape(M, N, K))}
-    ways = dict(list(ways.items())[:MOST_CANDIDATES])
-    first_times_ms = timing.gpu_times_ms(ways)
-    fastest = min(first_times_ms, key=first_times_ms.get)
-    cublas = [_products.rival(ptx.BF16, *each) for each in tensors]
-    times_ms = timing.gpu_times_ms({"ours": ways[fastest], "cuBLAS": cublas})
-    problem, time_ms = gemm.Problem(M, N, K), times_ms["ours"]
-    return {
-        "operation": "gemm_shapes",
-        "step": "multiply",
-        "problem": str(problem),
-        "dtype": "bfloat16",
-        "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step,
-        "time_ms": time_ms,
-        "tflops": problem.flops / time_ms / 1e9,
-        "gb_s": problem.least_bytes(2) / time_ms / 1e6,
-        "error": _products.error(ways[fastest][0], *tensors[0]),
-        "rival": "cuBLAS",
-        "rival_time_ms": times_ms["cuBLAS"],
-        "rival_error": _products.error(cublas[0], *tensors[0]),
-        "ratio": times_ms["cuBLAS"] / time_ms,
-    }
+def measure(problem: LayerProblem) -> dict:
+    """A row for C = A @ B.T, by the fastest candidate."""
+    sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.least_bytes(BF16)))
+    tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
+    times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
+    fastest = min(times_ms, key=times_ms.get)
+    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_by, fastest)}, rivals=rivals)
+    (row,) = _harness.measure(table, problem, BF16)
+    return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 
 
 def means(rows: list[dict]) -> dict[str, float]:
     """The geometric means of the speeds as shares of cuBLAS's: of the squares, and of the layers."""
-    squares = {str(gemm.Problem(*shape)) for shape in SQUARES}
-    groups = {"squares": True, "layers": False}
-    return {
-        name: geometric_mean(row["ratio"] for row in rows if (row["problem"] in squares) is wanted)
-        for name, wanted in groups.items()
-    }
+    squares = [row["ratio"] for row in rows if row["M"] == row["N"] == row["K"]]
+    layers = [row["ratio"] for row in rows if not row["M"] == row["N"] == row["K"]]
+    return {"squares": geometric_mean(squares), "layers": geometric_mean(layers)}
 
 
-def read() -> dict:
-    """A row for reading 1 GB from memory."""
-    import torch
-    from numba import cuda
-
-    from labkit.blas import nrm2
-
-    x, result = torch.randn(READ_ELEMENTS, device="cuda"), torch.empty(1, device="cuda")
-    arrays = tuple(map(cuda.as_cuda_array, (x, result)))
-    scratch = nrm2.scratch()
-    time_ms = timing.gpu_time_ms([lambda stream: nrm2.launch(*arrays, scratch, stream)])
-    read_bytes = 4 * READ_ELEMENTS
-    return {
-        "operation": "gemm_shapes",
-        "step": "read",
-        "problem": str(READ_ELEMENTS),
-        "dtype": "float32",
-        "time_ms": time_ms,
-        "gb_s": read_bytes / time_ms / 1e6,
-    }
-
-
-def _launch(way, arrays):
-    return lambda stream: carry_out(way, PRECISION, *arrays, 1.0, 0.0, stream)
+def _by(candidate, problem, format, A, B, C):
+    """C = A @ B.T by a certain candidate."""
+    plan = planned(A, B, C, transpose_b=True, format=format, candidate=candidate)
+    return lambda stream: plan(stream=stream)

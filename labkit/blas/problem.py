@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64
 
 from labkit import ladder
+from labkit.arrays.operands import check_array
 from labkit.formats import FP32, Format
 
 EPS = np.finfo(np.float32).eps
@@ -200,8 +201,7 @@ def check_factor(name: str, value) -> np.float32:
 
 
 def _check(name, x, dimensions):
-    if not all(hasattr(x, field) for field in ("shape", "dtype", "strides")):
-        raise TypeError(f"{name} is a {type(x).__name__}, not an array: make it one with np.array or cuda.to_device")
+    check_array(name, x)
     if x.dtype != np.float32:
         raise TypeError(f"{name} holds {x.dtype}, and this kernel takes float32: use {name}.astype(np.float32)")
     if len(x.shape) != dimensions:

@@ -1,16 +1,19 @@
 """What every step of a GEMM ladder computes: C = A @ B, or A @ B.T."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from jaxtyping import Float, Float64, Shaped
 
 from labkit import ladder
+from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.operands import check_array
 from labkit.formats import FP32, TF32, Format
-from labkit.layout import is_in_c_order
 
 DRAWN = 2**20  # random numbers, which larger operands repeat
-ROWS_OF_LARGE = 64  # of a large product, whose error is measured
+LARGE = 1024  # rows or columns, of which SOME tell the error
+SOME = 64
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Problem(ladder.Problem):
     ) -> tuple[Shaped[np.ndarray, "M K"], Shaped[np.ndarray, "K N"], Shaped[np.ndarray, "M N"]]:
         """Random normal A and B, and a C of NaN, in which every element that stays unwritten shows."""
         rng = np.random.default_rng([seed, self.M, self.N, self.K])
-        A, B = (_normal(rng, shape, format) for shape in self._shapes())
+        A, B = (normal(rng, shape, format) for shape in self._shapes())
         return A, B, np.full((self.M, self.N), format.result.encode(np.nan), format.result.dtype)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
@@ -51,10 +54,10 @@ class Problem(ladder.Problem):
         return {2: ladder.Expected(value, of_each * size + format.result.rounding * np.abs(value))}
 
     def part(self, operands: tuple) -> tuple:
-        """Some rows of a large product: to check them takes no longer than to multiply."""
+        """Some rows and columns of a large product, which do not take long to check."""
         A, B, C = operands
-        rows = np.unique(np.linspace(0, self.M - 1, ROWS_OF_LARGE).astype(int)) if self.M > 1024 else slice(None)
-        return A[rows], B, C[rows]
+        rows, cols = some(self.M), some(self.N)
+        return A[rows], self._columns(B, cols), C[rows][:, cols]
 
     def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """What a CUDA C++ twin takes behind its arrays."""
@@ -66,6 +69,10 @@ class Problem(ladder.Problem):
     def _factors(self, A, B):
         """The matrices whose product C is."""
         return A, B
+
+    def _columns(self, B, cols):
+        """What of B makes these columns of C."""
+        return B[:, cols]
 
 
 @dataclass(frozen=True)
@@ -81,10 +88,18 @@ class LayerProblem(Problem):
     def _factors(self, A, B):
         return A, B.T
 
+    def _columns(self, B, cols):
+        return B[cols]
 
-def _normal(rng, shape, format):
+
+def some(count: int):
+    """Which rows or columns of so many tell the error: an index, of some that are spread evenly, or of all."""
+    return slice(None) if count <= LARGE else np.unique(np.linspace(0, count - 1, SOME).astype(int))
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], format: Format) -> Shaped[np.ndarray, "..."]:
     """Random normal numbers; the same ones again and again in an array of more than DRAWN."""
-    count = shape[0] * shape[1]
+    count = prod(shape)
     if count <= DRAWN:
         return format.encode(rng.standard_normal(shape))
     return np.resize(format.encode(rng.standard_normal(DRAWN - 3)), shape)  # no multiple of a row
@@ -132,10 +147,7 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
 def check_matrices(A, B, C):
     """Raises TypeError or ValueError where one of them is no matrix, or an empty one."""
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not all(hasattr(X, field) for field in ("shape", "dtype", "strides")):
-            raise TypeError(
-                f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device"
-            )
+        check_array(name, X)
         if len(X.shape) != 2:
             raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
         if 0 in X.shape:
@@ -151,7 +163,7 @@ def check_c_order(A, B, C):
         One of them is transposed, or a part of another array.
     """
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not is_in_c_order(X.shape, X.strides, X.dtype.itemsize):
+        if not lies_in_order(X):
             raise ValueError(
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sampling import sampled
 
 from labkit import sass
 from labkit.formats import BF16, E4M3, FP16, TF32
@@ -18,7 +19,7 @@ TILINGS = (
     Tiling(64, 64, 13, splits=3),
     Tiling(64, 8, 16, 2, swapped=True),
 )
-CASES = [(format, TILINGS[0], "") for format in (BF16, FP16, E4M3, TF32)]
+CASES = [(format, TILINGS[0], "") for format in (BF16, FP16, TF32, E4M3)]
 CASES += [(BF16, tiling, columns) for tiling in TILINGS for columns in ("", "A", "B")][1:]
 
 
@@ -39,7 +40,7 @@ def launch(format, tiling, columns=""):
     return launches(A, B, C, tiling, workspace=OfHost())[0]
 
 
-@pytest.mark.parametrize(("format", "tiling", "columns"), CASES)
+@pytest.mark.parametrize(("format", "tiling", "columns"), sampled(CASES, 8), ids=str)
 def test_the_kernel_assembles_without_spills(format, tiling, columns):
     one = launch(format, tiling, columns)
     code = sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0, "a"))
