@@ -12,8 +12,3 @@ def sampled(cases: Iterable, count: int) -> list:
     if WHOLE or len(cases) <= count:
         return cases
     return [cases[i * len(cases) // count] for i in range(count)]
-
-
-def named(case) -> str:
-    """What a case is called in a test's name."""
-    return getattr(case, "slug", None) or getattr(case, "__name__", None) or str(case)

@@ -12,6 +12,7 @@ from labkit import ladder as _ladder
 from labkit.gemm.interface.product import multiply, plan
 from labkit.gemm.interface.tuner import tune
 from labkit.gemm.library import tilings
+from labkit.gemm.library.kernel import general
 from labkit.gemm.problem import LayerProblem, Problem, check_operands, error_bound, oracle
 from labkit.ladder import Step
 
@@ -29,6 +30,7 @@ __all__ = [
     "Step",
     "check_operands",
     "error_bound",
+    "general",
     "ladder",
     "multiply",
     "oracle",

@@ -73,7 +73,7 @@ def test_a_chapter_imports_what_is_offered_and_nothing_deeper(path):
         ("from labkit import gpus", "labkit.gpus"),
         ("import labkit.timing", "labkit.timing"),
         ("import labkit\nlabkit.simulator.run", "labkit.simulator"),
-        ("def late():\n    from labkit import gemm\n    gemm.tensor.plans.estimate", "labkit.gemm.tensor"),
+        ("def late():\n    from labkit import gemm\n    gemm.tensor.operands.in_format", "labkit.gemm.tensor"),
         ("from labkit import sass\nsass.subprocess.run", "labkit.sass.subprocess"),
     ],
 )
@@ -83,5 +83,5 @@ def test_deep_names_are_found(code, name):
 
 def test_short_names_are_none():
     assert not [
-        *too_deep("import labkit\nfrom labkit.blas import gemv as g\ng.gemv, labkit.gpu, labkit.gemm.plans.Work")
+        *too_deep("import labkit\nfrom labkit.blas import gemv as g\ng.gemv, labkit.gpu, labkit.gemm.tilings.Work")
     ]
