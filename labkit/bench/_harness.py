@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -88,7 +88,7 @@ def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
     for format in dict.fromkeys((*ladder.formats, *table.formats)):
         steps = [step for step in ladder if format in step.formats]
         if format != ladder.formats[0]:
-            steps = [step for step in steps if step.slug in _fastest(rows, FASTEST)]
+            steps = sorted(steps, key=lambda step: _last_ms(rows, step, ladder.formats[0]))[:FASTEST]
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, together in groupby(sorted(cases, key=_by_problem), key=_problem):
             taken = [step for _, step in together if _foretold_ms(rows, step, problem, format) <= MOST_MS]
@@ -206,11 +206,11 @@ def _by_problem(case):
     return type(case[0]).__name__, case[0].flops, tuple(case[0].fields.values())
 
 
-def _fastest(rows, count) -> list[str]:
-    """The steps that were fastest in the largest problem so far."""
-    largest = max((row["gb_s"] * row["time_ms"] for row in rows), default=0)
-    times_ms = {row["step"]: row["time_ms"] for row in rows if row["gb_s"] * row["time_ms"] == largest}
-    return sorted(times_ms, key=times_ms.get)[:count]
+def _last_ms(rows, step, format) -> float:
+    """The time of a step in the last problem of all in a format; endless if it was left out there."""
+    *_, last = (row["problem"] for row in rows if row["dtype"] == format.name)
+    found = (row["time_ms"] for row in rows if (row["step"], row["problem"]) == (step.slug, last))
+    return next(found, inf)
 
 
 def _foretold_ms(rows, step, problem, format) -> float:

@@ -64,7 +64,9 @@ class Call(ladder.Problem):
 
     def parts(self, *arrays) -> list:
         """The matrices of these arrays."""
-        return [X[..., : X.shape[-1] // (1 + self.is_part)] for X in arrays]
+        return [
+            X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] if self.is_part else X for X in arrays
+        ]
 
     def part(self, operands: tuple) -> tuple:
         A, B, C = self.parts(*operands)

@@ -1,6 +1,7 @@
 """Benches: what they store and print, and what they say where they cannot run."""
 
 import json
+from math import inf
 from types import SimpleNamespace
 
 import pytest
@@ -39,7 +40,12 @@ def test_a_step_has_one_line_in_the_table_however_many_rivals(capsys):
 def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
     def row(step, size, time_ms):
         problem = gemm_problem(size, size, size)
-        rate = {"time_ms": time_ms, "tflops": problem.flops / time_ms / 1e9, "gb_s": problem.least_bytes() / time_ms}
+        rate = {
+            "problem": str(problem),
+            "time_ms": time_ms,
+            "tflops": problem.flops / time_ms / 1e9,
+            "gb_s": problem.least_bytes() / time_ms,
+        }
         return {"step": step, "dtype": "float32", **rate}
 
     rows = [row("slow", 1024, 2.0), row("fast", 1024, 0.05), row("slow", 2048, 16.0), row("fast", 2048, 0.4)]
@@ -48,7 +54,8 @@ def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
     assert _harness._foretold_ms(rows, slow, large, FP32) == pytest.approx(128)
     assert _harness._foretold_ms(rows, fast, large, FP32) == pytest.approx(3.2)
     assert _harness._foretold_ms([], slow, large, FP32) == 0
-    assert _harness._fastest(rows, 1) == ["fast"]
+    assert [_harness._last_ms(rows, step, FP32) for step in (slow, fast)] == [16.0, 0.4]
+    assert _harness._last_ms(rows[:-1], fast, FP32) == inf
 
 
 def test_a_table_shows_formatted_figures(capsys):
