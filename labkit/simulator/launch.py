@@ -24,6 +24,7 @@ from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.translator.source import read_source
+from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
@@ -79,7 +80,9 @@ class Launch:
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
-        self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
+        self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
+        cores = self.warpgroups_per_block if program.has_warpgroups else 0
+        self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, cores)
         self.crowd = Crowd(program.keeps_clocks)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []

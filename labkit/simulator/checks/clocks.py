@@ -95,13 +95,11 @@ def _changes(flat, lanes, changed, lane, stop):
 
 
 @njit(cache=True)
-def _exchange(
-    nodes, used, levels, spare, times, clocks, left, flat, lanes, changed, learns, warps, warps_per_block, begin
-):
+def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, changed, learns, warps, per_block, begin):
     """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
-        warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+        warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
         element = -1
         for lane in range(max(start, begin), stop):
             if not lanes[lane] or flat[lane] == element:
@@ -145,7 +143,7 @@ def _share(nodes, used, levels, spare, times, clocks, groups, begin):
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_block, begin):
+def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, per_block, begin):
     """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
 
     What they know of others, and those have not made visible, a fence of their own comes too late for.
@@ -154,12 +152,37 @@ def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_
         if used[0] + spare > nodes.shape[0]:
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
-            warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+            warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
             _advance(nodes, used, levels, times, clocks, warp)
-            first = np.int64(warps[row, BLOCK] * warps_per_block)
+            first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
-            own = _part(nodes, used, levels, known, first, first + warps_per_block - 1)
+            own = _part(nodes, used, levels, known, first, first + per_block - 1)
             clocks[PUBLISHED, warp] = _joined(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own)
+    return -1
+
+
+@njit(cache=True)
+def _tell(nodes, used, levels, spare, times, clocks, warps, cores, begin):
+    """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
+    for i in range(begin, len(warps)):
+        if used[0] + spare > nodes.shape[0]:
+            return i
+        _advance(nodes, used, levels, times, clocks, warps[i])
+        for which in range(2):
+            mine, there = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
+            clocks[which, cores[i]] = _joined(nodes, used, levels, there, mine)
+    return -1
+
+
+@njit(cache=True)
+def _hear(nodes, used, levels, spare, times, clocks, warps, cores, done, begin):
+    """Each warp learns how far `cores` are, and nothing of what they know; returns as `_exchange`."""
+    for i in range(begin, len(warps)):
+        if used[0] + spare > nodes.shape[0]:
+            return i
+        tree = np.int64(clocks[KNOWN, warps[i]])
+        if time_of(nodes, levels, tree, cores[i]) < done[i]:
+            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, cores[i], done[i])
     return -1
 
 
@@ -186,12 +209,17 @@ def _move_all(old, new, used, levels, trees, places):
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
+    The tensor cores of a warpgroup work beside its warps, and so they have a clock too, behind those of their block's
+    warps. Their time is how many products are done.
+
     Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
     not be one.
     """
 
-    def __init__(self, warps: int, warps_per_block: int):
+    def __init__(self, blocks: int, warps_per_block: int, cores_per_block: int = 0):
         self.warps_per_block = warps_per_block
+        self.per_block = warps_per_block + cores_per_block
+        warps = blocks * self.per_block
         self.levels = 0
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
@@ -212,7 +240,7 @@ class Clocks:
         if not self.times.size:
             return
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
-        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.warps_per_block)
+        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.per_block)
 
     def at_barriers(self, owner, count) -> np.ndarray:
         """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
@@ -223,26 +251,46 @@ class Clocks:
     def pass_on(self, w, clocks, flat, lanes):
         """What the warps of these lanes know is known at the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.warps_per_block)
+            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
         """The warps of these lanes learn what is known at the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.warps_per_block)
+            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.per_block)
 
     def told(self, block, thread, other_block, other_thread) -> bool:
         """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
         if not self.times.size:
             return False
-        known = np.int64(self.clocks[KNOWN, block * self.warps_per_block + thread // WARP_LANES])
+        known = np.int64(self.clocks[KNOWN, block * self.per_block + thread // WARP_LANES])
         others = set(range(self.warps_per_block)) - {other_thread // WARP_LANES}
-        first = other_block * self.warps_per_block
+        first = other_block * self.per_block
         return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
-    def block_knows(self, block, warp, time) -> bool:
-        """Has some warp of the block learned what that warp, numbered through the grid, did before this time?"""
-        known = self.clocks[KNOWN, block * self.warps_per_block :][: self.warps_per_block]
-        return any(time_of(self.nodes, self.levels, np.int64(tree), warp) >= time for tree in known)
+    def block_knows(self, block, other_block, warp, time) -> bool:
+        """Has some warp of the block learned what a warp of the other block did before this time?"""
+        known = self.clocks[KNOWN, self.of(block, np.arange(self.warps_per_block))]
+        other = self.of(other_block, warp)
+        return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
+
+    def of(self, block, number):
+        """The clock of a warp of a block, by the numbers of both; behind its warps are the block's tensor cores."""
+        return block * self.per_block + number
+
+    def tell(self, warps, cores):
+        """These tensor cores begin what a warp each has asked for: they know what it knows."""
+        if self.times.size:
+            self._run(_tell, warps, cores)
+
+    def note_done(self, cores, done):
+        """These tensor cores are done with so many products."""
+        if self.times.size:
+            self.times[cores] = done
+
+    def hear(self, warps, cores, done):
+        """These warps learn that tensor cores are done with so many products."""
+        if self.times.size:
+            self._run(_hear, warps, cores, done)
 
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""
@@ -254,17 +302,17 @@ class Clocks:
 
     def share(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
-        self.meet(np.asarray(blocks)[:, None] * self.warps_per_block + np.arange(self.warps_per_block))
+        self.meet(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
     def meet(self, groups):
-        """The warps of each row of `groups`, numbered through the grid, learn all that any of them knows."""
+        """The warps of each row of `groups`, by their clocks, learn all that any of them knows."""
         if self.times.size:
             self._run(_share, groups)
 
     def publish(self, w, mask):
         """`threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
-            self._run(_publish, w.active(mask), w.warps, self.warps_per_block)
+            self._run(_publish, w.active(mask), w.warps, self.per_block)
 
     def _run(self, step, *arguments):
         begin = 0

@@ -55,7 +55,7 @@ RACE_FIELDS = 7
 # (empty until a barrier of part of a warp); the warps' clocks; and the entries of the crowd.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks crowd",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times clocks crowd",
 )
 
 
@@ -65,7 +65,7 @@ def order_of(w) -> Order:
     clocks, crowd = launch.clocks, launch.crowd
     crowd.make_room(2 * w.lanes)
     return Order(
-        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, launch.warps_per_block, clocks.levels,
+        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
         clocks.nodes, clocks.times, clocks.clocks, crowd.entries,
     )  # fmt: skip
 
@@ -107,8 +107,8 @@ def _learned(order, which, block, thread, then_block, then_thread, then_time):
     """Has this thread's warp learned through atomics of what the other did at `then_time`?"""
     if order.times.shape[0] == 0:
         return False
-    mine = block * order.warps_per_block + thread // WARP_LANES
-    other = then_block * order.warps_per_block + then_thread // WARP_LANES
+    mine = block * order.per_block + thread // WARP_LANES
+    other = then_block * order.per_block + then_thread // WARP_LANES
     tree = np.int64(order.clocks[which, mine])
     return time_of(order.nodes, order.levels, tree, other) > then_time
 
@@ -288,7 +288,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -339,7 +339,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -389,7 +389,7 @@ def note_arrivals(flat, mask, order, site, shadow):
                 cell[W_THREAD] = thread0 + own
                 cell[W_EPOCH] = order.epochs[slot]
                 cell[W_STAMP] = order.warp_epochs[row] if whole_warps else order.lane_epochs[row, own, own]
-                cell[W_TIME] = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else 0
+                cell[W_TIME] = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else 0
                 cell[W_SITE] = site
 
 
@@ -409,7 +409,7 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue

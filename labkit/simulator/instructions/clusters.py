@@ -65,7 +65,7 @@ class Reached:
         lanes = lanes & (away != 0)
         warps = w.thread[lanes] // WARP_LANES
         place = w.slot[lanes] + away[lanes], rank(w)[lanes], warps
-        self.time[place] = w.launch.clocks.times[w.block[lanes] * w.launch.warps_per_block + warps]
+        self.time[place] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)]
         self.site[place] = site
 
     def check(self):
@@ -75,7 +75,7 @@ class Reached:
             block = self.chunk.blocks[slot]
             other = block - block % launch.cluster + number
             time, site = self.time[slot, number, warp], self.site[slot, number, warp]
-            if not launch.clocks.block_knows(block, other * launch.warps_per_block + warp, time):
+            if not launch.clocks.block_knows(block, other, warp, time):
                 mbarrier_findings.may_have_ended(launch, int(site), other, warp, block)
 
 
@@ -110,7 +110,7 @@ class ClusterSyncs:
         if now.size:
             launch = self.chunk.launch
             blocks = np.array(self.chunk.blocks).reshape(-1, self.each)[now]
-            warps = blocks[:, :, None] * launch.warps_per_block + np.arange(launch.warps_per_block)
+            warps = launch.clocks.of(blocks[:, :, None], np.arange(launch.warps_per_block))
             launch.clocks.meet(warps.reshape(len(now), -1))
             self.opened[now] += 1
             launch.version += 1

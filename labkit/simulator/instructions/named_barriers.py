@@ -46,7 +46,7 @@ class NamedBarriers:
         for count in np.unique(counts):
             rows = slots[counts == count]
             warps = np.nonzero(here[rows])[1].reshape(-1, count)
-            launch.clocks.meet(blocks[rows][:, None] * launch.warps_per_block + warps)
+            launch.clocks.meet(launch.clocks.of(blocks[rows][:, None], warps))
         self.number[slots] = np.where(here[slots], NONE, self.number[slots])
         launch.version += len(slots)
 

@@ -1,8 +1,10 @@
 """The tensor cores of a warpgroup: products that run beside the four warps which asked for them.
 
 A product is added to the accumulators when it begins. Until its group has been waited for, an access to them is a
-finding, and only then do its tiles count as read: the four warps meet there, and what comes after in any of them
-comes after all that was read for them.
+finding, and only then do its tiles count as read, by the tensor cores: a product is one operation of four warps. So a
+warp that has waited knows that all of its tiles were read, for the other three as well, and may hand them on. (So do
+the pipelines of CUTLASS, where one thread of a warpgroup releases a stage.) But it knows nothing of what those warps
+do themselves: a wait is that of one warp (PTX ISA, "wgmma.wait_group").
 """
 
 from dataclasses import dataclass
@@ -29,10 +31,10 @@ from labkit.simulator.instructions.operands import (
 from labkit.simulator.lanes import both
 from labkit.simulator.translator.unfenced import written_since_fence
 from labkit.simulator.translator.values import Value, describe
-from labkit.simulator.warps import SLOT, START, THREAD
+from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
+from labkit.simulator.warps import WARPGROUP_WARPS as WARPS
 from labkit.trace import WARP_LANES
 
-WARPS = 4
 THREADS = WARPS * WARP_LANES
 M = 64
 STEP_BYTES = 32  # along k, in one product
@@ -44,11 +46,24 @@ class Warpgroups:
     """The warpgroups of a warp set, as far as their warps are in it, and their products."""
 
     def __init__(self, w):
-        self.in_block = -(-w.launch.warps_per_block // WARPS)
+        self.in_block = w.launch.warpgroups_per_block
         self.number = w.warps[:, SLOT] * self.in_block + w.warps[:, THREAD] // THREADS  # of each warp's, in the chunk
         self.is_whole = np.bincount(self.number)[self.number] == WARPS  # of each warp's: is all of it in this set?
         self.is_short = w.warps[:, THREAD] // THREADS >= w.launch.warps_per_block // WARPS  # has it less in its block?
         self.products = Groups(w.lanes)
+        kept = w.chunk.kept
+        self.cores = kept.get("cores") or kept.setdefault("cores", Cores(w.chunk))
+
+
+class Cores:
+    """The tensor cores of the warpgroups of a chunk: what each warp has begun, and what is done."""
+
+    def __init__(self, chunk):
+        launch = chunk.launch
+        within = np.arange(launch.warpgroups_per_block)
+        self.clocks = launch.clocks.of(np.array(chunk.blocks)[:, None], launch.warps_per_block + within).reshape(-1)
+        self.begun = np.zeros((len(self.clocks), WARPS), np.int64)  # products that each warp has asked for
+        self.done = np.zeros(len(self.clocks), np.int64)
 
 
 def of(w) -> Warpgroups:
@@ -98,7 +113,8 @@ def callers(w, mask) -> Callers:
 class Operand:
     """A tile in a shared array, of which 32 bytes along k are read: an operand of some warpgroups.
 
-    `places` says where the elements lie that some lanes, the `readers`, read for their warpgroups, as many each.
+    `places` says where the elements lie that are read for each warpgroup; a warp of each, the `readers`, counts
+    as its tensor cores.
     """
 
     site: int
@@ -106,12 +122,13 @@ class Operand:
     readers: np.ndarray
     places: np.ndarray
 
-    def note(self, w, lanes):
-        """The reading is done for these lanes."""
-        mine = lanes[self.readers]
-        if mine.any():
-            places = self.places.reshape(len(self.readers), -1)[mine].reshape(-1)
-            tiles.note_reads(w, self.site, self.array, self.readers[mine], places)
+    def note(self, w, groups):
+        """The reading is done for these of the warpgroups."""
+        readers = self.readers.reshape(len(groups), -1)[groups].reshape(-1)
+        cores = w.launch.warps_per_block + w.thread[readers] // THREADS
+        threads = cores * WARP_LANES + w.lane[readers]
+        places = self.places.reshape(len(groups), -1)[groups].reshape(-1)
+        tiles.note_reads(w, self.site, self.array, readers, places, threads=threads)
 
 
 class KMajor:
@@ -225,11 +242,16 @@ def _decoded(form, registers) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Product:
-    """A product under way: the rows of the accumulators' array that it adds to, and its operands."""
+    """A product under way: the rows of the accumulators' array that it adds to, and its operands.
+
+    It is the `number`-th product of each of these warpgroups, counted from 1.
+    """
 
     held: object
     rows: slice
     operands: tuple[Operand, ...]
+    groups: np.ndarray
+    number: np.ndarray
 
 
 def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, b_major, a_site, a, a_index, a_major):
@@ -268,13 +290,18 @@ def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_in
     # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
     rows = given[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
     registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
-    registers[caller.group, _quarter(w, caller)] = rows
+    registers[caller.group, _quarter(w, caller.rows)] = rows
     _begin(w, mask, caller, call, acc_site, acc, index, form, registers.reshape(-1, M, 8), others, (right,))
 
 
-def _quarter(w, caller):
-    """Which warp of its warpgroup each of the callers is."""
-    return w.warps[caller.rows, THREAD] // WARP_LANES % WARPS
+def _quarter(w, rows):
+    """Which warp of its warpgroup each of these warps is."""
+    return w.warps[rows, THREAD] // WARP_LANES % WARPS
+
+
+def _clocks(w, rows):
+    """The clocks of these warps."""
+    return w.launch.clocks.of(w.warps[rows, BLOCK], w.warps[rows, THREAD] // WARP_LANES)
 
 
 def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, operands):
@@ -296,13 +323,19 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, opera
     sums = np.matmul(_decoded(form, left), _decoded(form, right).transpose(0, 2, 1))
     # row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w
     parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
-    parts = parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, caller.group, _quarter(w, caller)].reshape(n // 2, -1)
+    parts = parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, caller.group, _quarter(w, caller.rows)].reshape(n // 2, -1)
     if mask is None:
         acc.data[rows] += parts
     else:
         acc.data[rows, lanes] += parts
     acc.held.begin(rows, lanes, acc_site)
-    of(w).products.begin(Product(acc.held, rows, operands), lanes)
+    mine = of(w)
+    groups, cores = mine.number[caller.first], mine.cores
+    cores.begun[mine.number[caller.rows], _quarter(w, caller.rows)] += 1
+    number = cores.begun[groups, _quarter(w, caller.first)]
+    w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
+    mine.products.begin(Product(acc.held, rows, operands, groups, number), lanes)
+    w.chunk.launch.version += 1
 
 
 def fence(w, mask):
@@ -317,45 +350,44 @@ def commit(w, mask):
 
 
 def wait(w, mask, call, pending):
-    """`wgmma_wait`: the products of all but the newest groups are done, in all four warps of a warpgroup."""
+    """`wgmma_wait`: the products of all but the newest groups are done, as far as each of these warps is concerned."""
     mask = together(w, mask, call)
     if mask is False:
         return
-    for product, lanes in of(w).products.finish(w.active(mask), pending):
-        product.held.end(product.rows, lanes)
-        for operand in product.operands:
-            operand.note(w, lanes)
-    caller = callers(w, mask)
-    number, quarter = of(w).number[caller.rows], _quarter(w, caller)
-    waits = _waits(w)
-    waits[number, quarter] += 1
-    due = waits[number, quarter]
-    _meet(w, number[(waits[number] == due[:, None]).all(axis=1)])
+    mine, rows = of(w), callers(w, mask).rows
+    groups = mine.number[rows]
+    ended, done = mine.products.finish(w.active(mask), pending), np.zeros(len(rows), np.int64)
+    for product, lanes in ended:
+        concerned = lanes[w.warps[rows, START]]
+        number = product.number[np.searchsorted(product.groups, groups[concerned])]
+        done[concerned] = np.maximum(done[concerned], number)
     w.waits_for = OthersOfWarpgroup()
-    while (left := waits[number].min(axis=1) < due).any():
+    while (left := mine.cores.begun[groups].min(axis=1) < done).any():
         here = np.zeros(len(w.warps), np.bool_)
-        here[caller.rows] = left
+        here[rows] = left
         yield call[0], here.take(w.row), ()
     w.waits_for = None
+    for product, lanes in ended:
+        product.held.end(product.rows, lanes)
+        _note_done(w, product, groups)
+    w.chunk.launch.clocks.hear(_clocks(w, rows), mine.cores.clocks[groups], done)
 
 
-def _waits(w) -> np.ndarray:
-    """How often each of the four warps of each warpgroup of the chunk has waited."""
-    if "warpgroup waits" not in w.chunk.kept:
-        w.chunk.kept["warpgroup waits"] = np.zeros((len(w.chunk.blocks) * of(w).in_block, WARPS), np.int64)
-    return w.chunk.kept["warpgroup waits"]
-
-
-def _meet(w, numbers):
-    """The warps of these warpgroups know what any of the four knows."""
-    slots, inside = np.divmod(np.unique(numbers), of(w).in_block)
-    first = np.array(w.chunk.blocks)[slots] * w.launch.warps_per_block + WARPS * inside
-    w.chunk.launch.clocks.meet(first[:, None] + np.arange(WARPS))
-    w.chunk.launch.version += 1
+def _note_done(w, product, groups):
+    """The product of these warpgroups is done, unless other warps of theirs have noted that already."""
+    cores = of(w).cores
+    now = np.isin(product.groups, groups) & (cores.done[product.groups] < product.number)
+    if not now.any():
+        return
+    done, number = product.groups[now], product.number[now]
+    w.chunk.launch.clocks.note_done(cores.clocks[done], number - 1)
+    for operand in product.operands:
+        operand.note(w, now)
+    cores.done[done] = number
 
 
 class OthersOfWarpgroup:
-    """What a warp waits for whose warpgroup is not there with all four warps."""
+    """What a warp waits for whose product the other warps of its warpgroup have not asked for."""
 
     def reason(self, lane: int) -> str:
         return " for the other warps of its warpgroup"

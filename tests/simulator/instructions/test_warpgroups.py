@@ -109,7 +109,7 @@ def test_tf32_reads_the_upper_19_bits_alone():
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_behind_its_wait_each_warp_knows_that_all_four_are_done(waits):
+def test_behind_its_wait_each_warp_knows_that_the_products_of_all_four_are_done(waits):
     """The last warp of the second group tells the first group's that B's tile has been read."""
     done = "    ptx.wgmma_wait(0)\n"
     handed = (
@@ -121,6 +121,52 @@ def test_behind_its_wait_each_warp_knows_that_all_four_are_done(waits):
     text = PRODUCT.replace(done, done + handed if waits else handed + done)
     _, trace, _ = run(text)
     assert bool(trace.errors) != waits, trace.errors
+
+
+NOTED = PRODUCT.replace("    t = cuda", "    seen = cuda.shared.array(256, float32)\n    t = cuda", 1)
+
+
+def noting(before, behind):
+    """A product with these lines before and behind its wait."""
+    done = "    ptx.wgmma_wait(0)\n"
+    assert NOTED.count(done) == 1
+    return run(NOTED.replace(done, f"    {before}\n{done}    {behind}\n"))
+
+
+def test_a_wait_is_no_barrier_for_what_the_warps_do_themselves():
+    made, trace, _ = noting("seen[t] = t", "x = seen[t ^ 32]")
+    (finding,) = trace.errors
+    assert (finding.kind, finding.array) == ("race", "seen")
+    assert {finding.line, finding.other_line} == {line_of(made, "seen[t] = t"), line_of(made, "seen[t ^ 32]")}
+    barrier = "\n    ptx.barrier_sync(t // 128 + 1, 128)"
+    assert not noting("seen[t] = t" + barrier, "x = seen[t ^ 32]")[1].errors
+
+
+def test_one_warp_that_has_waited_does_not_speak_for_what_another_reads():
+    """Each warp reads a number beside the product, and the first warp of a group alone says that the tile is free."""
+    told = "if t // 32 == 0 or t // 32 == 7:\n        ptx.barrier_sync(1, 64)"
+    over = "\n    if t // 32 == 7:\n        seen[t % 32 + {}] = 0"
+    for first, is_race in ((0, False), (32, True)):
+        _, trace, _ = noting("seen[t] = t\n    x = seen[t]", told + over.format(first))
+        assert [f.kind for f in trace.errors] == ["race"] * is_race, (first, trace.errors)
+
+
+def test_a_warp_need_not_wait_for_the_waits_of_the_others():
+    """Three warps of a group wait at a barrier, at which the first comes behind its wait for the product."""
+    before = "if t // 32 % 4:\n        ptx.barrier_sync(t // 128 + 1, 128)"
+    behind = "if t // 32 % 4 == 0:\n        ptx.barrier_sync(t // 128 + 1, 128)"
+    _, trace, expected = noting(before, behind)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], expected + start(64))
+
+
+def test_a_product_that_one_warp_never_asks_for_is_waited_for_in_vain():
+    text = mutant("        ptx.wgmma(acc", "        if t // 32 != 3:\n            ptx.wgmma(acc")
+    apart = "    if t // 32 == 3:\n        ptx.barrier_sync(1, 32)\n"
+    made, trace, _ = run(text.replace("    ptx.wgmma_fence()\n", apart + "    ptx.wgmma_fence()\n"))
+    assert [f.kind for f in trace.errors] == ["deadlock"], trace.errors
+    assert trace.errors[0].line == line_of(made, "wgmma_wait")
+    assert "waits at line" in trace.errors[0].message and "the other warps of its warpgroup" in trace.errors[0].message
 
 
 REGISTERS = PRODUCT.replace(
