@@ -1,9 +1,12 @@
 """What warps have learned of one another through atomics: a vector clock a warp, in bounded memory.
 
 A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
-warp goes on. Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with
-the clocks that agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data
-structures persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
+warp goes on. The lanes of one warp know no more of one another than warps do: what an atomic of one lane
+tells comes back to the others by an atomic or a barrier of their own (`Clocks.heard`).
+
+Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with the clocks that
+agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data structures
+persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
 """
 
 import numpy as np
@@ -95,7 +98,9 @@ def _changes(flat, lanes, changed, lane, stop):
 
 
 @njit(cache=True)
-def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, changed, learns, warps, per_block, begin):
+def _exchange(
+    nodes, used, levels, spare, times, heard, clocks, left, flat, lanes, changed, learns, warps, per_block, begin
+):
     """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
@@ -108,6 +113,7 @@ def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, chan
                 return lane
             element = flat[lane]
             if learns:
+                heard[warp] = max(heard[warp], time_of(nodes, levels, np.int64(left[KNOWN, element]), warp))
                 for which in range(2):
                     mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
                     clocks[which, warp] = _joined(nodes, used, levels, mine, there)
@@ -120,7 +126,7 @@ def _exchange(nodes, used, levels, spare, times, clocks, left, flat, lanes, chan
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, clocks, groups, begin):
+def _share(nodes, used, levels, spare, times, heard, clocks, groups, begin):
     """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
     count = groups.shape[1]
     steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
@@ -139,11 +145,12 @@ def _share(nodes, used, levels, spare, times, clocks, groups, begin):
         if number == count - 1:
             for member in group:
                 clocks[which, member] = clocks[which, first]
+                heard[member] = times[member]
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, per_block, begin):
+def _publish(nodes, used, levels, spare, times, heard, clocks, lanes, warps, per_block, begin):
     """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
 
     What they know of others, and those have not made visible, a fence of their own comes too late for.
@@ -162,7 +169,7 @@ def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, per_block,
 
 
 @njit(cache=True)
-def _tell(nodes, used, levels, spare, times, clocks, warps, cores, begin):
+def _tell(nodes, used, levels, spare, times, heard, clocks, warps, cores, begin):
     """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
@@ -175,7 +182,7 @@ def _tell(nodes, used, levels, spare, times, clocks, warps, cores, begin):
 
 
 @njit(cache=True)
-def _hear(nodes, used, levels, spare, times, clocks, warps, cores, done, begin):
+def _hear(nodes, used, levels, spare, times, heard, clocks, warps, cores, done, begin):
     """Each warp learns how far `cores` are, and nothing of what they know; returns as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
@@ -228,6 +235,7 @@ class Clocks:
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
+        self.heard = np.zeros(warps, np.int32)  # until when a warp's lanes know what others of its lanes did
         self.clocks = np.zeros((2, warps), np.int32)
         self.left: dict[int, tuple] = {}
         if len(self.nodes) > MAX_NODES:
@@ -317,7 +325,7 @@ class Clocks:
     def _run(self, step, *arguments):
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.clocks)
+            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.heard, self.clocks)
             begin = step(*state, *arguments, begin)
             if begin >= 0:
                 self._collect()
@@ -338,4 +346,5 @@ class Clocks:
     def _give_up(self):
         self.levels = 0
         self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
+        self.heard[:] = np.iinfo(np.int32).max
         self.clocks[:] = EMPTY

@@ -55,7 +55,7 @@ RACE_FIELDS = 7
 # (empty until a barrier of part of a warp); the warps' clocks; and the entries of the crowd.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times clocks crowd",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times heard clocks crowd",
 )
 
 
@@ -66,7 +66,7 @@ def order_of(w) -> Order:
     crowd.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.clocks, crowd.entries,
+        clocks.nodes, clocks.times, clocks.heard, clocks.clocks, crowd.entries,
     )  # fmt: skip
 
 
@@ -114,6 +114,12 @@ def _learned(order, which, block, thread, then_block, then_thread, then_time):
 
 
 @njit(cache=True)
+def _came_back(order, block, thread, then_time):
+    """Has this thread's warp learned, by an atomic or a barrier, of what another of its lanes did at `then_time`?"""
+    return order.heard.shape[0] > 0 and order.heard[block * order.per_block + thread // WARP_LANES] > then_time
+
+
+@njit(cache=True)
 def _unordered(order, row, cell, first, last, block, thread, epoch):
     """As `_unsettled`, by barriers of part of a warp and by atomics as well."""
     parts = order.lane_epochs.shape[0] > 0
@@ -128,9 +134,10 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
             if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
                 return party + UNFENCED if known else party
             continue
-        meet = parts and then // WARP_LANES == thread // WARP_LANES
-        if meet and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
-            continue
+        if then // WARP_LANES == thread // WARP_LANES:
+            known = _came_back(order, block, thread, time)
+            if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
+                continue
         if not known:
             return party
     return -1
