@@ -2,13 +2,14 @@
 
 Between two launches of a stream some microseconds go by, in which blocks end, the next ones begin and set up their
 barriers. The blocks of a kernel under `@cuda.jit(early=True)` may begin as soon as the launch before releases them, or
-its blocks end; they get ready meanwhile, and wait before they touch global memory. (CUDA C++ Programming Guide,
+its blocks end; they get ready meanwhile, and wait before they touch global memory: whatever they touch before that is
+a finding of the simulator, even where no earlier launch writes, which it cannot know. (CUDA C++ Programming Guide,
 "Programmatic Dependent Launch and Synchronization"; PTX ISA, `griddepcontrol`; compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
 from labkit.simulator.instructions import INSTRUCTIONS
-from labkit.simulator.instructions.launches import Nothing
+from labkit.simulator.instructions.launches import Release, Wait
 
 
 @instruction
@@ -23,4 +24,4 @@ def launch_release():
 
 # --- on lanes ------------------------------------------------------------------------------------
 
-INSTRUCTIONS |= {"ptx.launch_wait": Nothing(), "ptx.launch_release": Nothing()}
+INSTRUCTIONS |= {"ptx.launch_wait": Wait(), "ptx.launch_release": Release()}

@@ -12,7 +12,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
 from labkit.simulator.functions.refused import ABSENT, REFUSED
 
-_PTX_FAMILIES = "vectors formats copies matrices barriers shared_memory tensor_copies warpgroups".split()
+_PTX_FAMILIES = "vectors formats copies matrices barriers shared_memory tensor_copies warpgroups launches".split()
 
 MODULES = {
     "labkit.cuda": "cuda",

@@ -182,14 +182,14 @@ def _tell(nodes, used, levels, spare, times, heard, clocks, warps, cores, begin)
 
 
 @njit(cache=True)
-def _hear(nodes, used, levels, spare, times, heard, clocks, warps, cores, done, begin):
-    """Each warp learns how far `cores` are, and nothing of what they know; returns as `_exchange`."""
+def _hear(nodes, used, levels, spare, times, heard, clocks, warps, others, ahead, begin):
+    """Each warp learns how far another is, and nothing of what that knows; returns as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
         tree = np.int64(clocks[KNOWN, warps[i]])
-        if time_of(nodes, levels, tree, cores[i]) < done[i]:
-            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, cores[i], done[i])
+        if time_of(nodes, levels, tree, others[i]) < ahead[i]:
+            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
     return -1
 
 
@@ -216,16 +216,16 @@ def _move_all(old, new, used, levels, trees, places):
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
-    The tensor cores of a warpgroup work beside its warps, and so they have a clock too, behind those of their block's
-    warps. Their time is how many products are done.
+    Others who work beside the warps of a block have clocks too, behind those: the tensor cores of each warpgroup, whose
+    time is how many products are done; and the launch before, whose time is 1 when it has ended.
 
     Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
     not be one.
     """
 
-    def __init__(self, blocks: int, warps_per_block: int, cores_per_block: int = 0):
+    def __init__(self, blocks: int, warps_per_block: int, others_per_block: int = 0):
         self.warps_per_block = warps_per_block
-        self.per_block = warps_per_block + cores_per_block
+        self.per_block = warps_per_block + others_per_block
         warps = blocks * self.per_block
         self.levels = 0
         while WIDTH ** (self.levels + 1) < warps:
@@ -282,7 +282,7 @@ class Clocks:
         return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
 
     def of(self, block, number):
-        """The clock of a warp of a block, by the numbers of both; behind its warps are the block's tensor cores."""
+        """The clock of a warp of a block, by the numbers of both; behind its warps stand the others with clocks."""
         return block * self.per_block + number
 
     def tell(self, warps, cores):
@@ -295,10 +295,15 @@ class Clocks:
         if self.times.size:
             self.times[cores] = done
 
-    def hear(self, warps, cores, done):
-        """These warps learn that tensor cores are done with so many products."""
+    def hear(self, warps, others, times):
+        """These warps learn how far some that work beside them are."""
         if self.times.size:
-            self._run(_hear, warps, cores, done)
+            self._run(_hear, warps, others, times)
+
+    def know(self, warps, others, time) -> np.ndarray:
+        """Whether each of these warps has learned that another is as far as this time."""
+        trees = self.clocks[KNOWN, warps].astype(np.int64)
+        return np.array([time_of(self.nodes, self.levels, *pair) >= time for pair in zip(trees, others)])
 
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from labkit.simulator import memory, tiles
-from labkit.simulator.checks import proxies
+from labkit.simulator.checks import early, proxies
 from labkit.simulator.checks import tile_findings as findings
 from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
@@ -88,6 +88,8 @@ class Boxes:
     def count_accesses(self, w, lanes, site, is_load):
         """Adds the boxes to a site's totals; L2 sees each sector once for a row, and L1 none."""
         launch = w.chunk.launch
+        if launch.early:
+            early.check(w, site, self.array, np.isin(np.arange(w.lanes), lanes))
         row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
         slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
         low = self.array.address + self.first * self.array.itemsize
