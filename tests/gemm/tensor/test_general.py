@@ -99,7 +99,7 @@ def test_a_launch_that_begins_early_waits_before_it_touches_global_memory():
     from numba import types
 
     from labkit.compiler import ptx_text
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
 
     maps, words, numbers = [TensorMapType(3)] * 3, types.Array(types.uint32, 3, "C"), [types.int64] * 6
     parts, arrived = types.Array(types.float32, 4, "C"), types.Array(types.uint32, 1, "C")
