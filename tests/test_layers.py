@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import labkit
+from labkit import ptx
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
@@ -76,6 +77,16 @@ def test_the_simulator_needs_numpy_and_numba_alone():
     for path in (PACKAGE / "simulator").rglob("*.py"):
         strangers = {name.split(".")[0] for name in imports(path)} - known
         assert not strangers, f"{path.name} imports {strangers}"
+
+
+def test_the_simulator_knows_no_instruction_by_its_name():
+    """What it does and waits for stands with the instruction, in `labkit/ptx`."""
+    names = {name for name in ptx.__all__ if hasattr(getattr(ptx, name), "needs")}
+    names -= {"shared_array"}  # so the translator's method for `cuda.shared.array` is called
+    for path in (PACKAGE / "simulator").rglob("*.py"):
+        texts = [n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)]
+        known = names & {word.removeprefix("ptx.") for text in texts if isinstance(text, str) for word in text.split()}
+        assert not known, f"{path.name} names {known}"
 
 
 def test_the_environment_is_made_with_the_standard_library_alone():
