@@ -84,8 +84,10 @@ def test_the_simulator_knows_no_instruction_by_its_name():
     names = {name for name in ptx.__all__ if hasattr(getattr(ptx, name), "needs")}
     names -= {"shared_array"}  # so the translator's method for `cuda.shared.array` is called
     for path in (PACKAGE / "simulator").rglob("*.py"):
-        texts = [n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)]
-        known = names & {word.removeprefix("ptx.") for text in texts if isinstance(text, str) for word in text.split()}
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        lists = [{word.removeprefix("ptx.") for word in text.split()} for text in texts]
+        known = [words for words in lists if words and words <= names]
         assert not known, f"{path.name} names {known}"
 
 
