@@ -92,7 +92,11 @@ def wgmma_commit():
 
 @instruction(on_lanes.Wait(), waits=True, needs=HOPPER_ALONE)
 def wgmma_wait(pending):
-    """Waits until at most `pending` groups, the newest ones, are under way; fixed when the kernel is compiled."""
+    """Waits until at most `pending` groups, the newest ones, are under way; fixed when the kernel is compiled.
+
+    The products of the others are done then, those of all four warps: their tiles may be overwritten. It is no barrier:
+    what the other warps read or write themselves stands beside this one's as before.
+    """
 
 
 @instruction(on_lanes.SetRegisters(takes=True), needs=HOPPER_ALONE)
