@@ -358,7 +358,7 @@ def wait(w, mask, call, pending):
     groups = mine.number[rows]
     ended, done = mine.products.finish(w.active(mask), pending), np.zeros(len(rows), np.int64)
     for product, lanes in ended:
-        concerned = lanes[w.warps[rows, START]]
+        concerned = lanes[w.warps[rows, START]]  # of the warps that wait
         number = product.number[np.searchsorted(product.groups, groups[concerned])]
         done[concerned] = np.maximum(done[concerned], number)
     w.waits_for = OthersOfWarpgroup()
@@ -369,7 +369,7 @@ def wait(w, mask, call, pending):
     w.waits_for = None
     for product, lanes in ended:
         product.held.end(product.rows, lanes)
-        _note_done(w, product, groups)
+        _note_done(w, product, groups[lanes[w.warps[rows, START]]])
     w.chunk.launch.clocks.hear(_clocks(w, rows), mine.cores.clocks[groups], done)
 
 

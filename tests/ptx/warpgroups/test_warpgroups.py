@@ -160,6 +160,24 @@ def test_a_warp_need_not_wait_for_the_waits_of_the_others():
     assert np.array_equal(trace.outputs[2], expected + start(64))
 
 
+def test_a_group_of_products_is_waited_for_by_each_warpgroup_on_its_own():
+    """The first warpgroup has a newer group under way, and so has waited for the one of both; the second has not."""
+    more = """    ptx.wgmma_commit()
+    if t < 128:
+        ptx.wgmma(acc, 0, N, a, (0, 0), b, (0, 0), FORMAT)
+        ptx.wgmma_commit()
+    ptx.wgmma_wait(1)
+    cuda.syncthreads()
+    if t // 32 == {}:
+        {}[{}, t % 32] = 0
+"""
+    for where in ((7, "a", 64), (7, "b", 0)):
+        _, trace, _ = run(mutant("    ptx.wgmma_commit()\n", more.format(*where)))
+        assert "race" in {f.kind for f in trace.errors}, where
+    _, trace, _ = run(mutant("    ptx.wgmma_commit()\n", more.replace("wait(1)", "wait(0)").format(7, "b", 0)))
+    assert not trace.errors, trace.errors
+
+
 def test_a_product_that_one_warp_never_asks_for_is_waited_for_in_vain():
     text = mutant("        ptx.wgmma(acc", "        if t // 32 != 3:\n            ptx.wgmma(acc")
     apart = "    if t // 32 == 3:\n        ptx.barrier_sync(1, 32)\n"
