@@ -14,9 +14,12 @@ from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 
-from labkit import packed
-from labkit.ptx.on_gpu.tensor_copies import device_function
+from labkit import packed, ptx
+from labkit.ptx.intrinsics import load
+from labkit.ptx.tensor_copies.on_gpu import device_function
 from labkit.rebinding import names_of, rebuilt
+
+load(ptx)
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
 config.CUDA_WARN_ON_IMPLICIT_COPY = 0
@@ -37,6 +40,7 @@ def bound(function):
     ours = sys.modules["labkit.cuda"]
     changes = {}
     for name, value in names_of(function).items():
+        load(value)
         if value is ours:
             changes[name] = cuda
         elif isinstance(value, ours.Kernel) and value.device:

@@ -20,20 +20,11 @@ from labkit.rebinding import names_of, rebuilt
 from labkit.simulator import host
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.language import VECTORS
+from labkit.simulator.language import KNOWN
 from labkit.simulator.signatures import parsed
 
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
-
-_LANGUAGE = {
-    *host.FIELDS,
-    *(name.removeprefix("cuda.") for name in VECTORS),
-    *"""grid gridsize laneid warpsize syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp
-    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync eq_sync ballot_sync match_any_sync
-    match_all_sync activemask lanemask_lt threadfence threadfence_block threadfence_system nanosleep selp popc
-    brev clz ffs fma cbrt ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt libdevice fp16 bf16""".split(),
-}
 
 
 class FindingWarning(UserWarning):
@@ -252,7 +243,7 @@ def __getattr__(name):
             return import_module("labkit.simulator.random")
         if name in ("reduce", "Reduce"):
             return import_module("labkit.reduction").Reduce
-        if name in _LANGUAGE:
+        if name in _language():
             return host.KernelName(name)
     try:
         return import_module("numba.cuda.random") if name == "random" else getattr(_theirs(), name)
@@ -260,8 +251,13 @@ def __getattr__(name):
         raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
 
 
+def _language():
+    """The names of `cuda` that have a meaning in a kernel alone."""
+    return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types"}
+
+
 def __dir__():
-    return sorted({*dir(_theirs()), *host.__all__, *_LANGUAGE, "jit"})
+    return sorted({*dir(_theirs()), *host.__all__, *_language(), "jit"})
 
 
 def _theirs():

@@ -118,7 +118,7 @@ class CppKernel:
 def _as_argument(argument, copies):
     """The value of one argument and its C type; arrays that were copied are added to `copies`."""
     if isinstance(argument, TensorMap):
-        from labkit.ptx.on_gpu.tensor_copies import encoded
+        from labkit.ptx.tensor_copies.on_gpu import encoded
 
         return encoded(argument), None  # a struct of the driver's
     if isinstance(argument, np.ndarray):

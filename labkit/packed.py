@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.driver import binding
 from numba.cuda.np.numpy_support import from_dtype
 
 from labkit.layout import is_in_c_order
-from labkit.ptx.on_gpu.tensor_copies import TensorMapType, encoded
+from labkit.ptx.tensor_copies.on_gpu import TensorMapType, encoded
 
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 SUCCESS = binding.CUresult.CUDA_SUCCESS

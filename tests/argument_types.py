@@ -8,7 +8,7 @@ from labkit import ptx
 def argument_type(argument):
     from numba import types
 
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
 
     if isinstance(argument, ptx.TensorMap):
         return TensorMapType(len(argument.box))

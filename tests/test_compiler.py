@@ -62,7 +62,7 @@ def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monke
     assert given[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] == 1
     assert not hasattr(kernel, "launch")  # numba's own
     compiler.prepare(kernel, early=True)
-    assert kernel.launch.func is compiler.launches.launch and kernel.launch.args == (kernel, True)
+    assert kernel.launch.func is compiler.packed.launch and kernel.launch.args == (kernel, True)
 
 
 @pytest.mark.needs("numba-cuda")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import labkit
+from labkit import ptx
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
@@ -78,6 +79,18 @@ def test_the_simulator_needs_numpy_and_numba_alone():
     for path in (PACKAGE / "simulator").rglob("*.py"):
         strangers = {name.split(".")[0] for name in imports(path)} - known
         assert not strangers, f"{path.name} imports {strangers}"
+
+
+def test_the_simulator_knows_no_instruction_by_its_name():
+    """What it does and waits for stands with the instruction, in `labkit/ptx`."""
+    names = {name for name in ptx.__all__ if hasattr(getattr(ptx, name), "needs")}
+    names -= {"shared_array"}  # so the translator's method for `cuda.shared.array` is called
+    for path in (PACKAGE / "simulator").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        lists = [{word.removeprefix("ptx.") for word in text.split()} for text in texts]
+        known = [words for words in lists if words and words <= names]
+        assert not known, f"{path.name} names {known}"
 
 
 def test_the_environment_is_made_with_the_standard_library_alone():

@@ -229,7 +229,7 @@ def test_a_plan_on_a_gpu_puts_addresses_in_their_places(packed, monkeypatch):
     beside = View(None, (3, 8), (32, 4), np.dtype(np.float32), 1 << 20)
 
     def launches(X, Y, workspace):
-        from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+        from labkit.ptx.tensor_copies.on_gpu import TensorMapType
 
         kernel = SimpleNamespace(kinds=(array, array), targetoptions={})
         by_map = SimpleNamespace(kinds=(TensorMapType(2), array), targetoptions={"early": True})

@@ -1,22 +1,17 @@
-"""The least compute capability that each instruction needs, where any GPU of the book lacks it.
+"""The least compute capability of each instruction, as its declaration has it (`labkit.ptx.instruction`).
 
-An instruction whose formats differ in that has an entry for each, beside the format's number. A third part, "a",
-stands for what one architecture alone has. (PTX ISA, "Target ISA Notes" of each instruction.)
+An instruction whose formats differ in that has an entry for each, beside the format's number.
 """
 
-from labkit.ptx.formats import BF16, E4M3, FP16, INT8, TF32
+from labkit import ptx
 
-LEAST = {
-    (8, 0): "cp_async cp_async_commit cp_async_wait pack2 to_tf32 mbarrier_init mbarrier_arrive",
-    (7, 5): "ldmatrix2 ldmatrix4 ldmatrix2_transposed ldmatrix4_transposed",
-    (9, 0): """stmatrix4 fence_async mbarrier_init_fence mbarrier_expect mbarrier_wait mbarrier_arrive_at cluster_rank
-    cluster_sync tma_load tma_load_multicast tma_prefetch tma_store tma_store_commit tma_store_wait
-    launch_wait launch_release""",
-    (9, 0, "a"): """wgmma wgmma_registers wgmma_major wgmma_registers_major wgmma_fence wgmma_commit wgmma_wait
-    setmaxnreg_inc setmaxnreg_dec""",
-}
-CAPABILITIES: dict = {name: capability for capability, names in LEAST.items() for name in names.split()}
-CAPABILITIES |= {("mma", number): (8, 9) if number == E4M3 else (8, 0) for number in (BF16, FP16, TF32, E4M3, INT8)}
+CAPABILITIES: dict = {}
+for _name in ptx.__all__:
+    _needs = getattr(getattr(ptx, _name), "needs", None)
+    if isinstance(_needs, dict):
+        CAPABILITIES |= {(_name, form): needed for form, needed in _needs.items()}
+    elif _needs:
+        CAPABILITIES[_name] = _needs
 
 
 def lacks(capability: tuple, needed: tuple) -> bool:

@@ -1,17 +1,42 @@
-"""What a function of `labkit.ptx` is outside of a kernel: its documentation."""
+"""How a function of `labkit.ptx` is declared: what it does to lanes, what it waits for and what GPU it needs.
 
+A folder holds a family of instructions: the functions, their documentation and their declaration in its `__init__.py`,
+what they do to lanes in `on_lanes.py`, their machine code in `on_gpu.py`. Nothing else names an instruction.
+"""
+
+from collections.abc import Callable
 from functools import wraps
 
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.instruction import PLACE, Instruction
+
+Capability = tuple[int, int] | tuple[int, int, str]
 
 
-def instruction(documented):
-    """A function of the kernel language: it has a meaning inside a kernel alone."""
+def instruction(on_lanes, waits: bool = False, needs: Capability | dict[int, Capability] | None = None) -> Callable:
+    """Makes a function, of which the documentation counts alone, an instruction of the kernel language.
 
-    @wraps(documented)
-    def outside(*arguments):
-        raise LaunchError(
-            f"ptx.{documented.__name__} has a meaning only inside a kernel: use it in a function under @cuda.jit"
-        )
+    Parameters
+    ----------
+    on_lanes
+        What a call does to lanes, as `labkit.simulator.instruction.Instruction` has it.
+    waits
+        Whether a warp may have to wait there for others.
+    needs
+        The least compute capability, where any GPU of the book lacks the instruction; one for each number of a format
+        where that makes the difference. A third part, "a", stands for what one architecture alone has. (PTX ISA,
+        "Target ISA Notes" of each instruction.)
+    """
 
-    return outside
+    def declared(documented):
+        @wraps(documented)
+        def outside(*arguments):
+            raise LaunchError(
+                f"ptx.{documented.__name__} has a meaning only inside a kernel: use it in a function under @cuda.jit"
+            )
+
+        setattr(outside, PLACE, Instruction(on_lanes, waits))
+        outside.needs = needs
+        return outside
+
+    return declared

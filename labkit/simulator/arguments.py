@@ -60,6 +60,11 @@ def cluster_of(kernel, grid) -> int:
     return cluster
 
 
+def is_early(kernel) -> bool:
+    """May the kernel begin before the launch before it has ended, as `cuda.jit(early=True)` asks?"""
+    return bool(_options(kernel).get("early"))
+
+
 def register_limit(kernel) -> int | None:
     """How many registers a thread has at most as its kernel begins, by the options that bound them; None for no bound.
 

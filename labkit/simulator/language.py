@@ -12,12 +12,9 @@ from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
 from labkit.simulator.functions.refused import ABSENT, REFUSED
 
-_PTX_FAMILIES = "vectors formats copies matrices barriers shared_memory tensor_copies warpgroups".split()
-
 MODULES = {
     "labkit.cuda": "cuda",
     "labkit.ptx": "ptx",
-    **{f"labkit.ptx.{family}": "ptx" for family in _PTX_FAMILIES},
     "numba.cuda": "cuda",
     "numba.cuda.bf16": "cuda.bf16",
     "numba.cuda._internal.cuda_bf16": "cuda.bf16",

@@ -24,6 +24,7 @@ from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.translator.source import read_source
+from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
@@ -44,11 +45,12 @@ class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
     def __init__(
-        self, program, function, grid, block, cluster, register_limit, gpu, shared_bytes, arguments, blank, allocations,
-        labels, undefined=0,
+        self, program, function, grid, block, cluster, register_limit, early, gpu, shared_bytes, arguments, blank,
+        allocations, labels, undefined=0,
     ):  # fmt: skip
         """`cluster` is how many blocks a cluster has, `register_limit` how many registers a thread at most, None for no
-        limit; `undefined`, 0, 1 or -1, is the sign of an undefined value.
+        limit, `early` whether the launch may begin before the one before it has ended; `undefined`, 0, 1 or -1, is the
+        sign of an undefined value.
         """
         self.program = program
         self.function = function
@@ -56,6 +58,7 @@ class Launch:
         self.blocks = grid[0] * grid[1] * grid[2]
         self.cluster = cluster
         self.register_limit = register_limit
+        self.early = early
         self.sms = gpu.sms // cluster * cluster  # the blocks of a cluster run on as many SMs
         self.threads = block[0] * block[1] * block[2]
         self.warps_per_block = -(-self.threads // WARP_LANES)
@@ -79,7 +82,9 @@ class Launch:
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
-        self.clocks = Clocks(self.blocks * self.warps_per_block if program.keeps_clocks else 0, self.warps_per_block)
+        self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
+        others = (self.warpgroups_per_block if program.has_warpgroups else 0) + early
+        self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
         self.crowd = Crowd(program.keeps_clocks)
         self.sampled: list[tuple] = []
         self.inspected: list[ThreadStep] = []

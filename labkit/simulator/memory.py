@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.simulator.checks import races
+from labkit.simulator.checks import early, races
 from labkit.simulator.counters import count_global, count_plain, count_shared
 from labkit.simulator.lanes import both, lane_range
 from labkit.simulator.slices import Either, select_parts
@@ -251,6 +251,8 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
             flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, is_load, w.warps, totals
         )
         return
+    if launch.early:
+        early.check(w, site, array, lanes, flat)
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1
     rows = count_global(

@@ -19,6 +19,7 @@ from labkit.simulator.arguments import (
     check_writable,
     cluster_of,
     dimensions,
+    is_early,
     leaves,
     register_limit,
     typed_arguments,
@@ -144,7 +145,7 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     check_writable(program.stored, given)
-    compiled_for = cluster_of(kernel, grid), register_limit(kernel)
+    compiled_for = cluster_of(kernel, grid), register_limit(kernel), is_early(kernel)
     launch_with = partial(
         Launch, program, function, grid, block, *compiled_for, device, shared_bytes, arguments, blank, allocations
     )

@@ -23,13 +23,14 @@ def swizzled(address):
 class Spread:
     """A warp set as an access sees it by which some of its lanes each touch many elements: a lane for each of them."""
 
-    def __init__(self, w, lanes: np.ndarray, each: int):
-        """`lanes`: numbers of lanes in the set; each of them touches `each` elements."""
+    def __init__(self, w, lanes: np.ndarray, each: int, threads: np.ndarray | None = None):
+        """`lanes`: numbers of lanes in the set; each touches `each` elements, in the name of `threads` if given."""
         self.whole = w
         self.chunk = w.chunk
         self.lanes = len(lanes) * each
         self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, each)
-        self.block, self.thread, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.thread, w.slot))
+        self.block, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.slot))
+        self.thread = np.repeat(w.thread[lanes] if threads is None else threads, each)
         self.everyone = np.ones(self.lanes, np.bool_)
         self.warps = np.empty((self.lanes, 6), np.int64)
         self.warps[:, START] = np.arange(self.lanes)
@@ -56,11 +57,11 @@ class Spread:
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
 
-def spread(w, lanes, each) -> Spread:
+def spread(w, lanes, each, threads=None) -> Spread:
     """The warp set with a lane for each of the elements that some of its lanes touch."""
-    key = lanes.tobytes(), each
+    key = lanes.tobytes(), each, threads is None
     if key not in w.spreads:
-        w.spreads[key] = Spread(w, lanes, each)
+        w.spreads[key] = Spread(w, lanes, each, threads)
     return w.spreads[key]
 
 
@@ -80,10 +81,13 @@ def note_early(w, site, array, lanes, flat):
     array.in_flight.too_early(wide, site, array, flat, wide.everyone)
 
 
-def note_reads(w, site, array, lanes, flat, inside=None):
-    """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`."""
+def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
+    """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`.
+
+    `threads`: in whose name they read, if not in their own; always the same for the same lanes.
+    """
     if array.shadow is not None:
-        memory.watch_read(spread(w, lanes, flat.size // len(lanes)), site, array, inside, flat)
+        memory.watch_read(spread(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
 def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):

@@ -13,6 +13,7 @@ from labkit.trace import WARP_LANES
 # place in the chunk, and the SM it runs on.
 START, STOP, BLOCK, THREAD, SLOT, SM = range(6)
 
+WARPGROUP_WARPS = 4  # that ask the tensor cores for products together
 MAX_TERMS = 8
 
 

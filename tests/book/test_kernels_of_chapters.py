@@ -100,7 +100,7 @@ def type_on_a_gpu(kind):
     """numba's type of an argument that the simulator was given."""
     from numba import types
 
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
 
     if isinstance(kind, TensorMap):
         return TensorMapType(len(kind.box))

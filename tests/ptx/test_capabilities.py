@@ -1,7 +1,7 @@
 """Every instruction assembles for the GPUs that have it, and is refused in a sentence for one that lacks it."""
 
 import pytest
-from simulator.cells import kernel_in
+from cells import kernel_in
 from test_compile import assembled
 
 from labkit import ptx
@@ -82,7 +82,7 @@ def compiled(line, target):
     from numba import types
 
     from labkit.compiler import ptx_text
-    from labkit.ptx.on_gpu.tensor_copies import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
     constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS}

@@ -1,9 +1,12 @@
 """What warps have learned of one another through atomics: a vector clock a warp, in bounded memory.
 
 A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
-warp goes on. Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with
-the clocks that agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data
-structures persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
+warp goes on. The lanes of one warp know no more of one another than warps do: what an atomic of one lane
+tells comes back to the others by an atomic or a barrier of their own (`Clocks.heard`).
+
+Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with the clocks that
+agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data structures
+persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
 """
 
 import numpy as np
@@ -96,12 +99,12 @@ def _changes(flat, lanes, changed, lane, stop):
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare, times, clocks, left, flat, lanes, changed, learns, warps, warps_per_block, begin
+    nodes, used, levels, spare, times, heard, clocks, left, flat, lanes, changed, learns, warps, per_block, begin
 ):
     """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
-        warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+        warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
         element = -1
         for lane in range(max(start, begin), stop):
             if not lanes[lane] or flat[lane] == element:
@@ -110,6 +113,7 @@ def _exchange(
                 return lane
             element = flat[lane]
             if learns:
+                heard[warp] = max(heard[warp], time_of(nodes, levels, np.int64(left[KNOWN, element]), warp))
                 for which in range(2):
                     mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
                     clocks[which, warp] = _joined(nodes, used, levels, mine, there)
@@ -122,7 +126,7 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, clocks, groups, begin):
+def _share(nodes, used, levels, spare, times, heard, clocks, groups, begin):
     """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
     count = groups.shape[1]
     steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
@@ -141,11 +145,12 @@ def _share(nodes, used, levels, spare, times, clocks, groups, begin):
         if number == count - 1:
             for member in group:
                 clocks[which, member] = clocks[which, first]
+                heard[member] = times[member]
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_block, begin):
+def _publish(nodes, used, levels, spare, times, heard, clocks, lanes, warps, per_block, begin):
     """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
 
     What they know of others, and those have not made visible, a fence of their own comes too late for.
@@ -154,12 +159,37 @@ def _publish(nodes, used, levels, spare, times, clocks, lanes, warps, warps_per_
         if used[0] + spare > nodes.shape[0]:
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
-            warp = warps[row, BLOCK] * warps_per_block + warps[row, THREAD] // WARP_LANES
+            warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
             _advance(nodes, used, levels, times, clocks, warp)
-            first = np.int64(warps[row, BLOCK] * warps_per_block)
+            first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
-            own = _part(nodes, used, levels, known, first, first + warps_per_block - 1)
+            own = _part(nodes, used, levels, known, first, first + per_block - 1)
             clocks[PUBLISHED, warp] = _joined(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own)
+    return -1
+
+
+@njit(cache=True)
+def _tell(nodes, used, levels, spare, times, heard, clocks, warps, cores, begin):
+    """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
+    for i in range(begin, len(warps)):
+        if used[0] + spare > nodes.shape[0]:
+            return i
+        _advance(nodes, used, levels, times, clocks, warps[i])
+        for which in range(2):
+            mine, there = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
+            clocks[which, cores[i]] = _joined(nodes, used, levels, there, mine)
+    return -1
+
+
+@njit(cache=True)
+def _hear(nodes, used, levels, spare, times, heard, clocks, warps, others, ahead, begin):
+    """Each warp learns how far another is, and nothing of what that knows; returns as `_exchange`."""
+    for i in range(begin, len(warps)):
+        if used[0] + spare > nodes.shape[0]:
+            return i
+        tree = np.int64(clocks[KNOWN, warps[i]])
+        if time_of(nodes, levels, tree, others[i]) < ahead[i]:
+            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
     return -1
 
 
@@ -186,12 +216,17 @@ def _move_all(old, new, used, levels, trees, places):
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
+    Others who work beside the warps of a block have clocks too, behind those: the tensor cores of each warpgroup, whose
+    time is how many products are done; and the launch before, whose time is 1 when it has ended.
+
     Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
     not be one.
     """
 
-    def __init__(self, warps: int, warps_per_block: int):
+    def __init__(self, blocks: int, warps_per_block: int, others_per_block: int = 0):
         self.warps_per_block = warps_per_block
+        self.per_block = warps_per_block + others_per_block
+        warps = blocks * self.per_block
         self.levels = 0
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
@@ -200,6 +235,7 @@ class Clocks:
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
+        self.heard = np.zeros(warps, np.int32)  # until when a warp's lanes know what others of its lanes did
         self.clocks = np.zeros((2, warps), np.int32)
         self.left: dict[int, tuple] = {}
         if len(self.nodes) > MAX_NODES:
@@ -212,7 +248,7 @@ class Clocks:
         if not self.times.size:
             return
         _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
-        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.warps_per_block)
+        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.per_block)
 
     def at_barriers(self, owner, count) -> np.ndarray:
         """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
@@ -223,26 +259,51 @@ class Clocks:
     def pass_on(self, w, clocks, flat, lanes):
         """What the warps of these lanes know is known at the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.warps_per_block)
+            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
         """The warps of these lanes learn what is known at the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.warps_per_block)
+            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.per_block)
 
     def told(self, block, thread, other_block, other_thread) -> bool:
         """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
         if not self.times.size:
             return False
-        known = np.int64(self.clocks[KNOWN, block * self.warps_per_block + thread // WARP_LANES])
+        known = np.int64(self.clocks[KNOWN, block * self.per_block + thread // WARP_LANES])
         others = set(range(self.warps_per_block)) - {other_thread // WARP_LANES}
-        first = other_block * self.warps_per_block
+        first = other_block * self.per_block
         return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
-    def block_knows(self, block, warp, time) -> bool:
-        """Has some warp of the block learned what that warp, numbered through the grid, did before this time?"""
-        known = self.clocks[KNOWN, block * self.warps_per_block :][: self.warps_per_block]
-        return any(time_of(self.nodes, self.levels, np.int64(tree), warp) >= time for tree in known)
+    def block_knows(self, block, other_block, warp, time) -> bool:
+        """Has some warp of the block learned what a warp of the other block did before this time?"""
+        known = self.clocks[KNOWN, self.of(block, np.arange(self.warps_per_block))]
+        other = self.of(other_block, warp)
+        return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
+
+    def of(self, block, number):
+        """The clock of a warp of a block, by the numbers of both; behind its warps stand the others with clocks."""
+        return block * self.per_block + number
+
+    def tell(self, warps, cores):
+        """These tensor cores begin what a warp each has asked for: they know what it knows."""
+        if self.times.size:
+            self._run(_tell, warps, cores)
+
+    def note_done(self, cores, done):
+        """These tensor cores are done with so many products."""
+        if self.times.size:
+            self.times[cores] = done
+
+    def hear(self, warps, others, times):
+        """These warps learn how far some that work beside them are."""
+        if self.times.size:
+            self._run(_hear, warps, others, times)
+
+    def know(self, warps, others, time) -> np.ndarray:
+        """Whether each of these warps has learned that another is as far as this time."""
+        trees = self.clocks[KNOWN, warps].astype(np.int64)
+        return np.array([time_of(self.nodes, self.levels, *pair) >= time for pair in zip(trees, others)])
 
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""
@@ -254,22 +315,22 @@ class Clocks:
 
     def share(self, blocks):
         """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
-        self.meet(np.asarray(blocks)[:, None] * self.warps_per_block + np.arange(self.warps_per_block))
+        self.meet(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
     def meet(self, groups):
-        """The warps of each row of `groups`, numbered through the grid, learn all that any of them knows."""
+        """The warps of each row of `groups`, by their clocks, learn all that any of them knows."""
         if self.times.size:
             self._run(_share, groups)
 
     def publish(self, w, mask):
         """`threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
-            self._run(_publish, w.active(mask), w.warps, self.warps_per_block)
+            self._run(_publish, w.active(mask), w.warps, self.per_block)
 
     def _run(self, step, *arguments):
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.clocks)
+            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.heard, self.clocks)
             begin = step(*state, *arguments, begin)
             if begin >= 0:
                 self._collect()
@@ -290,4 +351,5 @@ class Clocks:
     def _give_up(self):
         self.levels = 0
         self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
+        self.heard[:] = np.iinfo(np.int32).max
         self.clocks[:] = EMPTY

@@ -7,7 +7,7 @@ import numpy as np
 from labkit.simulator.checks import bounds_cures
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.race_cures import Race
-from labkit.simulator.warps import WarpSet
+from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
 
@@ -48,7 +48,9 @@ class Log:
         return replace(finding, remedy=cure, message=f"{finding.fact} {cure}")
 
     def thread(self, block: int, thread: int) -> ThreadId:
-        """The thread with these linear numbers."""
+        """The thread with these linear numbers; the first of its warpgroup stands for its tensor cores."""
+        beyond = thread // WARP_LANES - self.launch.warps_per_block
+        thread = thread if beyond < 0 else beyond * WARPGROUP_WARPS * WARP_LANES
         return ThreadId(_index(block, self.launch.grid), _index(thread, self.launch.block))
 
     def lane(self, w: WarpSet, lane: int) -> ThreadId:

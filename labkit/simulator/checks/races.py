@@ -55,7 +55,7 @@ RACE_FIELDS = 7
 # (empty until a barrier of part of a warp); the warps' clocks; and the entries of the crowd.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs warps_per_block levels nodes times clocks crowd",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times heard clocks crowd",
 )
 
 
@@ -65,8 +65,8 @@ def order_of(w) -> Order:
     clocks, crowd = launch.clocks, launch.crowd
     crowd.make_room(2 * w.lanes)
     return Order(
-        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, launch.warps_per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.clocks, crowd.entries,
+        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
+        clocks.nodes, clocks.times, clocks.heard, clocks.clocks, crowd.entries,
     )  # fmt: skip
 
 
@@ -107,10 +107,16 @@ def _learned(order, which, block, thread, then_block, then_thread, then_time):
     """Has this thread's warp learned through atomics of what the other did at `then_time`?"""
     if order.times.shape[0] == 0:
         return False
-    mine = block * order.warps_per_block + thread // WARP_LANES
-    other = then_block * order.warps_per_block + then_thread // WARP_LANES
+    mine = block * order.per_block + thread // WARP_LANES
+    other = then_block * order.per_block + then_thread // WARP_LANES
     tree = np.int64(order.clocks[which, mine])
     return time_of(order.nodes, order.levels, tree, other) > then_time
+
+
+@njit(cache=True)
+def _came_back(order, block, thread, then_time):
+    """Has this thread's warp learned, by an atomic or a barrier, of what another of its lanes did at `then_time`?"""
+    return order.heard.shape[0] > 0 and order.heard[block * order.per_block + thread // WARP_LANES] > then_time
 
 
 @njit(cache=True)
@@ -128,9 +134,10 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
             if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
                 return party + UNFENCED if known else party
             continue
-        meet = parts and then // WARP_LANES == thread // WARP_LANES
-        if meet and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
-            continue
+        if then // WARP_LANES == thread // WARP_LANES:
+            known = _came_back(order, block, thread, time)
+            if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
+                continue
         if not known:
             return party
     return -1
@@ -288,7 +295,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -339,7 +346,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -389,7 +396,7 @@ def note_arrivals(flat, mask, order, site, shadow):
                 cell[W_THREAD] = thread0 + own
                 cell[W_EPOCH] = order.epochs[slot]
                 cell[W_STAMP] = order.warp_epochs[row] if whole_warps else order.lane_epochs[row, own, own]
-                cell[W_TIME] = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else 0
+                cell[W_TIME] = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else 0
                 cell[W_SITE] = site
 
 
@@ -409,7 +416,7 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
         start, stop, block, thread0, slot, _ = warps[row]
         epoch = epochs[slot]
         warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.warps_per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue

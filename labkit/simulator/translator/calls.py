@@ -9,7 +9,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.functions.reductions import REDUCTIONS
-from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instruction import instruction_of
 from labkit.simulator.language import (
     CALLS,
     CASTS,
@@ -23,7 +23,7 @@ from labkit.simulator.language import (
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.signatures import declared
-from labkit.simulator.translator.control_flow import WAITING_CALLS
+from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.trusted import fields_of, trusted
@@ -41,6 +41,9 @@ class Calls(Variables):
         return self.settled(node, self.expression_call(node, result_used=True))
 
     def expression_call(self, node, result_used):
+        instruction = instruction_of(self.outside(node.func))
+        if instruction is not None:
+            return self.instruction(node, instruction)
         path = self.dotted(node.func)
         if path is None:
             fields = fields_of(self.outside(node.func))
@@ -64,14 +67,6 @@ class Calls(Variables):
             return self.reduction(node, path)
         if path in INTRINSICS:
             return getattr(self, INTRINSICS[path])(node)
-        if path in INSTRUCTIONS:
-            if self.program.pauses:
-                self.fail(
-                    node,
-                    f"the orders of a kernel that calls `{self.written(node.func)}` are not explored; explore one that "
-                    "loads and stores element by element",
-                )
-            return INSTRUCTIONS[path].translate(self, node)
         special = {
             "len": self.length,
             "range": self.range_value,
@@ -87,6 +82,17 @@ class Calls(Variables):
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
         self.fail(node, why_unknown(path, self.written(node.func)))
+
+    def instruction(self, node, instruction):
+        if self.program.pauses:
+            self.fail(
+                node,
+                f"the orders of a kernel that calls `{self.written(node.func)}` are not explored; explore one that "
+                "loads and stores element by element",
+            )
+        if node.keywords:
+            self.fail(node, "give the arguments by position, without names")
+        return instruction.meaning.translate(self, node)
 
     def unknown_call(self, node):
         function = node.func
@@ -134,7 +140,8 @@ class Calls(Variables):
     def argument(self, node) -> Value:
         """What is passed to a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
-        if path and path.rpartition(".")[2] in WAITING_CALLS:
+        instruction = instruction_of(self.outside(node))
+        if (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
         if path in CASTS or path in FUNCTIONS or path in CALLS or path in AXES:
             return Value("None", Fixed(path, path))

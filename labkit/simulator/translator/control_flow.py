@@ -2,13 +2,11 @@
 
 import ast
 
+from labkit.simulator.instruction import instruction_of
 from labkit.simulator.translator.outside import outside, path_of
 from labkit.simulator.translator.source import captured, read_source, unwrap
 
-WAITING_CALLS = {
-    *"syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split(),
-    *"mbarrier_wait barrier_sync wgmma_wait cluster_sync".split(),  # of `labkit.ptx`
-}
+BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split())  # of `cuda`
 
 
 def blocks(function, known: dict) -> bool:
@@ -23,7 +21,7 @@ def blocks(function, known: dict) -> bool:
 
 def waits(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    if not WAITING_CALLS.isdisjoint(called(nodes, names)):
+    if not BARRIERS.isdisjoint(called(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
         return True
     return any(blocks(callee, known) for callee in callees(nodes, names))
 
@@ -50,9 +48,18 @@ def called(nodes, names) -> set[str]:
 
 def callees(nodes, names) -> list:
     """The device functions that these statements call."""
-    calls = (n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-    found = (unwrap(outside(function, names)) for function in calls)
+    found = (unwrap(value) for value in _called_values(nodes, names))
     return [callee for callee in found if callee is not None]
+
+
+def instructions(nodes, names) -> list:
+    """The instructions that these statements call."""
+    found = (instruction_of(value) for value in _called_values(nodes, names))
+    return [instruction for instruction in found if instruction is not None]
+
+
+def _called_values(nodes, names):
+    return (outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
 
 
 def is_spin(loop: ast.While) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
-from labkit.simulator.instructions import INSTRUCTIONS
+from labkit.simulator.instruction import instruction_of
 from labkit.simulator.language import (
     BUILTINS,
     CALLS,
@@ -142,7 +142,7 @@ class Names(Variables):
         if path in CONSTANTS:
             return self.known(CONSTANTS[path], node)
         if path is not None:
-            if path in CALLS or path in FUNCTIONS or path in INSTRUCTIONS:
+            if path in CALLS or path in FUNCTIONS or instruction_of(self.outside(node)):
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")

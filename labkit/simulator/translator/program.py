@@ -76,6 +76,7 @@ class Program:
     has_warpgroups: bool = False
     has_mbarriers: bool = False
     syncs_clusters: bool = False
+    waits_for_launch: bool = False  # for the one before
     registers_asked: int = 0  # of a thread: the most that some warpgroup asks for
     named_barriers: bool = False
     barrier_sites: set[int] = field(default_factory=set)
@@ -97,7 +98,7 @@ class Program:
     def keeps_clocks(self) -> bool:
         """Whether warps learn of one another by other means than barriers of all."""
         meets = self.has_mbarriers or self.named_barriers or self.has_warpgroups or self.syncs_clusters
-        return self.acts_on_atomics or meets
+        return self.acts_on_atomics or meets or self.waits_for_launch
 
     @property
     def waits_for_all(self) -> bool:

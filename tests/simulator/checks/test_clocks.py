@@ -55,7 +55,7 @@ def one_warp(warp):
 def check(blocks, steps, seed):
     """Takes random steps in both; every clock agrees for every warp in the end."""
     warps, elements = blocks * WARPS_PER_BLOCK, 3
-    shared, whole = Clocks(warps, WARPS_PER_BLOCK), WholeClocks(warps, elements)
+    shared, whole = Clocks(blocks, WARPS_PER_BLOCK), WholeClocks(warps, elements)
     array = SimpleNamespace(data=np.zeros(elements))
     rng = np.random.default_rng(seed)
     for _ in range(steps):
@@ -88,13 +88,13 @@ def test_shared_clocks_agree_with_whole_ones(blocks):
 
 
 def test_what_nobody_uses_any_more_is_collected():
-    first = Clocks(40, WARPS_PER_BLOCK)
+    first = Clocks(10, WARPS_PER_BLOCK)
     assert len(check(10, 6000, seed=1).nodes) == len(first.nodes)
 
 
 def test_clocks_that_would_take_too_much_memory_trust_everyone(monkeypatch):
     monkeypatch.setattr(clocks, "MAX_NODES", 4096)
-    shared = Clocks(200 * WARPS_PER_BLOCK, WARPS_PER_BLOCK)
+    shared = Clocks(200, WARPS_PER_BLOCK)
     array = SimpleNamespace(data=np.zeros(20_000))
     for element in range(20_000):
         w, lanes = one_warp(element % 800)

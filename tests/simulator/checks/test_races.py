@@ -532,6 +532,56 @@ def test_a_plain_access_races_with_a_swap(kernel):
     assert {(f.kind, f.array) for f in races} == {("race", "total" if "product" in kernel.__name__ else "flag")}
 
 
+# --- atomics among the lanes of one warp -----------------------------------------------------------
+
+
+@cuda.jit
+def told_by_lane_0(arrived, out):
+    """Lane 0 writes, and its atomic tells other warps of that, not the lanes beside it."""
+    s = cuda.shared.array(1, float32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = 3
+        cuda.threadfence()
+        out[32] = cuda.atomic.inc(arrived, 0, 9)
+    meet()
+    out[t] = s[0]
+
+
+def lanes_that(meet):
+    return kernel_in(text_of(told_by_lane_0).replace("    meet()\n", meet), "told_by_lane_0")
+
+
+def test_an_atomic_of_one_lane_tells_the_other_lanes_of_its_warp_nothing():
+    made = lanes_that("")
+    (finding,) = errors(made, 1, 32, np.zeros(1, np.uint32), np.zeros(33, np.float32))
+    assert (finding.kind, finding.array) == ("race", "s")
+    assert {finding.line, finding.other_line} == {line_of(made, "s[0] = 3"), line_of(made, "out[t] = s[0]")}
+    assert "`cuda.syncwarp()`" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "meet",
+    [
+        "    cuda.syncwarp()\n",
+        "    cuda.syncthreads()\n",
+        "    while cuda.atomic.add(arrived, 0, 0) == 0:\n        pass\n",  # each lane finds lane 0's atomic done
+    ],
+)
+def test_lanes_that_meet_or_find_the_atomic_done_may_read(meet):
+    assert not errors(lanes_that(meet), 1, 32, np.zeros(1, np.uint32), np.zeros(33, np.float32))
+
+
+def test_a_fence_alone_tells_the_other_lanes_nothing():
+    made = kernel_in(
+        "@cuda.jit\ndef kernel(arrived, out):\n    s = cuda.shared.array(1, float32)\n    t = cuda.threadIdx.x\n"
+        "    out[32] = cuda.atomic.add(arrived, 0, 1)\n    if t == 5:\n        s[0] = 3\n    cuda.threadfence()\n"
+        "    out[t] = s[0]\n"
+    )
+    found = errors(made, 1, 32, np.zeros(1, np.uint32), np.zeros(33, np.float32))
+    assert [f.array for f in found if f.kind == "race" and f.array == "s"] == ["s"]
+
+
 # --- barriers of the whole grid --------------------------------------------------------------------
 
 

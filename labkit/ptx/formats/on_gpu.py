@@ -1,0 +1,52 @@
+"""The machine code of conversions."""
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
+
+from labkit.ptx import formats
+from labkit.ptx.intrinsics import F32, I32, assembly, fixed, intrinsic, literal
+
+PTX_NAMES = {formats.BF16: "bf16", formats.FP16: "f16", formats.TF32: "tf32", formats.E4M3: "e4m3", formats.INT8: "s8"}
+HALVES = {formats.BF16: "bf16", formats.FP16: "f16"}
+
+
+def _half(kind):
+    number = literal(kind, "the format")
+    if number not in HALVES:
+        raise TypingError("a uint32 has two halves of BF16 or FP16; choose one of these formats")
+    return HALVES[number]
+
+
+@intrinsic(formats.pack2)
+def _pack2(typing, low, high, FORMAT):
+    name = _half(FORMAT)
+
+    def code(context, builder, signature, arguments):
+        return assembly(builder, f"cvt.rn.{name}x2.f32 $0, $2, $1;", I32, arguments[:2], memory=False)
+
+    return types.uint32(types.float32, types.float32, FORMAT), code
+
+
+@intrinsic(formats.unpack2)
+def _unpack2(typing, bits, FORMAT):
+    name = _half(FORMAT)
+
+    def code(context, builder, signature, arguments):
+        bits = arguments[0]
+        halves = [builder.trunc(bits, ir.IntType(16)), builder.trunc(builder.lshr(bits, fixed(16)), ir.IntType(16))]
+        if name == "f16":
+            values = [builder.fpext(builder.bitcast(half, ir.HalfType()), F32) for half in halves]
+        else:
+            values = [builder.bitcast(builder.shl(builder.zext(half, I32), fixed(16)), F32) for half in halves]
+        return cgutils.pack_array(builder, values)
+
+    return types.UniTuple(types.float32, 2)(types.uint32, FORMAT), code
+
+
+@intrinsic(formats.to_tf32)
+def _to_tf32(typing, value):
+    def code(context, builder, signature, arguments):
+        return assembly(builder, "cvt.rna.tf32.f32 $0, $1;", I32, arguments, memory=False)
+
+    return types.uint32(types.float32), code

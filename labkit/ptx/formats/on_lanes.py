@@ -1,0 +1,143 @@
+"""Number formats of the tensor cores: what their bits stand for, and conversions to them.
+
+(PTX ISA, "Alternate Floating-Point Data Formats" and `cvt`; Micikevicius and others, FP8 Formats for Deep Learning,
+2022.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import types
+
+from labkit.simulator.functions import half
+from labkit.simulator.operands import check_count, fixed_number
+from labkit.simulator.translator.values import Tuple
+
+REGISTER_BITS = 32
+
+
+@dataclass(frozen=True)
+class Format:
+    """A number format.
+
+    `flops` is what operations on it are counted as, a name in `gpus.Gpu.peak_tflops`; `decode` takes registers, an
+    array of uint32, and gives what they hold, along one more axis; `encode` rounds float32 to it.
+    """
+
+    name: str
+    bits: int
+    flops: str
+    decode: Callable[[np.ndarray], np.ndarray]
+    encode: Callable[[np.ndarray], np.ndarray] | None = None
+
+    @property
+    def each(self) -> int:
+        """How many numbers a register holds."""
+        return REGISTER_BITS // self.bits
+
+
+def _parts(dtype):
+    """What takes registers apart into numbers of a narrower dtype, the lowest bits first."""
+    return lambda bits: np.asarray(bits, order="C")[..., None].view(dtype)
+
+
+def _e4m3(codes):
+    """Sign, 4 bits of exponent, 3 of fraction; no infinities, and one NaN of each sign."""
+    exponent, fraction = codes >> 3 & 15, codes & 7
+    size = np.where(exponent == 0, fraction / 8 * 2.0**-6, (1 + fraction / 8) * 2.0 ** (exponent - 7.0))
+    return np.where(codes & 0x7F == 0x7F, np.nan, np.where(codes & 0x80, -size, size)).astype(np.float32)
+
+
+_E4M3 = _e4m3(np.arange(256))
+_HALF_NAN = np.uint32(0x7FFF)  # the one that a conversion gives
+
+
+def _encoded_half(to_bits):
+    return lambda value: np.where(np.isnan(value), _HALF_NAN, to_bits(value).astype(np.uint32))
+
+
+def _to_tf32(value):
+    bits = np.asarray(value).view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    cut = bits & np.uint32(0xFFFFE000)  # of what is no number, as an H100 was seen to do
+    return np.where(np.isfinite(value), rounded, cut)[()]
+
+
+BF16 = Format(
+    "BF16",
+    16,
+    "bfloat16 tensor",
+    lambda bits: half.from_bits(_parts(np.uint16)(bits)),
+    _encoded_half(lambda value: half.to_bits(half.to_bfloat16(value))),
+)
+FP16 = Format(
+    "FP16",
+    16,
+    "float16 tensor",
+    lambda bits: _parts(np.float16)(bits).astype(np.float32),
+    _encoded_half(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
+)
+TF32 = Format(
+    "TF32", 32, "tfloat32 tensor", lambda bits: _parts(np.float32)(bits & np.uint32(0xFFFFE000)), _to_tf32
+)  # whose hardware reads the upper 19 bits alone
+E4M3 = Format("E4M3", 8, "float8 tensor", lambda bits: _E4M3.take(_parts(np.uint8)(bits)))
+INT8 = Format("INT8", 8, "int8 tensor", lambda bits: _parts(np.int8)(bits).astype(np.int32))
+
+
+def format_of(translator, node, argument, formats: dict[int, Format]) -> Format:
+    """The format that an argument names, one of `formats`, by their numbers in the kernel language."""
+    written = translator.dotted(argument)
+    if written in {f"ptx.{form.name}" for form in formats.values()}:
+        translator.fail(
+            argument,
+            f"numba wants a name of yours for the format: write `FORMAT = {written}` above, and use FORMAT here",
+        )
+    number = fixed_number(translator, node, argument, "the format")
+    if number not in formats:
+        *others, last = (f"`ptx.{f.name}`" for f in formats.values())
+        known = f"{', '.join(others)} or {last}" if others else last
+        translator.fail(node, f"the format of `{translator.written(node.func)}` is {known}, not {number}")
+    return formats[number]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A function `(low, high, FORMAT)` of two float32 that gives both as the halves of a uint32."""
+
+    formats: dict[int, Format]
+
+    def translate(self, translator, node):
+        check_count(translator, node, 3)
+        what = f"`{translator.written(node.func)}`"
+        low, high = (translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:2])
+        chosen = format_of(translator, node, node.args[2], self.formats)
+        encode = translator.constant(chosen.encode)
+        return translator.temp(f"({encode}({low}) | {encode}({high}) << np.uint32(16))", types.uint32)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """A function `(bits, FORMAT)` that gives the two float32 that the halves of a uint32 stand for."""
+
+    formats: dict[int, Format]
+
+    def translate(self, translator, node):
+        check_count(translator, node, 2)
+        value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
+        chosen = format_of(translator, node, node.args[1], self.formats)
+        halves = translator.constant(lambda bits: tuple(np.moveaxis(chosen.decode(bits), -1, 0)))
+        return translator.temp(f"{halves}({translator.converted(value, types.uint32)})", Tuple((types.float32,) * 2))
+
+
+@dataclass(frozen=True)
+class Round:
+    """A function of a float32 that gives its bits in a format of 32 bits."""
+
+    format: Format
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
+        encode = translator.constant(self.format.encode)
+        return translator.temp(f"{encode}({translator.converted(value, types.float32)})", types.uint32)

@@ -1,0 +1,25 @@
+"""What concerns the launch before or after. Here one launch follows upon the end of the other, so nobody waits."""
+
+from numba import types
+
+from labkit.simulator.checks import early
+from labkit.simulator.operands import check_count
+from labkit.simulator.translator.values import Value
+
+
+class Wait:
+    """A function without arguments behind which the launch before has ended."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 0)
+        translator.program.waits_for_launch = True
+        translator.emit(f"{translator.constant(early.wait)}(w, {translator.mask})")
+        return Value("None", types.none)
+
+
+class Release:
+    """A function without arguments and without effect here."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 0)
+        return Value("None", types.none)

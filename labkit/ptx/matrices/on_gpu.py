@@ -1,0 +1,98 @@
+"""The machine code of `ldmatrix`, `stmatrix` and `mma.sync`."""
+
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
+
+from labkit.ptx import formats, matrices
+from labkit.ptx.formats.on_gpu import PTX_NAMES
+from labkit.ptx.intrinsics import (
+    F32,
+    I32,
+    VOID,
+    assembly,
+    fixed,
+    index_kinds,
+    intrinsic,
+    literal,
+    pointer,
+    shared_address,
+    unpacked,
+)  # fmt: skip
+
+DEPTH = {formats.BF16: 16, formats.FP16: 16, formats.TF32: 8, formats.E4M3: 32, formats.INT8: 32}
+
+
+def _ldmatrix(count, transposed):
+    def definition(typing, tile, index):
+        index_kinds(tile, index)
+
+        def code(context, builder, signature, arguments):
+            row = shared_address(context, builder, tile, index, *arguments)
+            results = ", ".join(f"${i}" for i in range(count))
+            text = f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' * transposed}.shared.b16 {{{results}}}, [${count}];"
+            loaded = assembly(builder, text, (I32,) * count, [row])
+            return cgutils.pack_array(builder, unpacked(builder, loaded, count))
+
+        return types.UniTuple(types.uint32, count)(tile, index), code
+
+    return definition
+
+
+intrinsic(matrices.ldmatrix2)(_ldmatrix(2, False))
+intrinsic(matrices.ldmatrix4)(_ldmatrix(4, False))
+intrinsic(matrices.ldmatrix2_transposed)(_ldmatrix(2, True))
+intrinsic(matrices.ldmatrix4_transposed)(_ldmatrix(4, True))
+
+
+@intrinsic(matrices.stmatrix4)
+def _stmatrix4(typing, tile, index, a, b, c, d):
+    index_kinds(tile, index)
+
+    def code(context, builder, signature, arguments):
+        row = shared_address(context, builder, tile, index, *arguments[:2])
+        text = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};"
+        assembly(builder, text, VOID, [row, *arguments[2:]])
+        return context.get_dummy_value()
+
+    return types.void(tile, index, *(types.uint32,) * 4), code
+
+
+def accumulators(context, builder, array_type, index_type, array, index, count, kind=F32):
+    """Pointers to `count` neighbouring elements of a local array."""
+    first = pointer(context, builder, array_type, index_type, array, index)
+    return [builder.gep(first, [fixed(i)]) for i in range(count)]
+
+
+def check_accumulators(acc, index, FORMAT):
+    """The format's number; raises where the accumulators have another type than it adds up."""
+    number = literal(FORMAT, "the format")
+    if number not in PTX_NAMES:
+        raise TypingError("the format is one of ptx.BF16, FP16, TF32, E4M3 and INT8")
+    index_kinds(acc, index)
+    sums = types.int32 if number == formats.INT8 else types.float32
+    if acc.dtype != sums:
+        raise TypingError(f"this format adds up in {sums}: make the accumulators of that type")
+    return number
+
+
+@intrinsic(matrices.mma)
+def _mma(typing, acc, index, a, b, FORMAT):
+    number = check_accumulators(acc, index, FORMAT)
+    name, depth = PTX_NAMES[number], DEPTH[number]
+    result, sums = (I32, "s32") if number == formats.INT8 else (F32, "f32")
+
+    def code(context, builder, signature, arguments):
+        places = accumulators(context, builder, acc, index, *arguments[:2], 4)
+        held = [builder.load(place) for place in places]
+        fragments = [*cgutils.unpack_tuple(builder, arguments[2]), *cgutils.unpack_tuple(builder, arguments[3])]
+        text = (
+            f"mma.sync.aligned.m16n8k{depth}.row.col.{sums}.{name}.{name}.{sums} "
+            "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
+        )
+        sum_of = assembly(builder, text, (result,) * 4, fragments, ties=held, memory=False)
+        for place, value in zip(places, unpacked(builder, sum_of, 4), strict=True):
+            builder.store(value, place)
+        return context.get_dummy_value()
+
+    fragment = types.UniTuple
+    return types.void(acc, index, fragment(types.uint32, 4), fragment(types.uint32, 2), FORMAT), code

@@ -1,0 +1,54 @@
+"""Barriers in shared memory: `mbarrier`.
+
+An mbarrier is a uint64 of shared memory. It counts the arrivals of a phase, and the bytes of asynchronous copies that
+the phase still expects; when both are down to nothing, the phase is complete and the next one begins. Phases are
+told apart by their parity: the first is 0. A fresh barrier lets a wait for parity 1 pass at once, as if the phase
+before the first were complete. (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; copies
+count on it from compute capability 9.0.)
+"""
+
+from labkit.ptx.instruction import instruction
+from labkit.ptx.mbarriers import on_lanes
+from labkit.simulator.instruction import Plain
+
+__all__ = [
+    "mbarrier_arrive",
+    "mbarrier_arrive_at",
+    "mbarrier_expect",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_wait",
+]
+
+HOPPER = (9, 0)
+
+
+@instruction(on_lanes.OnBarrier(on_lanes.init, "store", ("a count of arrivals",)), needs=(8, 0))
+def mbarrier_init(barriers, i, count):
+    """One thread sets up `barriers[i]` for phases of `count` arrivals; `mbarrier_init_fence` and a barrier of the block
+    (of the cluster) follow before others use it."""
+
+
+@instruction(Plain(on_lanes.fence_init), needs=HOPPER)
+def mbarrier_init_fence():
+    """Makes the barriers that this thread set up known to the copy engine and to the cluster."""
+
+
+@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic"), needs=(8, 0))
+def mbarrier_arrive(barriers, i):
+    """Arrives: what this thread did before is seen by those whose wait for this phase passes."""
+
+
+@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic", ("a number of bytes",)), needs=HOPPER)
+def mbarrier_expect(barriers, i, bytes):
+    """Arrives, and makes the phase expect `bytes` more of copies."""
+
+
+@instruction(on_lanes.Wait(), waits=True, needs=HOPPER)
+def mbarrier_wait(barriers, i, parity):
+    """Waits until the phase of this parity is complete."""
+
+
+@instruction(on_lanes.ArriveAt(), needs=HOPPER)
+def mbarrier_arrive_at(barriers, i, cta):
+    """Arrives at the same barrier of block `cta` of the cluster."""

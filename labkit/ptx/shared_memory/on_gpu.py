@@ -1,0 +1,44 @@
+"""The machine code of arrays in dynamic shared memory."""
+
+from itertools import accumulate
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
+
+from labkit.ptx import shared_memory
+from labkit.ptx.intrinsics import SHARED, fixed, intrinsic, literal
+
+POOL = "labkit_dynamic_shared_memory"
+
+
+@intrinsic(shared_memory.shared_array)
+def _shared_array(typing, first_byte, shape, dtype):
+    begin = literal(first_byte, "where a shared array begins")
+    lengths = [
+        literal(n, "the shape of a shared array") for n in (shape if isinstance(shape, types.BaseTuple) else [shape])
+    ]
+    itemsize = dtype.dtype.bitwidth // 8
+    if begin % itemsize:
+        raise TypingError(f"an array of {dtype.dtype} begins at a multiple of {itemsize} bytes, not at {begin}")
+    kind = types.Array(dtype.dtype, len(lengths), "C")
+
+    def code(context, builder, signature, arguments):
+        pool = builder.module.globals.get(POOL)
+        if pool is None:
+            pool = cgutils.add_global_variable(builder.module, ir.ArrayType(ir.IntType(8), 0), POOL, SHARED)
+            pool.align, pool.linkage = shared_memory.ALIGNMENT_BYTES, "external"
+        place = builder.gep(pool, [fixed(0), fixed(begin)])
+        made = context.make_array(kind)(context, builder)
+        strides = list(accumulate(reversed(lengths[1:]), lambda a, b: a * b, initial=itemsize))[::-1]
+        context.populate_array(
+            made,
+            data=builder.addrspacecast(place, made.data.type, "generic"),
+            shape=[context.get_constant(types.intp, n) for n in lengths],
+            strides=[context.get_constant(types.intp, n) for n in strides],
+            itemsize=context.get_constant(types.intp, itemsize),
+            meminfo=None,
+        )
+        return made._getvalue()
+
+    return kind(first_byte, shape, dtype), code

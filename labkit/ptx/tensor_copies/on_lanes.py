@@ -1,0 +1,408 @@
+"""Copies of boxes between global and shared memory by the copy engine.
+
+A load reads the array when it begins, and lands when its barrier's phase ends (`mbarriers`). A store is done with at
+once, but until its thread has waited for it nobody may overwrite the tile.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numba import njit, types
+
+from labkit.ptx.clusters import on_lanes as clusters
+from labkit.ptx.mbarriers import on_lanes as mbarriers
+from labkit.simulator import memory, tiles
+from labkit.simulator.checks import early, proxies
+from labkit.simulator.checks import tile_findings as findings
+from labkit.simulator.checks.in_flight import Operation, Reading
+from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
+from labkit.simulator.groups import Groups
+from labkit.simulator.operands import check_count, element, fixed_number, whole_number
+from labkit.simulator.tensor_maps import ROW_BYTES
+from labkit.simulator.translator.values import TensorMap, Tuple, Value
+from labkit.simulator.warps import BLOCK, SM, START, THREAD
+from labkit.trace import SECTOR_BYTES, WARP_LANES
+
+WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
+WAIT_FOR_STORE = (
+    "Close its group with `ptx.tma_store_commit()`, wait for it with `ptx.tma_store_wait(n)` in the thread that began "
+    "it, and let the others wait for that thread at a barrier."
+)
+NEVER_WAITED_FOR = (
+    "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds it: store to each place "
+    "once, and let a later launch read it, or use ordinary stores."
+)
+
+
+# --- boxes of an array ---------------------------------------------------------------------------
+
+
+class Boxes:
+    """The boxes of an array that begin at some places: a row of 128 bytes each, as far as it lies in the array."""
+
+    def __init__(self, boxed, places):
+        """`places`: where each box begins, an array of all boxes for each axis."""
+        array, box = boxed.array, boxed.box
+        self.array, self.to_tf32 = array, boxed.to_tf32
+        self.count = len(places[0])
+        self.rows = prod(box[:-1])
+        first, inside = np.zeros((self.count, 1), np.int64), np.ones((self.count, 1), np.bool_)
+        for axis in range(len(box) - 1):
+            along = (places[axis][:, None] + np.arange(box[axis]))[:, None, :]
+            inside = (inside[:, :, None] & (along >= 0) & (along < array.shape[axis])).reshape(self.count, -1)
+            first = (first[:, :, None] + along * array.strides[axis]).reshape(self.count, -1)
+        column, columns = places[-1], array.shape[-1]
+        self.skipped = np.clip(-column, 0, box[-1])  # of each row of a box, elements before the array
+        self.used = np.clip(columns - column, 0, box[-1]) - self.skipped
+        self.used = np.maximum(self.used, 0)
+        self.first = array.offset + first + (column + self.skipped)[:, None]
+        self.inside = inside & (self.used > 0)[:, None]
+
+    def read(self) -> np.ndarray:
+        """The bytes of each row of each box, zeros outside of the array."""
+        rows = np.zeros((self.count, self.rows, ROW_BYTES), np.uint8)
+        _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
+        return _rounded_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
+
+    def write(self, rows):
+        """Puts the bytes of rows into the array, as far as they lie there."""
+        _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, True)
+
+    @property
+    def _rows(self):
+        return self.first, self.inside, self.skipped, self.used
+
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the elements of the boxes lie in the array's memory, and which of them lie in it at all."""
+        along = np.arange(ROW_BYTES // self.array.itemsize)
+        inside = self.inside[:, :, None] & (along < self.used[:, None, None])
+        return np.where(inside, self.first[:, :, None] + along, 0).reshape(-1), inside.reshape(-1)
+
+    def hold(self, rows) -> np.ndarray:
+        """Whether the array holds what these rows bring, for each of the `places`."""
+        given = rows.view(f"u{self.array.itemsize}")
+        along = np.arange(given.shape[2]) + self.skipped[:, None, None]
+        given = np.take_along_axis(given, np.minimum(along, given.shape[2] - 1), axis=2).reshape(-1)
+        return self.array.data.view(given.dtype).take(self.places()[0]) == given
+
+    def count_accesses(self, w, lanes, site, is_load):
+        """Adds the boxes to a site's totals; L2 sees each sector once for a row, and L1 none."""
+        launch = w.chunk.launch
+        if launch.early:
+            early.check(w, site, self.array, np.isin(np.arange(w.lanes), lanes))
+        row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
+        slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
+        low = self.array.address + self.first * self.array.itemsize
+        high = low + self.used[:, None] * self.array.itemsize - 1
+        sectors = np.where(self.inside, high // SECTOR_BYTES - low // SECTOR_BYTES + 1, 0)
+        totals = launch.counts[site]
+        np.add.at(totals, (slots, ACCESSES), self.inside.sum(axis=1) * self.used)
+        np.add.at(totals, (slots, REQUESTS), 1)
+        np.add.at(totals, (slots, SECTORS), sectors.sum(axis=1))
+        to_l2 = launch.l2.rows(int(sectors.sum()))
+        warps = w.warps[row]
+        number = warps[:, BLOCK] * MOST_WARPS + warps[:, THREAD] // WARP_LANES
+        rows = _list_sectors(low // SECTOR_BYTES, sectors, w.warp_clock[row], number, warps[:, SM], to_l2)
+        np.add.at(w.warp_clock, row, 1)
+        if rows:
+            launch.l2.send(to_l2[:rows], site, not is_load)
+
+
+def _rounded_to_tf32(bits):
+    """The bits of float32 rounded to TF32: to the nearest, ties to even, as an H100's copy engine was seen to do."""
+    finite = bits & 0x7F800000 != 0x7F800000
+    return np.where(finite, (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000, bits).astype(np.uint32)
+
+
+@njit(cache=True)
+def _move(data, first, inside, skipped, used, itemsize, rows, into_array):
+    """Moves the rows of boxes from an array, as far as they lie in it, or to it."""
+    for box in range(first.shape[0]):
+        begin, size = skipped[box] * itemsize, used[box] * itemsize
+        for row in range(first.shape[1]):
+            if inside[box, row]:
+                at = first[box, row] * itemsize
+                if into_array:
+                    data[at : at + size] = rows[box, row, begin : begin + size]
+                else:
+                    rows[box, row, begin : begin + size] = data[at : at + size]
+
+
+@njit(cache=True)
+def _list_sectors(first, sectors, clock, warp, sm, to_l2):
+    """Fills the rows that L2 is sent (clock, warp, sector, SM), and returns how many."""
+    rows = 0
+    for box in range(first.shape[0]):
+        for row in range(first.shape[1]):
+            for i in range(sectors[box, row]):
+                to_l2[rows, 0] = clock[box]
+                to_l2[rows, 1] = warp[box]
+                to_l2[rows, 2] = first[box, row] + i
+                to_l2[rows, 3] = sm[box]
+                rows += 1
+    return rows
+
+
+# --- tiles in shared memory ----------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _swizzle(data, first, rows, boxes, into_tile):
+    """Moves the rows of these boxes to where they lie in tiles that begin at the bytes `first`, or back."""
+    for box in boxes:
+        for row in range(rows.shape[1]):
+            begin = first[box] + row * 128
+            for i in range(128):
+                at = begin + (i ^ ((row & 7) << 4))
+                if into_tile:
+                    data[at] = rows[box, row, i]
+                else:
+                    rows[box, row, i] = data[at]
+
+
+@dataclass(eq=False)
+class Load:
+    """Boxes on their way to tiles, which begin at the elements `first` of a shared array."""
+
+    site: int
+    number: int
+    array: object
+    first: np.ndarray
+    rows: np.ndarray
+    source: Reading | None
+
+    @property
+    def box_bytes(self) -> int:
+        return self.rows.shape[1] * ROW_BYTES
+
+    def land(self, boxes):
+        """These boxes are there."""
+        array, first = self.array, self.first
+        _swizzle(array.data.view(np.uint8), first * array.itemsize, self.rows, boxes, True)
+        each = self.box_bytes // array.itemsize
+        array.in_flight.end(self.number, tiles.elements(first[boxes], each))
+        if self.source is not None:
+            self.source.end(np.isin(np.arange(len(first)), boxes))
+
+
+def _tile(w, site, array, mask, index, tile_bytes):
+    """Where the tiles of the lanes begin, and the lanes whose tile lies in the array and begins where it may."""
+    flat, mask = memory.flatten(w, site, array, mask, index)
+    if mask is False:
+        return flat, mask
+    lanes, each = w.active(mask), tile_bytes // array.itemsize
+    within = flat % array.elements
+    outside = lanes & (within + each > tiles.end(array))
+    if outside.any():
+        findings.too_short(w, site, array, outside, index, each)
+    byte = array.address + within * array.itemsize
+    wrong = lanes & ((byte % tiles.ALIGNMENT_BYTES != 0) | (array.alignment < tiles.ALIGNMENT_BYTES))
+    if wrong.any():
+        findings.misaligned(w, site, array, wrong, index, byte)
+    lanes = lanes & ~outside & ~wrong
+    return flat, lanes if lanes.any() else False
+
+
+def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i, line=0, ctas=None):
+    """Each lane of `mask` begins the copy of a box to a tile; to that of each block of its cluster named by `ctas`."""
+    flat, mask = _tile(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * ROW_BYTES)
+    if mask is False:
+        return
+    lanes = np.flatnonzero(w.active(mask))
+    boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
+    boxes.count_accesses(w, lanes, map_site, True)
+    tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
+    w.chunk.sample(w, tile_site, tile, mask, flat)
+    rows = boxes.read()
+    targets = [(w.active(mask), 0)]
+    if ctas is not None:
+        named = clusters.chosen(w, w.active(mask), ctas, line)
+        targets = [(mine, clusters.away(w, mine, np.int64(cta), line)) for cta, mine in named]
+    for mine, away in targets:
+        at, mine = mbarriers.ready(w, barrier_site, barriers, mine, i, away)
+        if mine is not False:
+            mbarriers.check_fence(w, barrier_site, barriers, at, mine)
+            source = _reading(w, map_site, boxes, lanes, mine[lanes])
+            place = flat + away * tile.elements
+            copy = _send(w, tile_site, tile, np.flatnonzero(mine), place, rows[mine[lanes]], source)
+            if ctas is not None:
+                w.chunk.launch.clocks.publish(w, mine)
+            mbarriers.begin_copy(w, barriers, at, mine, copy)
+
+
+def _reading(w, site, boxes, lanes, mine) -> Reading | None:
+    """What a load reads for those of `lanes` that `mine` says, a box each, if the kernel writes there as well."""
+    in_flight = boxes.array.in_flight
+    if in_flight is None:
+        return None
+    places, inside = (part.reshape(len(lanes), -1)[mine] for part in boxes.places())
+    box, _ = np.nonzero(inside)
+    operation = Operation(site, "the copy", WAIT_FOR_LOAD, reads=True)
+    number = in_flight.begin(operation, places[inside], w, lanes[mine][box])
+    return Reading(in_flight, number, box, places[inside])
+
+
+def _send(w, site, tile, lanes, flat, rows, source) -> Load:
+    """Sends these rows, a box a lane, on their way to the tiles that begin at `flat`."""
+    flat, each = flat[lanes], rows.shape[1] * ROW_BYTES // tile.itemsize
+    covered = tiles.elements(flat, each)
+    _count_tile(w, site, lanes, each, rows.shape[1])
+    tiles.note_writes(w, site, tile, lanes, covered)
+    proxies.check_write(w, site, tile, covered)
+    tile.unfenced.drop(covered)
+    operation = Operation(site, "the copy", WAIT_FOR_LOAD)
+    number = tile.in_flight.begin(operation, covered, w, lanes)
+    return Load(site, number, tile, flat, rows, source)
+
+
+def _count_tile(w, site, lanes, each, rows):
+    """Adds tiles of so many elements to a site's totals: a row of 128 bytes is one pass through the banks."""
+    totals = w.chunk.launch.counts[site]
+    slots = w.slot[lanes] if len(totals) > 1 else np.zeros(len(lanes), np.int64)
+    for what, amount in ((ACCESSES, each), (REQUESTS, 1), (WAVEFRONTS, rows)):
+        np.add.at(totals, (slots, what), amount)
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Store:
+    """Boxes that are read from tiles: the lanes that asked, and the places of their tiles' elements, a row each."""
+
+    site: int
+    number: int
+    array: object
+    lanes: np.ndarray
+    covered: np.ndarray
+
+
+def store(w, mask, map_site, boxed, place, tile_site, tile, index):
+    """Each lane of `mask` begins the copy of a box from a tile."""
+    box_bytes = prod(boxed.box[:-1]) * ROW_BYTES
+    flat, mask = _tile(w, tile_site, tile, mask, index, box_bytes)
+    if mask is False:
+        return
+    lanes = np.flatnonzero(w.active(mask))
+    boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
+    flat, each = flat[lanes], box_bytes // tile.itemsize
+    covered = tiles.elements(flat, each)
+    _count_tile(w, tile_site, lanes, each, boxes.rows)
+    tiles.note_reads(w, tile_site, tile, lanes, covered)
+    proxies.check_read(w, tile_site, tile, covered, "the copy engine")
+    rows = np.empty((len(lanes), boxes.rows, ROW_BYTES), np.uint8)
+    _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
+    operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
+    number = tile.in_flight.begin(operation, covered, w, lanes)
+    _stores(w).begin(Store(tile_site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
+    boxes.count_accesses(w, lanes, map_site, False)
+    unchanged = boxes.hold(rows)
+    boxes.write(rows)
+    places, inside = boxes.places()
+    tiles.note_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.hold(rows))
+    operation = Operation(map_site, "the store", NEVER_WAITED_FOR)
+    box = np.repeat(lanes, len(places) // len(lanes))[inside]
+    boxes.array.in_flight.begin(operation, places[inside], w, box)
+    w.chunk.launch.version += 1
+
+
+def commit(w, mask):
+    """`tma_store_commit`: the lanes of `mask` close their groups."""
+    _stores(w).commit(w.active(mask))
+
+
+def wait(w, mask, pending):
+    """`tma_store_wait`: the tiles of the lanes' groups may be written again."""
+    for done, lanes in _stores(w).finish(w.active(mask), pending):
+        lanes = np.flatnonzero(lanes)
+        covered = done.covered[np.searchsorted(done.lanes, lanes)].reshape(-1)
+        done.array.in_flight.end(done.number, covered)
+        tiles.note_reads(w, done.site, done.array, lanes, covered)
+
+
+def _stores(w) -> Groups:
+    """The groups of stores of a warp set."""
+    if "stores" not in w.groups:
+        w.groups["stores"] = Groups(w.lanes)
+        w.chunk.at_end.append(lambda: findings.left_behind(w, w.groups["stores"].running))
+    return w.groups["stores"]
+
+
+# --- in a kernel's text --------------------------------------------------------------------------
+
+
+def _tensor_map(translator, node, argument):
+    value = translator.expression(argument)
+    if not isinstance(value.type, TensorMap):
+        translator.fail(node, "this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+    return value
+
+
+def _boxed(translator, node, tensor_map, place, kind):
+    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
+    value = _tensor_map(translator, node, tensor_map)
+    axes = len(value.type.box)
+    begin = translator.expression(place)
+    items = begin.type.items if isinstance(begin.type, Tuple) else ()
+    if len(items) != axes or not all(isinstance(item, types.Integer) for item in items):
+        translator.fail(place, f"the place of a box is a tuple of {axes} whole numbers here")
+    translator.program.asynchronous = translator.program.has_async_proxy = True
+    site = translator.site(tensor_map, Value("", value.type.array), kind)
+    return f"{site}, {value.code}, {begin.code}"
+
+
+def _in_shared(translator, node, array, index, kind):
+    """The site of an access to a tile, its array and the indices of its first element, as code."""
+    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    if found.type.others:
+        translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
+    return f"{translator.site(subscript, found, kind)}, {found.code}, ({indices},)"
+
+
+@dataclass(frozen=True)
+class LoadCall:
+    """A function `(tile, index, tensor_map, place, barriers, i)`, and with `multicast` a mask of blocks."""
+
+    multicast: bool = False
+
+    def translate(self, translator, node):
+        check_count(translator, node, 6 + self.multicast)
+        tile, index, tensor_map, place, barriers, i, *blocks = node.args
+        box = _boxed(translator, node, tensor_map, place, "load")
+        to = _in_shared(translator, node, tile, index, "store")
+        site, array, mask, at = mbarriers.barrier(translator, node, barriers, i, "atomic")
+        given = "".join(f", {node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks)
+        translator.emit(f"{translator.constant(load)}(w, {mask}, {box}, {to}, {site}, {array}, {at}{given})")
+        return Value("None", types.none)
+
+
+class Prefetch:
+    """A function `(tensor_map)`, which changes nothing but how soon a copy is done."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        _tensor_map(translator, node, node.args[0])
+        return Value("None", types.none)
+
+
+class StoreCall:
+    """A function `(tensor_map, place, tile, index)`."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 4)
+        tensor_map, place, tile, index = node.args
+        box = _boxed(translator, node, tensor_map, place, "store")
+        of = _in_shared(translator, node, tile, index, "load")
+        translator.emit(f"{translator.constant(store)}(w, {translator.mask}, {box}, {of})")
+        return Value("None", types.none)
+
+
+class StoreWait:
+    """A function `(pending)`."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 1)
+        pending = fixed_number(translator, node, node.args[0], "how many groups may be under way")
+        translator.emit(f"{translator.constant(wait)}(w, {translator.mask}, {pending})")
+        return Value("None", types.none)

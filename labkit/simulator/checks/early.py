@@ -1,0 +1,88 @@
+"""A kernel that begins early touches no global memory before it has waited for the launch before it.
+
+That launch may still read and write there, and which launch it will be nobody can tell from the kernel. So every
+access counts, also to an array that no other kernel of the program writes: what a kernel may do before the wait is to
+set up shared memory and barriers, and to have tensor maps fetched. One thread may wait for others, who meet it behind
+that. (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
+"""
+
+import numpy as np
+
+from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
+from labkit.trace import WARP_LANES
+
+CURE = "Call `ptx.launch_wait()` in every thread before the first access to global memory."
+
+
+class Waited:
+    """The lanes of a warp set that know that the launch before has ended."""
+
+    def __init__(self, w):
+        self.lanes = ~w.everyone
+        self.clocks = w.launch.clocks.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
+        self.since = np.full(len(w.warps), -1)  # how often a warp had met when some of its lanes alone had waited
+
+
+def _of(w) -> Waited:
+    return w.groups.get("launch before") or w.groups.setdefault("launch before", Waited(w))
+
+
+def _meetings(w, waited):
+    """A number for each warp that grows whenever its lanes meet, or hear of what others of them did."""
+    by_lanes = w.lane_epochs.sum(axis=(1, 2), dtype=np.int64) if w.lane_epochs.size else 0
+    return w.warp_epochs + w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.heard[waited.clocks] + by_lanes
+
+
+def wait(w, mask):
+    """`launch_wait` by the lanes of `mask`."""
+    if not w.launch.early:
+        return
+    waited, lanes = _of(w), w.active(mask)
+    rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
+    waited.since[rows] = _meetings(w, waited)[rows]
+    waited.lanes |= lanes
+    before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
+    w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
+
+
+def check(w, site_number, array, lanes, flat=None):
+    """These lanes touch a global array: the elements `flat`, or boxes of it."""
+    waited, clocks = _of(w), w.launch.clocks
+    missing = lanes & ~waited.lanes
+    if missing.any() and clocks.times.size:
+        before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
+        told = clocks.know(waited.clocks, before, 1) & (waited.since < _meetings(w, waited))
+        waited.lanes |= told.take(w.row)
+        missing &= ~waited.lanes
+    if missing.any():
+        _note(w, site_number, array, missing, flat)
+
+
+def _note(w, site_number, array, missing, flat):
+    log = w.launch.log
+    site = log.launch.sites[site_number]
+    key = ("early", site.line, site.column, site.kind)
+    if log.known(key, int(missing.sum())):
+        return
+    lane = int(np.argmax(missing))
+    who, what, index = log.lane(w, lane), f"a box of {array.name}", None
+    if flat is not None:
+        index = array.position(array.c_order(int(flat[lane])))
+        what = f"{array.name}[{', '.join(map(str, index))}]"
+    does = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
+    log.add(
+        key,
+        int(missing.sum()),
+        kind="early",
+        severity="error",
+        message=(
+            f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
+            f"there, for the kernel begins early. {CURE}"
+        ),
+        remedy=CURE,
+        line=site.line,
+        column=site.column,
+        array=array.name,
+        index=index,
+        threads=(who,),
+    )
