@@ -1,7 +1,7 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Variant
+from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import matmul_launch
 
 SIZES = ((48, 80, 64), (21, 58, 35))  # M, N, K; ragged ones have no budget of loads, only a right result
@@ -26,14 +26,4 @@ EXERCISE = Exercise(
     sizes=SIZES,
     drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
     constants=("TILE",),
-    variants=(
-        Variant("the tile that the exercise starts with", "budget", (("TILE = 16", "TILE = 4"),)),
-        Variant("a tile too small", "budget", (("TILE = 16", "TILE = 8"),)),
-        Variant("a tile too large for the budget", "budget", (("TILE = 16", "TILE = 32"),)),
-        Variant("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
-        Variant("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
-        Variant("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
-        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
-        Variant("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
-    ),
 )

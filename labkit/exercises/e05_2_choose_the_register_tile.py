@@ -1,7 +1,7 @@
 """Exercise 05.2: block's tile and thread's tile under three budgets at a time."""
 
 from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Variant
+from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import product_launch
 
 SIZES = ((64, 128, 16), (21, 58, 19))  # M, N, K; ragged ones have no budget of loads, only a right result
@@ -42,21 +42,4 @@ EXERCISE = Exercise(
     sizes=SIZES,
     drawn=((range(65, 80), range(41, 64), range(17, 24)),),
     constants=("BM", "BN", "TM", "TN"),
-    variants=(
-        Variant(
-            "the tiles that the exercise starts with",
-            "budget",
-            (("BM, BN, TM, TN = 32, 32, 4, 4", "BM, BN, TM, TN = 16, 16, 2, 2"),),
-        ),
-        Variant("a block's tile too small", "budget", (("= 32, 32, 4, 4", "= 16, 32, 4, 4"),)),
-        Variant("a block's tile too large", "budget", (("= 32, 32, 4, 4", "= 64, 64, 4, 4"),)),
-        Variant("a thread's tile too small", "budget", (("= 32, 32, 4, 4", "= 32, 32, 4, 2"),)),
-        Variant("a thread's tile too large", "budget", (("= 32, 32, 4, 4", "= 32, 32, 8, 8"),)),
-        Variant("a long thin tile of as many outputs", "budget", (("= 32, 32, 4, 4", "= 32, 32, 8, 2"),)),
-        Variant("a tile that the threads cannot share out", "launch", (("= 32, 32, 4, 4", "= 32, 32, 5, 4"),)),
-        Variant("no tile", "launch", (("= 32, 32, 4, 4", "= 32, 32, 0, 4"),)),
-        Variant("a length of the book's", "result", (("range(0, K, BK)", "range(0, 16, BK)"),)),
-        Variant("a wider tile within all budgets", "solved", (("= 32, 32, 4, 4", "= 32, 64, 4, 4"),)),
-        Variant("a higher tile within all budgets", "solved", (("= 32, 32, 4, 4", "= 64, 32, 4, 4"),)),
-    ),
 )

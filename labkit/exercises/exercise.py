@@ -37,28 +37,6 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Another answer, and what the check must say of it: "solved", or the reason why not.
-
-    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own.
-    """
-
-    what: str
-    reason: str
-    edits: tuple[tuple[str, str], ...] = ()
-    cell: str = ""
-
-    def source(self, solution: str) -> str:
-        """The text of the cell; each old text must stand in the solution exactly once."""
-        text = self.cell or solution
-        for old, new in self.edits:
-            if text.count(old) != 1:
-                raise ValueError(f"variant {self.what!r}: {old!r} stands {text.count(old)} times in the solution")
-            text = text.replace(old, new)
-        return text
-
-
-@dataclass(frozen=True)
 class Exercise:
     """A task and all that its check needs.
 
@@ -78,8 +56,6 @@ class Exercise:
         Names of whole numbers that the learner's cell chooses, such as TILE.
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches.
-    variants
-        Wrong answers that the check must reject, and other right ones that it must accept.
     """
 
     id: str
@@ -92,7 +68,6 @@ class Exercise:
     drawn: tuple[tuple[range, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
-    variants: tuple[Variant, ...] = ()
 
     def launches(self, seed: int, **constants: int) -> Iterator[Launch]:
         """The runs of one check: on the fixed sizes, then on sizes that the seed draws."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from answers import cell, function
+from variants import variants
 
 from labkit import check, cuda
-from labkit.exercises import exercise
 from labkit.exercises.check import with_line
 
 
@@ -96,7 +96,7 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
 
 
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
-    reads = next(variant for variant in exercise("05.4").variants if variant.what == "C is loaded and then dropped")
+    reads = next(variant for variant in variants("05.4") if variant.what == "C is loaded and then dropped")
     verdict = check("05.4", function("05.4", reads.source(cell("05.4"))))
     assert "903 of them are of C, whose share is 0: look at `C[row, col]`" in verdict.message
     thin = cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
@@ -125,7 +125,7 @@ def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
 
 
 def test_a_duty_that_is_not_done_is_named():
-    direct = next(variant for variant in exercise("00.1").variants if variant.reason == "duty")
+    direct = next(variant for variant in variants("00.1") if variant.reason == "duty")
     verdict = check("00.1", function("00.1", direct.source(cell("00.1"))))
     assert "not in the way that the exercise is about: 0 shared loads, and at least 64 are needed" in verdict.message
 

@@ -6,11 +6,11 @@
 import numpy as np
 import pytest
 from answers import cell, function
+from mutate import mutations
 
 import labkit
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.check import judge
-from labkit.exercises.mutate import mutations
 from labkit.exercises.source import python_function
 from labkit.simulator.errors import SimulatorError
 
