@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Duty
-from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.duty import Dependence, Duty
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, unwritten
+from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
 THREADS = 64
 SIZES = ((1,), (2,), (5,))  # rounds
+IN_THE_HANDS = "take a number from a neighbour's hand in each round"
 
 
 def launch(rng, rounds):
@@ -15,10 +17,15 @@ def launch(rng, rounds):
     return Launch(
         label=f"{THREADS} threads, {rounds} round{'s' if rounds > 1 else ''}",
         args=(x, unwritten((THREADS,)), rounds),
-        outputs={1: expect(np.roll(x, -rounds).astype(np.float64))},
+        outputs={1: expect(np.roll(x, rounds).astype(np.float64))},
         grid=(1,),
         block=(THREADS,),
         duties=(Duty("shared loads", THREADS * rounds, "each thread takes a number in each round"),),
+        dependences=(
+            Dependence(SHARED_LOADS, IN_THE_HANDS, powers=tuple(range(rounds, 2 * rounds + 2))),
+            Dependence(BARRIERS, "let the threads wait for one another"),
+        )
+        * (5 <= rounds < 20),
     )
 
 
@@ -30,5 +37,5 @@ EXERCISE = Exercise(
     function="mended",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(6, 20),),),
+    drawn=((range(7, 20),), (Beyond(64),), ((0,),)),
 )

@@ -1,19 +1,28 @@
 """Exercise 01.1: a triple loop that runs one of its loops over the wrong side."""
 
-from labkit.exercises.exercise import Exercise
+from labkit.exercises.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
 SIZES = ((5, 9, 7), (12, 3, 8))  # M, N, K
 
 
+def launch(rng, M, N, K):
+    return matmul_loop(rng, M, N, K, "A @ B.T")
+
+
 EXERCISE = Exercise(
     id="01.1",
     title="The wrong loop",
-    task="This product is right for square matrices alone. One of its loops has the wrong length: find and mend it.",
+    task="This loop should compute C = A @ B.T, and is right for square matrices alone. "
+    "One of its loops has the wrong length: find it and set it right.",
     points=2,
     function="product",
-    launch=matmul_loop,
+    launch=launch,
     sizes=SIZES,
-    drawn=((range(13, 30), range(10, 30), range(11, 30)),),
+    drawn=(
+        (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
+        ((1,), Beyond(30), (1, 2, 3)),
+        (Beyond(30), (2, 5, 7), Beyond(30)),
+    ),
     machine="cpu",
 )

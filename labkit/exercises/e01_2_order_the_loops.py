@@ -1,24 +1,31 @@
 """Exercise 01.2: three loops in the order that walks down columns, and so misses the cache at each step."""
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise
+from labkit.exercises.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
 SIZES = ((320, 48, 40), (12, 40, 600))  # M, N, K: columns of A and C, then of B, are longer than L1
 
 
 def launch(rng, M, N, K):
-    return matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10"),))
+    budget = Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10")
+    return matmul_loop(rng, M, N, K, "A.T @ B", budgets=(budget,) * (min(M, N, K) >= 8))
 
 
 EXERCISE = Exercise(
     id="01.2",
     title="Order the loops",
-    task="Change the order of the three loops so that L1 misses at most once in ten multiply-adds.",
+    task="This loop computes C = A.T @ B. "
+    "Change the order of its three loops so that L1 misses at most once in ten multiply-adds.",
     points=2,
     function="reordered",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(321, 340), range(49, 56), range(20, 30)), (range(8, 12), range(49, 56), range(601, 640))),
+    drawn=(
+        (range(321, 340, 2), range(49, 56), range(21, 30, 2)),
+        (range(9, 12), range(49, 56), range(601, 640, 2)),
+        (Beyond(340), (1, 2, 3), (1, 5, 7)),
+        ((1,), Beyond(56), Beyond(640)),
+    ),
     machine="cpu",
 )

@@ -1,24 +1,30 @@
 """Exercise 01.3: cache blocking, for sides that are no multiples of the block."""
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import matmul_loop
+from labkit.exercises.exercise import Beyond, Exercise
+from labkit.exercises.matmuls import added, matmul_loop
 
 SIZES = ((70, 150, 170),)  # M, N, K: B is three times as large as L1
 
 
 def launch(rng, M, N, K):
-    return matmul_loop(rng, M, N, K, (Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64"),))
+    budget = Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64")
+    return added(rng, matmul_loop(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10)))
 
 
 EXERCISE = Exercise(
     id="01.3",
     title="Write the blocked loop",
-    task="Write C = A @ B in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
+    task="Add A @ B to C in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
     points=3,
     function="blocked",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(71, 90), range(97, 120), range(20, 40)), (range(10, 20), range(151, 165), range(193, 205))),
+    drawn=(
+        (range(71, 90, 2), range(97, 120, 2), range(21, 40, 2)),
+        (range(11, 20, 2), range(151, 165, 2), range(193, 205, 2)),
+        ((1,), Beyond(170), (1, 2, 3)),
+        (Beyond(90), (2, 5, 7), Beyond(205)),
+    ),
     machine="cpu",
 )

@@ -3,19 +3,19 @@
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
 from labkit.exercises.problems import grid_for, unwritten
 
-SIZES = ((512, 128), (1000, 128))  # elements, threads a block; the second leaves threads without work
+SIZES = ((512, 128, 10), (1000, 128, -3))  # elements, threads a block, a in quarters; threads are left over
 
 
-def launch(rng, size, threads):
-    a = np.float32(2.5)
+def launch(rng, size, threads, quarters):
+    a = np.float32(quarters / 4)
     x, y = rng.standard_normal((2, size), np.float32)
     product = a.astype(float) * x.astype(float)
     bound = 2 * np.finfo(np.float32).eps * (np.abs(product) + np.abs(y))
     return Launch(
-        label=f"{size} elements, blocks of {threads}",
+        label=f"{size} elements, a = {a:g}, blocks of {threads}",
         args=(a, x, y, unwritten((size,))),
         outputs={3: Expected(product + y, bound)},
         grid=grid_for((size,), (threads,)),
@@ -35,5 +35,9 @@ EXERCISE = Exercise(
     function="saxpy",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1100, 2000), range(160, 257, 32)),),
+    drawn=(
+        (range(1101, 2000, 2), range(160, 257, 32), range(-40, -4)),
+        ((1, 2, 3, 31), (32, 96), (0,)),
+        (Beyond(2000), (64,), (4, -4)),
+    ),
 )

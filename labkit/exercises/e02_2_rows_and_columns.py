@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, grid_for, matrix, unwritten
 
 SIZES = ((16, 96, 16, 8), (70, 45, 16, 8))  # rows, columns, threads a block along x and along y
@@ -33,5 +33,9 @@ EXERCISE = Exercise(
     function="add",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(75, 120), range(100, 140), range(8, 33, 8), range(4, 9)),),
+    drawn=(
+        (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),
+        ((1,), Beyond(140), (32,), (4, 5)),
+        (Beyond(120), (1, 3, 7), (8,), (7, 8)),
+    ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, grid_for, unwritten
 
 PER_THREAD = 4
@@ -34,5 +34,5 @@ EXERCISE = Exercise(
     function="double",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1100, 2000), range(96, 257, 32)),),
+    drawn=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Beyond(2000), (32, 128))),
 )

@@ -2,7 +2,7 @@
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import matmul_launch
+from labkit.exercises.matmuls import DRAWN, matmul_launch
 
 BLOCK = (32, 8)
 SIZES = ((24, 64, 40), (13, 27, 50))  # M, N, K; the second is ragged
@@ -15,16 +15,16 @@ def launch(rng, M, N, K):
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
         FLOAT32_ALONE,
     )
-    return matmul_launch(rng, M, N, K, BLOCK, budgets)
+    return matmul_launch(rng, M, N, K, BLOCK, "A.T @ B", budgets=budgets)
 
 
 EXERCISE = Exercise(
     id="02.4",
     title="Write the matmul",
-    task="Write C = A @ B, one thread an output and in float32, so that the threads of a warp read neighbours in B.",
+    task="Write C = A.T @ B, one thread an output and in float32, so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(25, 50), range(65, 100), range(41, 60)), (range(25, 50), range(33, 50), range(65, 100))),
+    drawn=DRAWN,
 )

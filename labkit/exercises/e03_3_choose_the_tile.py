@@ -1,29 +1,50 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import matmul_launch
+from dataclasses import replace
 
-SIZES = ((48, 80, 64), (21, 58, 35))  # M, N, K; ragged ones have no budget of loads, only a right result
+import numpy as np
+
+from labkit.exercises.budget import BARRIERS, SHARED_BYTES, Budget
+from labkit.exercises.exercise import Exercise, Expected
+from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
+
+SIZES = ((48, 80, 64, 6), (21, 58, 35, -3))  # M, N, K, alpha in quarters; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 
 
-def launch(rng, M, N, K, TILE):
+def launch(rng, M, N, K, quarters, TILE):
+    alpha = np.float32(quarters / 4)
+    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
+    sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
     shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
     loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
     whole = M % 16 == N % 16 == K % 16 == 0
-    return matmul_launch(rng, M, N, K, (TILE, TILE), (loads, shared) if whole else (shared,))
+    budgets = (
+        *(loads,) * whole,
+        shared,
+        Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
+        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+    )
+    launch = matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets)
+    product = launch.outputs[2]
+    return replace(
+        launch,
+        label=f"{launch.label}, alpha = {alpha:g}",
+        args=(alpha, *launch.args),
+        outputs={3: Expected(alpha * product.value, 2 * abs(alpha) * product.bound)},
+        dependences=(FROM_TILES,) * bool(alpha),
+    )
 
 
 EXERCISE = Exercise(
     id="03.3",
     title="Choose the tile",
-    task="Choose TILE so that the kernel makes at most M * N * K / 8 global loads, "
+    task="Choose TILE so that this kernel, C = alpha * A @ B, makes at most M * N * K / 8 global loads, "
     "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
+    drawn=tuple((*sizes, alpha) for sizes, alpha in zip(DRAWN, ((4, -4), range(-9, 0), (0, 1)), strict=True)),
     constants=("TILE",),
 )

@@ -1,28 +1,35 @@
-"""Exercise 04.1: a dot product in one launch, whose last block may read what is not there yet."""
+"""Exercise 04.1: a squared distance in one launch, whose last block may read what is not there yet."""
 
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Expected, Launch
+from labkit.exercises.duty import Dependence
+from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
 from labkit.exercises.problems import unwritten
+from labkit.simulator.disturbance import FENCES
 
 SIZES = ((1000, 5), (333, 40))  # elements, blocks of one warp
 
 
 def launch(rng, size, blocks):
     x, y = rng.standard_normal((2, size), np.float32)
-    products = x.astype(np.float64) * y
-    bound = size * np.finfo(np.float32).eps * np.abs(products).sum()
+    squares = (x.astype(np.float64) - y) ** 2
+    bound = (size + 3) * np.finfo(np.float32).eps * squares.sum()
+    allowed = 2 * size + 2 * blocks
     return Launch(
         label=f"{size} elements, {blocks} blocks of 32",
         args=(x, y, unwritten((blocks,)), np.zeros(1, np.uint32), unwritten((1,))),
         outputs={
+            3: Expected(np.zeros(1), np.zeros(1)),  # counted round to where it was
             2: Expected(np.zeros(blocks), np.full(blocks, np.inf)),  # each block's own sum, however the work is shared
-            4: Expected(products.sum(keepdims=True), np.full(1, bound)),
+            4: Expected(squares.sum(keepdims=True), np.full(1, bound)),
         },
         grid=(blocks,),
         block=(32,),
-        budgets=(Budget("global loads", 2 * size + blocks, "each element of x and of y once, and each block's sum"),),
+        budgets=(
+            Budget("global loads", allowed, "each element of x and of y once, each block's sum, and its arrival"),
+        ),
+        dependences=(Dependence(FENCES, "let the last block add up what the others wrote before"),) * (blocks > 1),
     )
 
 
@@ -34,5 +41,5 @@ EXERCISE = Exercise(
     function="one_launch",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(2000, 3000), range(33, 60)), (range(1, 32), range(1, 3))),
+    drawn=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Beyond(3000), Beyond(60))),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
 from labkit.exercises.problems import matrix, unwritten
 
 SIZES = ((5, 96), (12, 77))  # rows, columns
@@ -32,5 +32,5 @@ EXERCISE = Exercise(
     function="three_sums",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(6, 20), range(100, 200)), (range(3, 12), range(1, 32))),
+    drawn=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (1, 2, 31))),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import KEPT, Budget
-from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect_product, matrix, unwritten
 
 SIZES = ((9, 64, 24), (7, 75, 48))  # M, K, inputs
@@ -36,6 +36,10 @@ EXERCISE = Exercise(
     function="many_inputs",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(10, 16), range(80, 120), range(24, 49, 24)), (range(3, 9), range(1, 32), range(24, 73, 24))),
+    drawn=(
+        (range(11, 16), range(81, 120, 2), (24, 48)),
+        ((1,), Beyond(120), (72,)),
+        (Beyond(16), (1, 2, 31), Beyond(72, 24)),
+    ),
     constants=("BATCH",),
 )

@@ -2,7 +2,7 @@
 
 from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import product_launch
+from labkit.exercises.matmuls import DRAWN, FROM_TILES, product_launch
 
 BM, BN, BK, TM = 32, 32, 8, 4
 SIZES = ((64, 96, 40), (37, 43, 21))  # M, N, K; the second is ragged
@@ -20,7 +20,8 @@ def launch(rng, M, N, K):
         Budget(BARRIERS, 2 * blocks * rounds, "two in each round of each block, before its tiles are used and after"),
         FLOAT32_ALONE,
     )
-    return product_launch(rng, M, N, K, (BM, BN), (BN, BM // TM), budgets)
+    shape = (BM, BN), (BN, BM // TM)
+    return product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,))
 
 
 EXERCISE = Exercise(
@@ -32,5 +33,5 @@ EXERCISE = Exercise(
     function="column_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(65, 96), range(41, 56)),),
+    drawn=DRAWN,
 )

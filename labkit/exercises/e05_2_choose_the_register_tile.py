@@ -2,7 +2,7 @@
 
 from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import product_launch
+from labkit.exercises.matmuls import DRAWN, FROM_TILES, product_launch
 
 SIZES = ((64, 128, 16), (21, 58, 19))  # M, N, K; ragged ones have no budget of loads, only a right result
 AT_MOST_BYTES = 3072
@@ -20,7 +20,7 @@ def launch(rng, M, N, K, BM, BN, TM, TN):
         Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM"),
         Budget(KEPT, AT_MOST_KEPT, "32, so that many threads fit on an SM"),
     )
-    if M % 64 == 0:
+    if M % 64 == N % 64 == K % 8 == 0:
         budgets = (
             Budget("global loads", M * N * K // 16, "M * N * K / 16", dict.fromkeys(("A", "B"), M * N * K // 32)),
             Budget(
@@ -28,7 +28,8 @@ def launch(rng, M, N, K, BM, BN, TM, TN):
             ),
             *budgets,
         )
-    return product_launch(rng, M, N, K, (BM, BN), (BN // TN, BM // TM), budgets)
+    shape = (BM, BN), (BN // TN, BM // TM)
+    return product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,))
 
 
 EXERCISE = Exercise(
@@ -40,6 +41,6 @@ EXERCISE = Exercise(
     function="chosen_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(65, 80), range(41, 64), range(17, 24)),),
+    drawn=DRAWN,
     constants=("BM", "BN", "TM", "TN"),
 )

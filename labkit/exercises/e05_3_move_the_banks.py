@@ -1,8 +1,10 @@
 """Exercise 05.3: a tile that is stored transposed, whose stores all meet in a few banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.duty import Dependence
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, matrix, unwritten
+from labkit.simulator.disturbance import SHARED_LOADS
 
 BM, BK = 64, 8
 SIZES = ((128, 24), (100, 30))  # rows, columns of A; the second is ragged
@@ -21,6 +23,7 @@ def launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
+        dependences=(Dependence(SHARED_LOADS, "take each element of T from the tile in shared memory", powers=(1,)),),
     )
 
 
@@ -33,5 +36,5 @@ EXERCISE = Exercise(
     function="turned",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(130, 190), range(9, 24)),),
+    drawn=((range(131, 190, 2), range(9, 24, 2)), ((1,), Beyond(30)), (Beyond(190), (1, 3, 7))),
 )

@@ -1,27 +1,30 @@
 """Exercise 05.4: C = alpha * A @ B + beta * C, as the BLAS has it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
+from labkit.exercises.matmuls import FROM_TILES
 from labkit.exercises.problems import grid_for, matrix, unwritten
 from labkit.gemm.problem import error_bound, oracle
 
 TILE = 16
-SIZES = ((48, 32, 40, 3), (21, 43, 19, 0))  # M, N, K, and beta in halves
+SIZES = ((48, 32, 40, 3, 6), (21, 43, 19, -5, 0))  # M, N, K, alpha and beta in quarters
 
 
-def launch(rng, M, N, K, halves):
+def launch(rng, M, N, K, *quarters):
     A, B = matrix(rng, M, K), matrix(rng, K, N)
-    alpha, beta = np.float32(rng.uniform(0.5, 2)), np.float32(halves / 2)
+    alpha, beta = np.array(quarters, np.float32) / 4
     C = matrix(rng, M, N) if beta else unwritten((M, N))
     kept = beta * C.astype(float) if beta else np.zeros((M, N))
     value = alpha * oracle(A, B) + kept
-    bound = alpha * error_bound(A, B) + 4 * np.finfo(np.float32).eps * (np.abs(value) + np.abs(kept))
+    bound = abs(alpha) * error_bound(A, B) + 4 * np.finfo(np.float32).eps * (np.abs(value) + np.abs(kept))
     loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
     of_C = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
-        label=f"A {M} x {K} times B {K} x {N}, beta {beta:g}",
+        label=f"A {M} x {K} times B {K} x {N}, alpha {alpha:g}, beta {beta:g}",
         args=(alpha, A, B, beta, C),
         outputs={4: Expected(value, bound)},
         grid=grid_for((N, M), (TILE, TILE)),
@@ -30,6 +33,7 @@ def launch(rng, M, N, K, halves):
             Budget("global loads", sum(loads.values()), f"each element once for each tile, {of_C}", loads),
             FLOAT32_ALONE,
         ),
+        dependences=(replace(FROM_TILES, besides={4: kept}),) * bool(alpha),
     )
 
 
@@ -42,7 +46,9 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(33, 48), range(17, 32), range(49, 64), range(-6, 0)),
-        (range(17, 32), range(33, 48), range(17, 32), range(1)),
+        (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), range(-9, -4), (4,)),
+        ((1,), Beyond(48), (1, 2, 3), (4,), range(-9, -4)),
+        (Beyond(48), (2, 5, 7), Beyond(64), (0, 1), (-4, 7)),
+        (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (-4,), (0,)),
     ),
 )

@@ -1,7 +1,7 @@
 """Exercise 06.1: which word of A and of B each lane loads for an `mma`, and where its sums go."""
 
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import half_launch, whole
+from labkit.exercises.matmuls import DRAWN_WHOLE, half_launch, whole
 
 SIZES = ((32, 24, 32), (16, 16, 48))  # M, N, K, rounded up to multiples of 16, 8 and 16
 
@@ -18,5 +18,5 @@ EXERCISE = Exercise(
     function="one_product",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(16, 49, 16), range(32, 49, 8), range(64, 97, 16)),),
+    drawn=DRAWN_WHOLE,
 )

@@ -1,8 +1,8 @@
 """Exercise 06.2: tiles with rows of 128 bytes, whose `ldmatrix` meet in the same banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import half_launch, whole
+from labkit.exercises.exercise import Beyond, Exercise
+from labkit.exercises.matmuls import BY_TENSOR_CORES, FROM_TILES, half_launch, whole
 
 SIZES = ((32, 8, 128), (16, 24, 64))  # M, N, K, rounded up to multiples of 16, 8 and 64
 BUDGETS = (
@@ -12,7 +12,16 @@ BUDGETS = (
 
 
 def launch(rng, M, N, K):
-    return half_launch(rng, whole(M, 16), whole(N, 8), whole(K, 64), part=(16, 8), block=(32,), budgets=BUDGETS)
+    return half_launch(
+        rng,
+        whole(M, 16),
+        whole(N, 8),
+        whole(K, 64),
+        part=(16, 8),
+        block=(32,),
+        budgets=BUDGETS,
+        dependences=(FROM_TILES, BY_TENSOR_CORES),
+    )
 
 
 EXERCISE = Exercise(
@@ -23,5 +32,9 @@ EXERCISE = Exercise(
     function="no_conflicts",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(16, 49, 16), range(32, 41, 8), range(192, 257, 64)),),
+    drawn=(
+        (range(17, 49), range(33, 41), range(129, 257)),
+        ((1,), Beyond(48, 8), (1,)),
+        (Beyond(48, 16), (1,), Beyond(256, 64)),
+    ),
 )

@@ -1,13 +1,24 @@
 """Exercise 06.3: a ring of asynchronous copies whose tiles are used before they have come."""
 
+from labkit.exercises.duty import Dependence
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import half_launch, whole
+from labkit.exercises.matmuls import BY_TENSOR_CORES, DRAWN_WHOLE, half_launch, whole
+from labkit.simulator.disturbance import COPIES
 
 SIZES = ((32, 16, 80), (16, 32, 16))  # M, N, K, rounded up to multiples of 16
+BY_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", powers=(2,))
 
 
 def launch(rng, M, N, K):
-    return half_launch(rng, whole(M, 16), whole(N, 16), whole(K, 16), part=(16, 16), block=(32, 2))
+    return half_launch(
+        rng,
+        whole(M, 16),
+        whole(N, 16),
+        whole(K, 16),
+        part=(16, 16),
+        block=(32, 2),
+        dependences=(BY_COPIES, BY_TENSOR_CORES),
+    )
 
 
 EXERCISE = Exercise(
@@ -18,5 +29,5 @@ EXERCISE = Exercise(
     function="copied_ahead",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(16, 33, 16), range(32, 49, 16), range(96, 145, 16)),),
+    drawn=DRAWN_WHOLE,
 )

@@ -1,7 +1,7 @@
 """Exercise 06.4: a small product on tensor cores, from a blank kernel, with ragged edges."""
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise
+from labkit.exercises.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import half_launch, whole
 
 SIZES = ((32, 64, 48), (21, 37, 80))  # M, N and K, which is rounded up to a multiple of 16
@@ -23,5 +23,9 @@ EXERCISE = Exercise(
     function="small_gemm",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(17, 24), range(33, 64), range(81, 129)), (range(25, 32), range(57, 64), range(1, 33))),
+    drawn=(
+        (range(17, 24), range(33, 64, 2), range(81, 129)),
+        ((1, 25, 31), Beyond(64), (1,)),
+        (Beyond(32), (1, 57, 63), Beyond(128, 16)),
+    ),
 )

@@ -1,13 +1,14 @@
 """What an exercise is made of: plain data, one `EXERCISE` a file."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from labkit.exercises.budget import Budget, Duty
+from labkit.exercises.budget import Budget
+from labkit.exercises.duty import Dependence, Duty
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,19 @@ class Launch:
     shared_bytes: int = 0
     budgets: tuple[Budget, ...] = ()
     duties: tuple[Duty, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Sizes of which none is the largest: beyond `most`, by `step` times a number that has no end."""
+
+    most: int
+    step: int = 1
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """One of them, twice as large as `most` on average."""
+        return self.most + self.step * int(rng.geometric(min(1.0, self.step / self.most)))
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Exercise:
     sizes
         The sizes that every check runs on: few, and awkward on purpose.
     drawn
-        What the sizes of more runs are drawn from, beyond the fixed ones, so that no answer can rely on those.
+        What the sizes of more runs are drawn from, a run each, so that no answer can rely on the fixed ones.
     constants
         Names of whole numbers that the learner's cell chooses, such as TILE.
     machine
@@ -65,7 +79,7 @@ class Exercise:
     function: str
     launch: Callable[..., Launch]
     sizes: tuple[tuple[int, ...], ...]
-    drawn: tuple[tuple[range, ...], ...]
+    drawn: tuple[tuple[Sequence[int] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
 
@@ -75,5 +89,6 @@ class Exercise:
         for size in self.sizes:
             yield self.launch(rng, *size, **constants)
         for spans in self.drawn:
-            launch = self.launch(rng, *(int(rng.choice(span)) for span in spans), **constants)
-            yield replace(launch, label=f"{launch.label}, drawn at random")
+            sizes = (span.draw(rng) if isinstance(span, Beyond) else int(rng.choice(span)) for span in spans)
+            launch = self.launch(rng, *sizes, **constants)
+            yield replace(launch, label=f"{launch.label}, drawn with seed {seed}")

@@ -13,7 +13,7 @@ FENCES = "fences"  # of a thread, for other blocks
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What goes otherwise: loads, copies or products give `factor` times what is there; barriers or fences do nothing."""
+    """What goes otherwise: loads, copies or products give `factor` times what is there, barriers or fences nothing."""
 
     what: str = ""
     factor: float = 1.0

@@ -23,6 +23,11 @@ def cell(id, notebook="solved"):
     return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
 
 
+def cells_of(path):
+    """The code of a chapter's cells, solved."""
+    return [cell.source for cell in read_chapter(path).solved.cells if cell.cell_type == "code"]
+
+
 def function(id, text, name="<answer>"):
     """What the text of an exercise cell defines, run where the chapter's imports have been."""
     return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})[exercise(id).function]

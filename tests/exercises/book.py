@@ -1,0 +1,66 @@
+"""Every kernel and loop of the book: the steps of the ladders, and what the cells of the chapters define."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from answers import cells_of
+
+from labkit import places
+from labkit.grading.definitions import definitions
+
+ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface")
+
+
+@dataclass(frozen=True)
+class BookKernel:
+    """A function of the book: where it stands, its name, and the text that defines it and all that it needs."""
+
+    origin: str
+    name: str
+    text: str
+
+    def named(self, name: str, constants: dict[str, int]) -> dict:
+        """What the text defines, with the function under another name and with other values for its constants."""
+        text = re.sub(rf"\b{self.name}\b", name, self.text)
+        return definitions(text, f"<{self.origin} {self.name} as {name}>", {}) | constants
+
+
+def kernels() -> Iterator[BookKernel]:
+    """All of them."""
+    for room in ROOMS:
+        for path in sorted((places.PACKAGE / room).glob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            whole = "\n".join([*_imported(text), text])
+            yield from (BookKernel(f"{room}/{path.name}", name, whole) for name in _functions(text))
+    for path in sorted((places.folder("notebooks") / "source").glob("*.md")):
+        whole = ""
+        for text in cells_of(path):
+            whole += f"{text}\n"
+            yield from (BookKernel(path.stem, name, whole) for name in _functions(text))
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The texts of the modules of operations that a module imports from."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(("labkit.blas", "labkit.gemm")):
+            path = places.PACKAGE.parent / f"{node.module.replace('.', '/')}.py"
+            if path.is_file():
+                found = path.read_text(encoding="utf-8")
+                yield from _imported(found)
+                yield found
+
+
+def _functions(text: str) -> list[str]:
+    """The functions of a text that a learner could hand in: kernels, and compiled loops."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a magic command, or a bug that is shown
+        return []
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [f.name for f in functions if any(_is_launched(decorator) for decorator in f.decorator_list)]
+
+
+def _is_launched(decorator) -> bool:
+    return bool(re.fullmatch(r"(cuda\.jit|njit)(?!.*device=True).*", ast.unparse(decorator)))
