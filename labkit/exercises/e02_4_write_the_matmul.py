@@ -2,29 +2,30 @@
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN, matmul_launch
+from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
 BLOCK = (32, 8)
-SIZES = ((24, 64, 40), (13, 27, 50))  # M, N, K; the second is ragged
+SIZES = ((24, 64, 40, 6), (13, 27, 50, -3))  # M, N, K, alpha in quarters; the second is ragged
 
 
-def launch(rng, M, N, K):
+def launch(rng, M, N, K, quarters):
     warps = -(-N // 32) * -(-M // 8) * 8
     budgets = (
         Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
         FLOAT32_ALONE,
     )
-    return matmul_launch(rng, M, N, K, BLOCK, "A.T @ B", budgets=budgets)
+    return scaled(quarters, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets))
 
 
 EXERCISE = Exercise(
     id="02.4",
     title="Write the matmul",
-    task="Write C = A.T @ B, one thread an output and in float32, so that the threads of a warp read neighbours in B.",
+    task="Write C = alpha * A @ B, one thread an output and in float32, "
+    "so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=DRAWN,
+    drawn=DRAWN_SCALED,
 )

@@ -1,19 +1,14 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
-from dataclasses import replace
-
-import numpy as np
-
 from labkit.exercises.budget import BARRIERS, SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Expected
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
 
 SIZES = ((48, 80, 64, 6), (21, 58, 35, -3))  # M, N, K, alpha in quarters; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 
 
 def launch(rng, M, N, K, quarters, TILE):
-    alpha = np.float32(quarters / 4)
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
     shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
@@ -25,15 +20,7 @@ def launch(rng, M, N, K, quarters, TILE):
         Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
-    launch = matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets)
-    product = launch.outputs[2]
-    return replace(
-        launch,
-        label=f"{launch.label}, alpha = {alpha:g}",
-        args=(alpha, *launch.args),
-        outputs={3: Expected(alpha * product.value, 2 * abs(alpha) * product.bound)},
-        dependences=(FROM_TILES,) * bool(alpha),
-    )
+    return scaled(quarters, matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(
@@ -45,6 +32,6 @@ EXERCISE = Exercise(
     function="tuned_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=tuple((*sizes, alpha) for sizes, alpha in zip(DRAWN, ((4, -4), range(-9, 0), (0, 1)), strict=True)),
+    drawn=DRAWN_SCALED,
     constants=("TILE",),
 )

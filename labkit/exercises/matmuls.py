@@ -17,6 +17,9 @@ DRAWN = (  # M, N, K
     ((1,), Beyond(96), (1, 2, 3)),
     (Beyond(64), (2, 5, 7), Beyond(100)),
 )
+DRAWN_SCALED = tuple(
+    (*sizes, quarters) for sizes, quarters in zip(DRAWN, (range(-9, 0), (4, -4), (0, 1)), strict=True)
+)  # as above, and alpha in quarters
 DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
     ((1,), Beyond(64, 8), (1,)),
@@ -60,6 +63,18 @@ def matmul_loop(rng: np.random.Generator, M: int, N: int, K: int, product: str =
         args=(*args, unwritten((M, N))),
         outputs={2: expect_product(A, B)},
         **limits,
+    )
+
+
+def scaled(quarters: int, launch: Launch) -> Launch:
+    """The launch, with a first argument alpha, in quarters, that the product is multiplied by."""
+    alpha, product = np.float32(quarters / 4), launch.outputs[2]
+    return replace(
+        launch,
+        label=f"{launch.label}, alpha = {alpha:g}",
+        args=(alpha, *launch.args),
+        outputs={3: Expected(alpha * product.value, 2 * abs(alpha) * product.bound)},
+        dependences=launch.dependences * bool(alpha),
     )
 
 

@@ -5,7 +5,7 @@ from . import Variant
 _STRAIGHT_FROM_X = """@cuda.jit
 def mended(x, out, rounds):
     me = cuda.threadIdx.x
-    out[me] = x[(me + rounds) % 64]
+    out[me] = x[(me - rounds) % 64]
 """
 
 _TWO_HANDS = """@cuda.jit
@@ -15,14 +15,14 @@ def mended(x, out, rounds):
     hand[0, me] = x[me]
     cuda.syncthreads()
     for r in range(rounds):
-        hand[1 - r % 2, me] = hand[r % 2, (me + 1) % 64]
+        hand[1 - r % 2, me] = hand[r % 2, (me - 1) % 64]
         cuda.syncthreads()
     out[me] = hand[rounds % 2, me]
 """
 
 _BARRIER = "        cuda.syncthreads()\n"
 
-_TAKE = "        taken = hand[(me + 1) % 64]\n"
+_TAKE = "        taken = hand[(me - 1) % 64]\n"
 
 _PUT = "        hand[me] = taken\n"
 
@@ -36,8 +36,8 @@ VARIANTS = (
         "barrier",
         ((_TAKE + _BARRIER, _TAKE + "        if me < 32:\n    " + _BARRIER),),
     ),
-    Variant("the other neighbour", "result", (("me + 1", "me - 1"),)),
-    Variant("round and round", "bounds", ((" % 64", ""),)),
+    Variant("the other neighbour", "result", (("me - 1", "me + 1"),)),
+    Variant("round and round", "result", (("hand[(me - 1) % 64]", "hand[max(me - 1, 0)]"),)),
     Variant("no rounds at all", "result", (("range(rounds)", "range(0)"),)),
     Variant("no more rounds than the book's", "result", (("range(rounds)", "range(min(rounds, 5))"),)),
     Variant("nothing passed on", "duty", cell=_STRAIGHT_FROM_X),

@@ -14,5 +14,5 @@ VARIANTS = (
     Variant("one row only", "unwritten", (("range(C.shape[0])", "range(1)"),)),
     Variant("A transposed", "bounds", (("A[i, k]", "A[k, i]"),)),
     Variant("a length of the book's", "result", ((_BOUND, "for k in range(min(9, A.shape[1])):"),)),
-    Variant("K taken from B", "solved", ((_BOUND, "for k in range(B.shape[0]):"),)),
+    Variant("K taken from B", "solved", ((_BOUND, "for k in range(B.shape[1]):"),)),
 )

@@ -5,8 +5,6 @@ from . import Variant
 _UNBLOCKED = """@njit
 def blocked(A, B, C):
     for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            C[i, j] = 0
         for k in range(A.shape[1]):
             for j in range(C.shape[1]):
                 C[i, j] += A[i, k] * B[k, j]
@@ -16,9 +14,6 @@ _BLOCKED_IN_ROWS_TOO = """@njit
 def blocked(A, B, C):
     M, K = A.shape
     N = B.shape[1]
-    for i in range(M):
-        for j in range(N):
-            C[i, j] = 0
     for i0 in range(0, M, 48):
         for j0 in range(0, N, 48):
             for k0 in range(0, K, 48):
@@ -39,11 +34,15 @@ VARIANTS = (
         "result",
         (("range(0, N, BLOCK)", "range(0, N - BLOCK + 1, BLOCK)"),),
     ),
-    Variant("C is not set to zero", "result", (("            C[i, j] = 0\n", "            pass\n"),)),
-    Variant("C is set to zero in every block", "result", (("C[i, j] += ", "C[i, j] = "),)),
+    Variant(
+        "C is set to zero first",
+        "result",
+        (("    for k0", "    for i in range(M):\n        for j in range(N):\n            C[i, j] = 0\n    for k0"),),
+    ),
+    Variant("C is stored, not added to", "result", (("C[i, j] += ", "C[i, j] = "),)),
     Variant(
         "rows of the book's shape",
-        "unwritten",
+        "result",
         (("    M, K = A.shape\n", "    M, K = min(70, A.shape[0]), A.shape[1]\n"),),
     ),
     Variant("a length of the book's", "result", (("range(0, K, BLOCK)", "range(0, min(K, 170), BLOCK)"),)),

@@ -25,8 +25,8 @@ VARIANTS = (
         ((PRODUCTS + BARRIER, PRODUCTS + "        if y < 4:\n    " + BARRIER),),
     ),
     Variant("a tile too few", "result", (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),)),
-    Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
-    Variant("a barrier inside the loop over k", "solved", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
+    Variant("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
+    Variant("a barrier inside the loop over k", "budget", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
     Variant(
         "the barrier first in the loop over tiles",
         "solved",

@@ -9,6 +9,6 @@ VARIANTS = (
     Variant("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
     Variant("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
     Variant("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
-    Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
+    Variant("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
     Variant("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
 )
