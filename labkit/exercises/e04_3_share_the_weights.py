@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.exercises.budget import KEPT, Budget
+from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect_product, matrix, unwritten
 
@@ -22,6 +22,7 @@ def launch(rng, M, K, inputs, BATCH):
         block=(32,),
         budgets=(
             Budget("global loads", allowed, "one for each 1.75 of 2 * M * K * inputs FLOPs", of_arrays),
+            Budget(SHARED_BYTES, 0, "none: each thread keeps its own sums"),
             Budget(KEPT, AT_MOST_KEPT, "16, so that many threads fit on an SM"),
         ),
     )

@@ -153,15 +153,23 @@ def _constant(node, found):
             return len(_constant(argument, found))
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
             return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
-        case ast.Call(ast.Attribute(ast.Name(module), name), arguments, []) if (
-            found.get(module) is math and name in _MATHEMATICS
-        ):
-            return _bounded(getattr(math, name)(*(_number(argument, found) for argument in arguments)))
+        case ast.Call(function, arguments, []) if (compute := _mathematics(function, found)) is not None:
+            return _bounded(compute(*(_number(argument, found) for argument in arguments)))
         case ast.Subscript(value, index):
             return _constant(value, found)[_number(index, found)]
         case ast.Call(function, [argument], []):
             return _converted(_constant(function, found), argument, found)
     raise _NotConstant
+
+
+def _mathematics(node, found):
+    """The function of `math` that a call names, if it is one of those that make constants."""
+    match node:
+        case ast.Attribute(ast.Name(module), name) if found.get(module) is math and name in _MATHEMATICS:
+            return getattr(math, name)
+        case ast.Name(name) if any(found.get(name) is getattr(math, known) for known in _MATHEMATICS):
+            return found[name]
+    return None
 
 
 def _computed(sign, left, right):

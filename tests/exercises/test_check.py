@@ -119,7 +119,8 @@ def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
     assert verdict.reason == "unwritten"
     (size,) = verdict.trace.outputs[3].shape
     assert f"run on {size} elements" in repr(verdict)
-    assert "drawn at random" in repr(verdict)
+    assert "drawn with seed 5" in repr(verdict)
+    assert verdict.seed == 5
     assert check("02.1", kernel, seed=5) == verdict
     assert check("02.1", kernel) != check("02.1", kernel)
 

@@ -47,7 +47,7 @@ def test_every_check_runs_the_fixed_sizes_and_draws_others(id):
     assert {tuple(labels[:fixed]) for labels in runs} == {tuple(runs[0][:fixed])}
     drawn = [label for labels in runs for label in labels[fixed:]]
     assert len(set(drawn)) > len(drawn) / 2
-    assert all("drawn at random" in label for label in drawn)
+    assert all("drawn with seed" in label for label in drawn)
 
 
 @pytest.mark.parametrize("id", exercise_ids())
