@@ -4,7 +4,7 @@ from labkit.exercises.budget import Budget
 from labkit.exercises.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
-SIZES = ((320, 48, 40), (12, 40, 600))  # M, N, K: columns of A and C, then of B, are longer than L1
+SIZES = ((600, 48, 24), (12, 40, 600))  # M, N, K: columns of C, then of B, are longer than L1
 
 
 def launch(rng, M, N, K):
@@ -22,9 +22,9 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(321, 340, 2), range(49, 56), range(21, 30, 2)),
+        (range(601, 640, 2), range(49, 56), range(15, 24, 2)),
         (range(9, 12), range(49, 56), range(601, 640, 2)),
-        (Beyond(340), (1, 2, 3), (1, 5, 7)),
+        (Beyond(640), (1, 2, 3), (1, 5, 7)),
         ((1,), Beyond(56), Beyond(640)),
     ),
     machine="cpu",

@@ -47,8 +47,8 @@ EXERCISE = Exercise(
     sizes=SIZES,
     drawn=(
         (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), range(-9, -4), (4,)),
-        ((1,), Beyond(48), (1, 2, 3), (4,), range(-9, -4)),
-        (Beyond(48), (2, 5, 7), Beyond(64), (0, 1), (-4, 7)),
-        (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (-4,), (0,)),
+        ((1,), Beyond(48), (1,), (4,), range(-9, -4)),
+        (Beyond(48), (2, 5, 7), Beyond(64), range(5, 9), (-4, 7)),
+        (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0,), (-4, 7)),
     ),
 )

@@ -40,14 +40,16 @@ class Launch:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Sizes of which none is the largest: beyond `most`, by `step` times a number that has no end."""
+    """Sizes of which none is the largest: a quarter beyond `most`, and a number of `step`s that has no end."""
 
     most: int
     step: int = 1
 
     def draw(self, rng: np.random.Generator) -> int:
-        """One of them, twice as large as `most` on average."""
-        return self.most + self.step * int(rng.geometric(min(1.0, self.step / self.most)))
+        """One of them, about twice as large as `most`."""
+        return self.most + self.step * (
+            self.most // 4 // self.step + int(rng.geometric(min(1.0, self.step / self.most)))
+        )
 
 
 @dataclass(frozen=True)

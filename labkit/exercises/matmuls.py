@@ -14,11 +14,11 @@ FROM_TILES = Dependence(SHARED_LOADS, "take both factors of each product from th
 BY_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`", powers=(1,))
 DRAWN = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
-    ((1,), Beyond(96), (1, 2, 3)),
+    ((1,), Beyond(96), (1,)),
     (Beyond(64), (2, 5, 7), Beyond(100)),
 )
 DRAWN_SCALED = tuple(
-    (*sizes, quarters) for sizes, quarters in zip(DRAWN, (range(-9, 0), (4, -4), (0, 1)), strict=True)
+    (*sizes, quarters) for sizes, quarters in zip(DRAWN, ((0,), (4, -4), range(-9, 0)), strict=True)
 )  # as above, and alpha in quarters
 DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),

@@ -33,7 +33,8 @@ def test_no_other_kernel_of_the_book_passes(id):
     constants = {name: value for name, value in own.items() if name.isupper() and isinstance(value, int)}
     passed, tried = [], 0
     for kernel in book():
-        for values in ({}, constants) if kernel.name != rules.function else ():
+        own_cell = kernel.name == rules.function and kernel.origin.startswith(id[:2])
+        for values in () if own_cell else ({}, constants):
             function = kernel.named(rules.function, values).get(rules.function)
             if hasattr(function, "py_func") and parameters(function) == parameters(own[rules.function]):
                 tried += 1

@@ -24,7 +24,7 @@ VARIANTS = (
     Variant(
         "rows of the book's shapes",
         "unwritten",
-        (("    K, M = A.shape\n", "    K, M = A.shape[0], min(320, A.shape[1])\n"),),
+        (("    K, M = A.shape\n", "    K, M = A.shape[0], min(600, A.shape[1])\n"),),
     ),
     Variant("a length of the book's", "result", (("    N = B", "    K = min(600, K)\n    N = B"),)),
     Variant("k outermost", "solved", ((_ORDER, _order("k", "i", "j")),)),
