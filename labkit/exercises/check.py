@@ -117,7 +117,7 @@ def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, V
     wrong = borrowed(function, helpers)
     if wrong:
         return trace, _verdict(exercise, "not a kernel", wrong)
-    for complaint in (_finding, _changed_input, _output, _over_budget, _short_of_duty):
+    for complaint in (_changed_input, _finding, _output, _over_budget, _short_of_duty):
         verdict = complaint(exercise, trace, launch, parameters)
         if verdict is not None:
             return trace, verdict

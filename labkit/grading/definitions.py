@@ -56,8 +56,8 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
                     _assign(target, value, found)
             case ast.AnnAssign(target, _, ast.expr() as value):
                 _assign(target, value, found)
-            case ast.AugAssign(ast.Name(name) as target, sign, value):
-                _assign(target, ast.BinOp(ast.Name(name), sign, value), found)
+            case ast.AugAssign(ast.Name(variable) as target, sign, value):
+                _assign(target, ast.BinOp(ast.Name(variable), sign, value), found)
             case _:  # a loop, a condition: who knows what it leaves behind
                 found |= dict.fromkeys(_names_bound(statement))
     return found
