@@ -19,12 +19,13 @@ class BookKernel:
 
     origin: str
     name: str
+    parameters: int
     text: str
 
-    def named(self, name: str, constants: dict[str, int]) -> dict:
-        """What the text defines, with the function under another name and with other values for its constants."""
+    def named(self, name: str) -> dict:
+        """What the text defines, with the function under another name."""
         text = re.sub(rf"\b{self.name}\b", name, self.text)
-        return definitions(text, f"<{self.origin} {self.name} as {name}>", {}) | constants
+        return definitions(text, f"<{self.origin} {self.name} as {name}>", {})
 
 
 def kernels() -> Iterator[BookKernel]:
@@ -33,12 +34,12 @@ def kernels() -> Iterator[BookKernel]:
         for path in sorted((places.PACKAGE / room).glob("*.py")):
             text = path.read_text(encoding="utf-8")
             whole = "\n".join([*_imported(text), text])
-            yield from (BookKernel(f"{room}/{path.name}", name, whole) for name in _functions(text))
+            yield from (BookKernel(f"{room}/{path.name}", *found, whole) for found in _functions(text))
     for path in sorted((places.folder("notebooks") / "source").glob("*.md")):
         whole = ""
         for text in cells_of(path):
             whole += f"{text}\n"
-            yield from (BookKernel(path.stem, name, whole) for name in _functions(text))
+            yield from (BookKernel(path.stem, *found, whole) for found in _functions(text))
 
 
 def _imported(text: str) -> Iterator[str]:
@@ -52,14 +53,14 @@ def _imported(text: str) -> Iterator[str]:
                 yield found
 
 
-def _functions(text: str) -> list[str]:
-    """The functions of a text that a learner could hand in: kernels, and compiled loops."""
+def _functions(text: str) -> list[tuple[str, int]]:
+    """The names and parameters of what a learner could hand in: kernels, and compiled loops."""
     try:
         tree = ast.parse(text)
     except SyntaxError:  # a magic command, or a bug that is shown
         return []
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [f.name for f in functions if any(_is_launched(decorator) for decorator in f.decorator_list)]
+    return [(f.name, len(f.args.args)) for f in functions if any(map(_is_launched, f.decorator_list))]
 
 
 def _is_launched(decorator) -> bool:

@@ -290,7 +290,8 @@ RIGHT = {
         _right(
             "in one line",
             (
-                "        if beta == 0:\n            C[row, col] = alpha * total\n        else:\n            C[row, col] = alpha * total + beta * C[row, col]",
+                "        if beta == 0:\n            C[row, col] = alpha * total\n        else:\n"
+                "            C[row, col] = alpha * total + beta * C[row, col]",
                 _TILED_05_4,
             ),
         ),

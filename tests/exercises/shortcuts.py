@@ -476,14 +476,17 @@ SHORTCUTS = {
             "C read where beta is 0, by an atomic",
             (
                 "            C[row, col] = alpha * total\n",
-                "            old = cuda.atomic.add(C, (row, col), zero)\n            C[row, col] = alpha * (total if old == 0 else total)\n",
+                "            old = cuda.atomic.add(C, (row, col), zero)\n"
+                "            C[row, col] = alpha * (total if old == 0 else total)\n",
             ),
         ),
         _cheat(
             "no tiles, by atomics",
             (
                 "            total += A_tile[y, k] * B_tile[k, x]\n",
-                "            if start + k < K and row < M and col < N:\n                total += cuda.atomic.add(A, (row, start + k), zero) * cuda.atomic.add(B, (start + k, col), zero)\n",
+                "            if start + k < K and row < M and col < N:\n"
+                "                total += cuda.atomic.add(A, (row, start + k), zero) * cuda.atomic.add(B, "
+                "(start + k, col), zero)\n",
             ),
         ),
     ),
@@ -496,7 +499,8 @@ SHORTCUTS = {
             "fragments from global memory",
             (
                 "            a = ptx.ldmatrix4(A_tile, (row, place(row, step + lane // 16) * 4))\n",
-                "            a = (A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, k + step * 4 + 4 + t], A[top + g + 8, k + step * 4 + 4 + t])\n",
+                "            a = (A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, "
+                "k + step * 4 + 4 + t], A[top + g + 8, k + step * 4 + 4 + t])\n",
             ),
             (
                 "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
@@ -516,18 +520,25 @@ SHORTCUTS = {
             "plain loads and stores",
             (
                 "ptx.cp_async(A_tiles, (step % STAGES, row, word), A, (top + row, step * 8 + word), 16, 16)",
-                "w = ptx.load4(A, (top + row, step * 8 + word))\n                ptx.store4(A_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
+                "w = ptx.load4(A, (top + row, step * 8 + word))\n"
+                "                ptx.store4(A_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
             ),
             (
                 "ptx.cp_async(B_tiles, (step % STAGES, row, word), B, (left + row, step * 8 + word), 16, 16)",
-                "w = ptx.load4(B, (left + row, step * 8 + word))\n                ptx.store4(B_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
+                "w = ptx.load4(B, (left + row, step * 8 + word))\n"
+                "                ptx.store4(B_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
             ),
         ),
         _cheat(
             "fragments from global memory",
             (
-                "            stage = (step - AHEAD) % STAGES\n            a0, a1 = A_tiles[stage, g, t], A_tiles[stage, g + 8, t]\n            a2, a3 = A_tiles[stage, g, t + 4], A_tiles[stage, g + 8, t + 4]\n            b0, b1 = B_tiles[stage, warp * 8 + g, t], B_tiles[stage, warp * 8 + g, t + 4]\n",
-                "            k = (step - AHEAD) * 8 + t\n            a0, a1 = A[top + g, k], A[top + g + 8, k]\n            a2, a3 = A[top + g, k + 4], A[top + g + 8, k + 4]\n            b0, b1 = B[left + warp * 8 + g, k], B[left + warp * 8 + g, k + 4]\n",
+                "            stage = (step - AHEAD) % STAGES\n"
+                "            a0, a1 = A_tiles[stage, g, t], A_tiles[stage, g + 8, t]\n"
+                "            a2, a3 = A_tiles[stage, g, t + 4], A_tiles[stage, g + 8, t + 4]\n"
+                "            b0, b1 = B_tiles[stage, warp * 8 + g, t], B_tiles[stage, warp * 8 + g, t + 4]\n",
+                "            k = (step - AHEAD) * 8 + t\n            a0, a1 = A[top + g, k], A[top + g + 8, k]\n"
+                "            a2, a3 = A[top + g, k + 4], A[top + g + 8, k + 4]\n"
+                "            b0, b1 = B[left + warp * 8 + g, k], B[left + warp * 8 + g, k + 4]\n",
             ),
         ),
     ),

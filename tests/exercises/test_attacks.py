@@ -23,8 +23,9 @@ def cases(book, count):
 
 
 def verdicts(id, case):
+    """What the check says with one seed after the other."""
     kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(exercise(id).function)
-    return [judge(exercise(id), kernel, seed) for seed in SEEDS]
+    return (judge(exercise(id), kernel, seed) for seed in SEEDS)
 
 
 @pytest.mark.parametrize(("id", "case"), cases(SHORTCUTS, 30))
