@@ -13,7 +13,7 @@ def not_its_own(function: Callable, name: str) -> str:
     """What is wrong with a function that should be written as `name`, in a sentence; nothing where it is."""
     if function.__name__ == name and not function.__code__.co_filename.startswith(str(PACKAGE)):
         return ""
-    return f"`{name}` is the function `{function.__name__}` from elsewhere: write your own, `def {name}(...)`."
+    return f"This is the function `{function.__name__}`: write your own, `def {name}(...)`."
 
 
 def borrowed(function: Callable, helpers: Iterable[Callable]) -> str:

@@ -19,6 +19,7 @@ class BookKernel:
 
     origin: str
     name: str
+    machine: str
     parameters: int
     text: str
 
@@ -53,15 +54,17 @@ def _imported(text: str) -> Iterator[str]:
                 yield found
 
 
-def _functions(text: str) -> list[tuple[str, int]]:
-    """The names and parameters of what a learner could hand in: kernels, and compiled loops."""
+def _functions(text: str) -> list[tuple[str, str, int]]:
+    """The names, machines and numbers of parameters of what a learner could hand in: kernels, and compiled loops."""
     try:
         tree = ast.parse(text)
     except SyntaxError:  # a magic command, or a bug that is shown
         return []
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [(f.name, len(f.args.args)) for f in functions if any(map(_is_launched, f.decorator_list))]
+    machines = [(f, {_machine(decorator) for decorator in f.decorator_list} & {"cpu", "gpu"}) for f in functions]
+    return [(f.name, machine, len(f.args.args)) for f, found in machines for machine in found]
 
 
-def _is_launched(decorator) -> bool:
-    return bool(re.fullmatch(r"(cuda\.jit|njit)(?!.*device=True).*", ast.unparse(decorator)))
+def _machine(decorator) -> str:
+    written = ast.unparse(decorator)
+    return {"cuda.jit": "gpu", "njit": "cpu"}.get(written.split("(")[0], "") if "device=True" not in written else ""

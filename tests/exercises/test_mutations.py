@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from answers import cell, function
 from mutate import mutations
+from sampling import WHOLE, sampled
 
 import labkit
 from labkit.exercises import exercise, exercise_ids
@@ -48,11 +49,12 @@ def run(exercise, kernel, launch):
     return copies
 
 
-@pytest.mark.parametrize("id", exercise_ids())
+@pytest.mark.parametrize("id", sampled(exercise_ids(), 9))
 def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
     rules = exercise(id)
     wrong, survivors = 0, []
-    for number, mutation in enumerate(mutations(cell(id))):
+    most = 24 if rules.machine == "gpu" else 8
+    for number, mutation in sampled(enumerate(mutations(cell(id))), most):
         kernel = function(id, mutation.source, f"<{id} mutation {number}>")
         launches = [launch for seed in (1, 2) for launch in other_launches(rules, kernel, seed)]
         if not gives_wrong_results(rules, kernel, launches):
@@ -61,5 +63,5 @@ def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
         if judge(rules, kernel, seed=number).passed:
             survivors.append(mutation.what)
     print(f"{id}: {wrong - len(survivors)} of {wrong} rejected", *survivors, sep="\n   survived: ")
-    assert wrong >= 5
+    assert wrong >= (5 if WHOLE else 2)
     assert wrong - len(survivors) >= RATE * wrong, survivors

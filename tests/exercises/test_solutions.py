@@ -2,6 +2,7 @@
 
 import pytest
 from answers import cell, function, prose
+from sampling import WHOLE, sampled
 from variants import variants
 
 from labkit.exercises import check, exercise, exercise_ids
@@ -21,17 +22,17 @@ def test_the_blank_is_rejected(id):
     assert not verdict.passed
 
 
-@pytest.mark.parametrize(("id", "variant"), VARIANTS)
+@pytest.mark.parametrize(("id", "variant"), sampled(VARIANTS, 100))
 def test_other_answers_get_the_stated_reason(id, variant):
     text = variant.source(cell(id))
     verdict = check(id, function(id, text, f"<{id} {variant.what}>"), seed=2)
     assert verdict.reason == variant.reason, verdict
 
 
-@pytest.mark.parametrize("id", exercise_ids())
+@pytest.mark.parametrize("id", sampled(exercise_ids(), 12))
 def test_right_answers_are_accepted_whatever_sizes_are_drawn(id):
     texts = [cell(id), *(variant.source(cell(id)) for variant in variants(id) if variant.reason == "solved")]
-    for seed in range(3, 7):
+    for seed in range(3, 7 if WHOLE else 5):
         for text in texts:
             verdict = check(id, function(id, text, f"<{id} {hash(text)}>"), seed)
             assert verdict.passed, verdict
