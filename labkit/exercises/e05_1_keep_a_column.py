@@ -2,13 +2,13 @@
 
 from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, product_launch
+from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 BM, BN, BK, TM = 32, 32, 8, 4
-SIZES = ((64, 96, 40), (37, 43, 21))  # M, N, K; the second is ragged
+SIZES = ((64, 96, 40, 6), (37, 43, 21, -3))  # M, N, K, alpha in quarters; the second is ragged
 
 
-def launch(rng, M, N, K):
+def launch(rng, M, N, K, quarters):
     blocks, rounds = -(-M // BM) * -(-N // BN), -(-K // BK)
     multiply_adds = blocks * rounds * BM * BN * BK
     of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
@@ -21,17 +21,17 @@ def launch(rng, M, N, K):
         FLOAT32_ALONE,
     )
     shape = (BM, BN), (BN, BM // TM)
-    return product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,))
+    return scaled(quarters, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(
     id="05.1",
     title="Keep a column",
     task="The tiles are in shared memory. Let each thread add up its TM outputs, one below the other, "
-    "with TM + 1 shared loads for each k, and store them.",
+    "with TM + 1 shared loads for each k, and store alpha times each.",
     points=3,
     function="column_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=DRAWN,
+    drawn=DRAWN_SCALED,
 )

@@ -2,14 +2,17 @@
 
 from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, product_launch
+from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
-SIZES = ((64, 128, 16), (21, 58, 19))  # M, N, K; ragged ones have no budget of loads, only a right result
+SIZES = (
+    (64, 128, 16, 6),
+    (21, 58, 19, -3),
+)  # M, N, K, alpha in quarters; ragged ones have no budget of loads, only a right result
 AT_MOST_BYTES = 3072
 AT_MOST_KEPT = 32
 
 
-def launch(rng, M, N, K, BM, BN, TM, TN):
+def launch(rng, M, N, K, quarters, BM, BN, TM, TN):
     for part, whole, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
         if tile % outputs:
             raise ValueError(
@@ -29,18 +32,19 @@ def launch(rng, M, N, K, BM, BN, TM, TN):
             *budgets,
         )
     shape = (BM, BN), (BN // TN, BM // TM)
-    return product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,))
+    return scaled(quarters, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(
     id="05.2",
     title="Choose the register tile",
-    task="Choose BM, BN, TM and TN so that the kernel makes at most M * N * K / 16 global and M * N * K / 2 shared "
+    task="Choose BM, BN, TM and TN so that this kernel, C = alpha * A @ B, "
+    "makes at most M * N * K / 16 global and M * N * K / 2 shared "
     "loads, with at most 3 KB of shared memory a block and 32 numbers in a thread's own arrays.",
     points=2,
     function="chosen_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=DRAWN,
+    drawn=DRAWN_SCALED,
     constants=("BM", "BN", "TM", "TN"),
 )

@@ -1,5 +1,6 @@
 """Exercise 06.1: which word of A and of B each lane loads for an `mma`, and where its sums go."""
 
+from labkit.exercises.budget import TENSOR_FLOPS, Budget
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_WHOLE, half_launch, whole
 
@@ -7,7 +8,9 @@ SIZES = ((32, 24, 32), (16, 16, 48))  # M, N, K, rounded up to multiples of 16, 
 
 
 def launch(rng, M, N, K):
-    return half_launch(rng, whole(M, 16), whole(N, 8), whole(K, 16), part=(16, 8), block=(32,))
+    M, N, K = whole(M, 16), whole(N, 8), whole(K, 16)
+    once = Budget(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: each product once")
+    return half_launch(rng, M, N, K, part=(16, 8), block=(32,), budgets=(once,))
 
 
 EXERCISE = Exercise(

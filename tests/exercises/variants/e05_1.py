@@ -41,7 +41,7 @@ VARIANTS = (
             (
                 _SUM,
                 _SUM + "                if top + y * TM + i < M and left + x < N:\n"
-                "                    C[top + y * TM + i, left + x] = sums[i]\n",
+                "                    C[top + y * TM + i, left + x] = alpha * sums[i]\n",
             ),
         ),
     ),
