@@ -1,7 +1,4 @@
-"""Checks hold against small mistakes: mutations of a solution that change a result are rejected.
-
-`pytest -s` lists the survivors.
-"""
+"""Checks hold against small mistakes: mutations of a solution that change a result are rejected."""
 
 import numpy as np
 import pytest
@@ -14,8 +11,6 @@ from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.check import judge
 from labkit.exercises.source import python_function
 from labkit.simulator.errors import SimulatorError
-
-RATE = 0.9
 
 
 def other_launches(exercise, kernel, seed):
@@ -50,7 +45,7 @@ def run(exercise, kernel, launch):
 
 
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 9))
-def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
+def test_mutations_that_change_a_result_are_rejected(id):
     rules = exercise(id)
     wrong, survivors = 0, []
     most = 24 if rules.machine == "gpu" else 8
@@ -62,6 +57,5 @@ def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
         wrong += 1
         if judge(rules, kernel, seed=number).passed:
             survivors.append(mutation.what)
-    print(f"{id}: {wrong - len(survivors)} of {wrong} rejected", *survivors, sep="\n   survived: ")
     assert wrong >= (5 if WHOLE else 2)
-    assert wrong - len(survivors) >= RATE * wrong, survivors
+    assert not survivors
