@@ -112,6 +112,9 @@ def tune(
 def grade(
     paths: Annotated[list[Path], typer.Argument(help="Notebooks, or folders of them.")],
     out: Annotated[Path, typer.Option(help="Folder for the JUnit XML, CSV and JSON.")] = Path("grades"),
+    seed: Annotated[
+        int | None, typer.Option(help="Draws the sizes of the checks: others each time if left out.")
+    ] = None,
 ):
     """Grade notebooks: the exercises of each, from their source, with points and reasons."""
     from rich.console import Console
@@ -129,7 +132,7 @@ def grade(
         _fail(f"the grades cannot be written to {out}: {error.strerror}; give another folder with --out")
     for folder in dict.fromkeys(solution.parent for solution in book_solutions(paths)):
         print(f"Left out: the book's own solutions in {folder}")
-    grades = grade(paths)
+    grades = grade(paths, seed=seed)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
     table = Table("notebook", "exercise", "points", "why")
@@ -137,6 +140,7 @@ def grade(
         table.add_row(Text(row.submission), row.exercise, f"{row.points}/{row.out_of}", Text(row.message))
     console = Console()
     console.print(table)
+    console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
     for name, (points, out_of) in totals(grades).items():
         console.print(Text(f"{name}: {points} of {out_of} points"))
     console.print(Text(f"Wrote {', '.join(map(str, write_reports(grades, out)))}"))

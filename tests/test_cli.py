@@ -76,9 +76,10 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     from labkit import grading
 
     (tmp_path / "ada.ipynb").touch()
-    row = grading.Grade("ada.ipynb", "03.2", 1, 2, "[line 4] is never reached")
-    monkeypatch.setattr(grading, "grade", lambda paths: [row] if paths == [tmp_path / "ada.ipynb"] else [])
-    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"))
+    row = grading.Grade("ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
+    asked = {"paths": [tmp_path / "ada.ipynb"], "seed": 7}
+    monkeypatch.setattr(grading, "grade", lambda paths, seed: [row] if {"paths": paths, "seed": seed} == asked else [])
+    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"), "--seed", "7")
     assert result.exit_code == 0
     assert "[line 4] is never" in result.output
     assert "ada.ipynb: 1 of 2 points" in result.output

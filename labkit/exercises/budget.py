@@ -1,4 +1,4 @@
-"""Budgets and duties: how much of something a solution may use, and how much it must."""
+"""Budgets: how much of something a solution may use. An atomic loads, and it stores."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ KEPT = "numbers kept in a thread's own arrays"
 TENSOR_FLOPS = "FLOPs on tensor cores"
 BARRIERS = "barriers"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
-    "global loads": ("global", "load", "accesses"),
-    "global stores": ("global", "store", "accesses"),
+    "global loads": ("global", "load", "elements"),
+    "global stores": ("global", "store", "elements"),
     "sectors loaded": ("global", "load", "sectors"),
     "sectors stored": ("global", "store", "sectors"),
     "load requests": ("global", "load", "requests"),
-    "shared loads": ("shared", "load", "accesses"),
+    "shared loads": ("shared", "load", "elements"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
     "misses of the L1 cache": ("global", "any", "l1_misses"),
 }
@@ -37,15 +37,6 @@ class Budget:
     at_most: int
     formula: str
     shares: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Duty:
-    """At least `at_least` of a counter, so that no other way leads past the exercise; `why` says what for."""
-
-    counter: str
-    at_least: int
-    why: str
 
 
 FLOAT32_ALONE = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
@@ -71,9 +62,10 @@ def share(counter: str, counters: SiteCounters | LoopSite) -> int:
     if counter not in COUNTERS:
         return 0
     space, kind, amount = COUNTERS[counter]
-    if counters.site.space != space or kind not in ("any", counters.site.kind):
+    site = counters.site
+    if site.space != space or (kind != "any" and site.kind not in (kind, "atomic")):
         return 0
-    return getattr(counters, amount)
+    return counters.accesses * site.elements if amount == "elements" else getattr(counters, amount)
 
 
 def most_over(budget: Budget, trace: Trace | LoopTrace) -> tuple[SiteCounters | LoopSite, int]:

@@ -7,22 +7,30 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from labkit.exercises.budget import FLOAT64, most_over, share, used
 from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
+from labkit.exercises.own_text import borrowed, helpers_of_kernel, not_its_own
 from labkit.exercises.source import python_function, stub_line
 from labkit.exercises.verdict import Verdict
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.run import simulate
+from labkit.simulator.run import simulate, simulate_disturbed
 from labkit.trace import Trace
 
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # what is said first where there are several findings
+ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 
 
 def judge(exercise: Exercise, kernel: Any, seed: int) -> Verdict:
     """The verdict on a kernel, from runs on the exercise's own problems and on those that `seed` draws."""
+    return dataclasses.replace(_judge(exercise, kernel, seed), seed=seed)
+
+
+def _judge(exercise, kernel, seed):
     function = python_function(kernel)
     verdict = _before_running(exercise, function)
     if verdict is not None:
@@ -31,19 +39,26 @@ def judge(exercise: Exercise, kernel: Any, seed: int) -> Verdict:
         launches = list(exercise.launches(seed, **constants_of(exercise, function)))
     except ValueError as error:  # constants with which there is no launch
         return _verdict(exercise, "launch", str(error))
+    first = None
     for launch in launches:
-        verdict = _judge_launch(exercise, kernel, launch)
+        trace, verdict = _judge_launch(exercise, kernel, launch)
         if verdict is not None:
-            return dataclasses.replace(verdict, launch=launch.label)
-    return _verdict(exercise, "solved", _praise(launches[: len(exercise.sizes)]))
+            return dataclasses.replace(verdict, launch=launch.label, trace=trace)
+        first = first or trace
+    verdict = _independent(exercise, kernel, launches, seed)
+    return verdict or _verdict(exercise, "solved", _praise(launches[: len(exercise.sizes)], first))
 
 
-def _praise(launches):
-    """The same words for every right answer, so that nbval can compare them."""
-    counters = list(dict.fromkeys(budget.counter for launch in launches for budget in launch.budgets))
-    budget = f"\nWithin the budget of {' and '.join(counters)}." if counters else ""
+def _praise(launches, trace):
+    """What the right answer did on the first run beside its budget, and the advice that the simulator has for it."""
     labels = "; ".join(launch.label for launch in launches)
-    return f"Right, and without errors, on {labels}; and on sizes drawn at random.{budget}"
+    lines = [f"Right, and without errors, on {labels}; and on sizes drawn at random."]
+    budgets = [budget for budget in launches[0].budgets if budget.at_most]
+    scores = [f"{used(budget.counter, trace):,} of {budget.at_most:,} {budget.counter}" for budget in budgets]
+    if scores:
+        lines.append(f"Used on the first of them: {', '.join(scores)}.")
+    advice = next((finding.message for finding in trace.findings if finding.kind in ADVICE), None)
+    return "\n".join([*lines, f"Advice: {advice}"] if advice else lines)
 
 
 def _before_running(exercise, function):
@@ -64,7 +79,8 @@ def _before_running(exercise, function):
         )
     if line is not None:
         return _verdict(exercise, "unfinished", f"Not written yet: line {line} still holds `...`.", line=line)
-    return None
+    wrong = not_its_own(function, exercise.function)
+    return _verdict(exercise, "not a kernel", wrong) if wrong else None
 
 
 def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
@@ -78,11 +94,12 @@ def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
     return values
 
 
-def _judge_launch(exercise, kernel, launch):
-    """What is wrong with this run, or None."""
-    parameters = list(inspect.signature(python_function(kernel)).parameters)
+def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, Verdict | None]:
+    """A run, and what is wrong with it, or None."""
+    function = python_function(kernel)
+    parameters = list(inspect.signature(function).parameters)
     if len(parameters) != len(launch.args):
-        return _verdict(
+        return None, _verdict(
             exercise,
             "launch",
             f"`{exercise.function}` takes {len(parameters)} arguments and is given {len(launch.args)}: "
@@ -90,17 +107,21 @@ def _judge_launch(exercise, kernel, launch):
         )
     try:
         trace = _run(exercise, kernel, launch)
+        helpers = helpers_of_kernel(kernel, *launch.args) if exercise.machine == "gpu" else []
     except KernelError as error:
-        return _verdict(exercise, "refused", str(error), line=error.line)
+        return None, _verdict(exercise, "refused", str(error), line=error.line)
     except LaunchError as error:
-        return _verdict(exercise, "launch", str(error))
+        return None, _verdict(exercise, "launch", str(error))
     except Exception as error:  # a check reports, whatever a learner's code does
-        return _verdict(exercise, "refused", f"The run ended with {type(error).__name__}: {error}")
-    for complaint in (_finding, _output, _over_budget, _short_of_duty):
+        return None, _verdict(exercise, "refused", f"The run ended with {type(error).__name__}: {error}")
+    wrong = borrowed(function, helpers)
+    if wrong:
+        return trace, _verdict(exercise, "not a kernel", wrong)
+    for complaint in (_changed_input, _finding, _output, _over_budget, _short_of_duty):
         verdict = complaint(exercise, trace, launch, parameters)
         if verdict is not None:
-            return dataclasses.replace(verdict, trace=trace)
-    return None
+            return trace, verdict
+    return trace, None
 
 
 def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
@@ -121,6 +142,17 @@ def _finding(exercise, trace, launch, parameters):
 def with_line(line: int, message: str) -> str:
     """The message, headed by the line if it does not name it itself."""
     return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
+
+
+def _changed_input(exercise, trace, launch, parameters):
+    """An input that is stored to, whatever it holds in the end."""
+    inputs = {name for position, name in enumerate(parameters) if position not in launch.outputs}
+    for counters in trace.sites:
+        site = counters.site
+        if site.array in inputs and site.kind != "load" and counters.accesses:
+            message = f"Line {site.line}: `{site.text}` changes {site.array}, which is an input: only load from it."
+            return _verdict(exercise, "input changed", message, line=site.line)
+    return None
 
 
 def _output(exercise, trace, launch, parameters):
@@ -164,11 +196,32 @@ def _short_of_duty(exercise, trace, launch, parameters):
     for duty in launch.duties:
         count = used(duty.counter, trace)
         if count < duty.at_least:
-            message = (
-                f"The result is right, but not in the way that the exercise is about: {count:,} {duty.counter}, "
-                f"and at least {duty.at_least:,} are needed ({duty.why})."
-            )
-            return _verdict(exercise, "duty", message)
+            message = f"{count:,} {duty.counter}, and at least {duty.at_least:,} are needed ({duty.why})."
+            return _verdict(exercise, "duty", f"{ANOTHER_WAY}: {message}")
+    return None
+
+
+ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
+
+
+def _independent(exercise, kernel, launches, seed):
+    """What the result must depend on and does not, seen in disturbed runs of one of the launches."""
+    rng = np.random.default_rng([seed, 1])
+    telling = [launch for launch in launches if launch.dependences]
+    if not telling:
+        return None
+    launch = telling[rng.integers(len(telling))]
+    names = list(inspect.signature(python_function(kernel)).parameters)
+    for dependence in launch.dependences:
+        disturbance = dependence.disturbance(rng)
+        shared = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
+        try:
+            trace = simulate_disturbed(kernel, launch.grid, launch.block, *launch.args, **shared)
+        except KernelError:
+            trace = None
+        missing = dependence.shortfall(disturbance, names, launch, trace)
+        if missing:
+            return dataclasses.replace(_verdict(exercise, "duty", f"{ANOTHER_WAY}.\n{missing}"), launch=launch.label)
     return None
 
 

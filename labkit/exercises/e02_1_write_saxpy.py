@@ -3,19 +3,19 @@
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Expected, Launch, Variant
+from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
 from labkit.exercises.problems import grid_for, unwritten
 
-SIZES = ((512, 128), (1000, 128))  # elements, threads a block; the second leaves threads without work
+SIZES = ((512, 128, 10), (1000, 128, -3))  # elements, threads a block, a in quarters; threads are left over
 
 
-def launch(rng, size, threads):
-    a = np.float32(2.5)
+def launch(rng, size, threads, quarters):
+    a = np.float32(quarters / 4)
     x, y = rng.standard_normal((2, size), np.float32)
     product = a.astype(float) * x.astype(float)
     bound = 2 * np.finfo(np.float32).eps * (np.abs(product) + np.abs(y))
     return Launch(
-        label=f"{size} elements, blocks of {threads}",
+        label=f"{size} elements, a = {a:g}, blocks of {threads}",
         args=(a, x, y, unwritten((size,))),
         outputs={3: Expected(product + y, bound)},
         grid=grid_for((size,), (threads,)),
@@ -27,23 +27,6 @@ def launch(rng, size, threads):
     )
 
 
-_LOOP = """@cuda.jit
-def saxpy(a, x, y, out):
-    for i in range(x.size):
-        out[i] = a * x[i] + y[i]
-"""
-_ALONE = """@cuda.jit
-def saxpy(a, x, y, out):
-    if cuda.grid(1) == 0:
-        for i in range(x.size):
-            out[i] = a * x[i] + y[i]
-"""
-_STRIDE = """@cuda.jit
-def saxpy(a, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = y[i] + x[i] * a
-"""
-
 EXERCISE = Exercise(
     id="02.1",
     title="Write saxpy",
@@ -52,24 +35,9 @@ EXERCISE = Exercise(
     function="saxpy",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(1100, 2000), range(160, 257, 32)),),
-    variants=(
-        Variant("no guard", "bounds", (("if i < out.size:", "if True:"),)),
-        Variant("a guard that is one too late", "bounds", (("i < out.size", "i <= out.size"),)),
-        Variant("a guard that is one too early", "unwritten", (("i < out.size", "i < out.size - 1"),)),
-        Variant("threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),)),
-        Variant("y forgotten", "result", ((" + y[i]", ""),)),
-        Variant("a added", "result", (("a * x[i]", "a + x[i]"),)),
-        Variant("the result goes to y", "input changed", (("out[i] =", "y[i] ="),)),
-        Variant("every thread does everything", "budget", cell=_LOOP),
-        Variant("one thread does everything", "budget", cell=_ALONE),
-        Variant("the book's size", "unwritten", (("i < out.size", "i < 1000"),)),
-        Variant(
-            "the book's block",
-            "unwritten",
-            (("cuda.grid(1)", "cuda.blockIdx.x * 128 + cuda.threadIdx.x"),),
-        ),
-        Variant("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
-        Variant("a loop with a grid's stride", "solved", cell=_STRIDE),
+    drawn=(
+        (range(1101, 2000, 2), range(160, 257, 32), range(-40, -4)),
+        ((1, 2, 3, 31), (32, 96), (0,)),
+        (Beyond(2000), (64,), (4, -4)),
     ),
 )

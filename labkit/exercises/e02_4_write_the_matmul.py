@@ -1,68 +1,31 @@
 """Exercise 02.4: a matmul with one thread an output, mapped so that loads coalesce."""
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import matmul_launch
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
 BLOCK = (32, 8)
-SIZES = ((24, 64, 40), (13, 27, 50))  # M, N, K; the second is ragged
+SIZES = ((24, 64, 40, 6), (13, 27, 49, -3))  # M, N, K, alpha in quarters; the second is ragged
 
 
-def launch(rng, M, N, K):
+def launch(rng, M, N, K, quarters):
     warps = -(-N // 32) * -(-M // 8) * 8
     budgets = (
         Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
         FLOAT32_ALONE,
     )
-    return matmul_launch(rng, M, N, K, BLOCK, budgets)
+    return scaled(quarters, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets))
 
-
-_SWAPPED = """@cuda.jit
-def matmul(A, B, C):
-    thread = cuda.threadIdx.y * 32 + cuda.threadIdx.x
-    row = cuda.blockIdx.y * 8 + thread % 8
-    col = cuda.blockIdx.x * 32 + thread // 8
-    if row < C.shape[0] and col < C.shape[1]:
-        total = np.float32(0)
-        for k in range(A.shape[1]):
-            total += A[row, k] * B[k, col]
-        C[row, col] = total
-"""
-
-_SUM_IN_C = """@cuda.jit
-def matmul(A, B, C):
-    col, row = cuda.grid(2)
-    if row < C.shape[0] and col < C.shape[1]:
-        C[row, col] = 0
-        for k in range(A.shape[1]):
-            C[row, col] += A[row, k] * B[k, col]
-"""
 
 EXERCISE = Exercise(
     id="02.4",
     title="Write the matmul",
-    task="Write C = A @ B, one thread an output and in float32, so that the threads of a warp read neighbours in B.",
+    task="Write C = alpha * A @ B, one thread an output and in float32, "
+    "so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(25, 50), range(65, 100), range(41, 60)), (range(25, 50), range(33, 50), range(65, 100))),
-    variants=(
-        Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
-        Variant("neighbouring threads in a column", "budget", cell=_SWAPPED),
-        Variant("no guard", "bounds", (("if row < C.shape[0] and col < C.shape[1]:", "if True:"),)),
-        Variant("K taken from the wrong side", "result", (("range(A.shape[1])", "range(A.shape[0])"),)),
-        Variant("the last product forgotten", "result", (("range(A.shape[1])", "range(A.shape[1] - 1)"),)),
-        Variant("the last product only", "result", (("total +=", "total ="),)),
-        Variant("the sum in float64", "budget", (("np.float32(0)", "0.0"),)),
-        Variant(
-            "every factor in float64",
-            "budget",
-            (("total += A[row, k] * B[k, col]", "total += np.float32(np.float64(A[row, k]) * np.float64(B[k, col]))"),),
-        ),
-        Variant("C is added to", "result", (("C[row, col] = total", "C[row, col] += total"),)),
-        Variant("the sum kept in C", "budget", cell=_SUM_IN_C),
-        Variant("a length of the book's", "result", (("range(A.shape[1])", "range(min(A.shape[1], 40))"),)),
-    ),
+    drawn=DRAWN_SCALED,
 )

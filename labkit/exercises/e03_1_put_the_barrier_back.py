@@ -1,51 +1,34 @@
 """Exercise 03.1: a tiled matmul without the barrier that protects the tile still being read."""
 
-from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import matmul_launch
+from labkit.exercises.budget import BARRIERS, Budget
+from labkit.exercises.duty import Dependence
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.matmuls import DRAWN, FROM_TILES, added, matmul_launch
+from labkit.simulator import disturbance
 
+TILE = 8
 SIZES = ((24, 40, 32), (19, 26, 37))  # M, N, K; the second is ragged
-PRODUCTS = "            total += A_tile[y, k] * B_tile[k, x]\n"
-BARRIER = "        cuda.syncthreads()\n"
 
 
 def launch(rng, M, N, K):
-    return matmul_launch(rng, M, N, K, block=(8, 8))
+    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
+    budgets = (
+        Budget("sectors loaded", 4 * TILE * tiles, "2 for each row of a tile, which 8 neighbours load together"),
+        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+    )
+    dependences = FROM_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")
+    launch = matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=dependences)
+    return added(rng, launch)
 
 
 EXERCISE = Exercise(
     id="03.1",
     title="Put the barrier back",
-    task="Some threads overwrite a tile that others still read. Add what is missing.",
+    task="This kernel adds A @ B to C, and some threads overwrite a tile that others still read. "
+    "Add what is missing, one barrier in each round.",
     points=2,
     function="two_barriers",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(25, 50), range(41, 60), range(41, 70)),),
-    variants=(
-        Variant("the bug itself", "race", ((PRODUCTS + BARRIER, PRODUCTS),)),
-        Variant("no barrier after the loads", "race", ((BARRIER + "        for k", "        for k"),)),
-        Variant(
-            "no barrier at all",
-            "race",
-            ((BARRIER + "        for k", "        for k"), (PRODUCTS + BARRIER, PRODUCTS)),
-        ),
-        Variant(
-            "both barriers before the products",
-            "race",
-            ((PRODUCTS + BARRIER, PRODUCTS), (BARRIER, BARRIER * 2)),
-        ),
-        Variant(
-            "a barrier that half of the block passes",
-            "barrier",
-            ((PRODUCTS + BARRIER, PRODUCTS + "        if y < 4:\n    " + BARRIER),),
-        ),
-        Variant("a tile too few", "result", (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),)),
-        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
-        Variant("a barrier inside the loop over k", "solved", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
-        Variant(
-            "the barrier first in the loop over tiles",
-            "solved",
-            ((PRODUCTS + BARRIER, PRODUCTS), ("        A_tile[y, x] =", BARRIER + "        A_tile[y, x] =")),
-        ),
-    ),
+    drawn=DRAWN,
 )

@@ -1,8 +1,10 @@
 """Exercise 03.2: a transpose through shared memory whose column reads all meet in one bank."""
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Exercise, Launch, Variant
+from labkit.exercises.duty import Dependence
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, grid_for, matrix, unwritten
+from labkit.simulator.disturbance import SHARED_LOADS
 
 TILE = 32
 SIZES = ((64, 96), (40, 72))  # rows, columns of A; the second is ragged
@@ -11,6 +13,7 @@ SIZES = ((64, 96), (40, 72))  # rows, columns of A; the second is ragged
 def launch(rng, rows, columns):
     A = matrix(rng, rows, columns)
     sectors = rows * columns // 8
+    whole = rows % 8 == columns % 8 == 0  # otherwise rows begin within a sector
     return Launch(
         label=f"A {rows} x {columns}, blocks of {TILE} x {TILE}",
         args=(A, unwritten((columns, rows))),
@@ -18,10 +21,11 @@ def launch(rng, rows, columns):
         grid=grid_for((columns, rows), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
-            Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),
-            Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),
             Budget("bank conflicts", 0, "none"),
+            *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * whole,
+            *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * whole,
         ),
+        dependences=(Dependence(SHARED_LOADS, "take each element of T from the tile in shared memory", powers=(1,)),),
     )
 
 
@@ -33,25 +37,10 @@ EXERCISE = Exercise(
     function="transpose",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(72, 105, 8), range(104, 137, 8)),),
-    variants=(
-        Variant("the bug itself", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE"),)),
-        Variant("two columns of padding", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE + 2"),)),
-        Variant("a tile too narrow", "bounds", (("WIDTH = TILE + 1", "WIDTH = TILE - 1"),)),
-        Variant("no barrier", "race", (("    cuda.syncthreads()\n", ""),)),
-        Variant("no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)),
-        Variant(
-            "no guard",
-            "bounds",
-            (("    if row < A.shape[0] and col < A.shape[1]:\n        tile", "    tile"),),
-        ),
-        Variant("a copy instead of a transpose", "result", (("= tile[x, y]", "= tile[y, x]"),)),
-        Variant(
-            "the book's shapes",
-            "unwritten",
-            (("row < T.shape[0] and col < T.shape[1]", "row < min(96, T.shape[0]) and col < T.shape[1]"),),
-        ),
-        Variant("three columns of padding", "solved", (("WIDTH = TILE + 1", "WIDTH = TILE + 3"),)),
-        Variant("an odd width of its own", "solved", (("WIDTH = TILE + 1", "WIDTH = 65"),)),
+    drawn=(
+        (range(72, 105, 8), range(104, 137, 8)),
+        (range(33, 64, 2), range(65, 96, 2)),
+        ((1,), Beyond(136)),
+        (Beyond(104), (2, 5, 7)),
     ),
 )

@@ -1,39 +1,37 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import matmul_launch
+from labkit.exercises.budget import BARRIERS, SHARED_BYTES, Budget
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
 
-SIZES = ((48, 80, 64), (21, 58, 35))  # M, N, K; ragged ones have no budget of loads, only a right result
+SIZES = ((48, 80, 64, 6), (21, 58, 35, -3))  # M, N, K, alpha in quarters; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 
 
-def launch(rng, M, N, K, TILE):
+def launch(rng, M, N, K, quarters, TILE):
+    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
+    sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
     shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
     loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
     whole = M % 16 == N % 16 == K % 16 == 0
-    return matmul_launch(rng, M, N, K, (TILE, TILE), (loads, shared) if whole else (shared,))
+    budgets = (
+        *(loads,) * whole,
+        shared,
+        Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
+        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+    )
+    return scaled(quarters, matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(
     id="03.3",
     title="Choose the tile",
-    task="Choose TILE so that the kernel makes at most M * N * K / 8 global loads, "
+    task="Choose TILE so that this kernel, C = alpha * A @ B, makes at most M * N * K / 8 global loads, "
     "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
+    drawn=DRAWN_SCALED,
     constants=("TILE",),
-    variants=(
-        Variant("the tile that the exercise starts with", "budget", (("TILE = 16", "TILE = 4"),)),
-        Variant("a tile too small", "budget", (("TILE = 16", "TILE = 8"),)),
-        Variant("a tile too large for the budget", "budget", (("TILE = 16", "TILE = 32"),)),
-        Variant("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
-        Variant("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
-        Variant("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
-        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
-        Variant("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
-    ),
 )

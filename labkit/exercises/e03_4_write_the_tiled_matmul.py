@@ -1,8 +1,8 @@
 """Exercise 03.4: the tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import matmul_launch
+from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
+from labkit.exercises.exercise import Exercise
+from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
 
 TILE = 16
 SIZES = ((48, 80, 64), (37, 43, 70), (9, 33, 5))  # M, N, K; two are ragged
@@ -10,96 +10,23 @@ SIZES = ((48, 80, 64), (37, 43, 70), (9, 33, 5))  # M, N, K; two are ragged
 
 def launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
-    budget = Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room")
-    return matmul_launch(rng, M, N, K, (TILE, TILE), (budget, FLOAT32_ALONE))
+    budgets = (
+        Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room"),
+        Budget("sectors loaded", 6 * TILE * tiles, "3 for each row of a tile, which 16 neighbours load together"),
+        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+        FLOAT32_ALONE,
+    )
+    return matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(FROM_TILES,))
 
-
-_BARRIER = "        cuda.syncthreads()\n"
-_CLAMPED = """TILE = 16
-
-
-@cuda.jit
-def tiled_matmul(A, B, C):
-    A_tile = cuda.shared.array((TILE, TILE), np.float32)
-    B_tile = cuda.shared.array((TILE, TILE), np.float32)
-    col, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    M, K = A.shape
-    N = B.shape[1]
-    total = np.float32(0)
-    for start in range(0, K, TILE):
-        a = A[min(row, M - 1), min(start + x, K - 1)]
-        b = B[min(start + y, K - 1), min(col, N - 1)]
-        A_tile[y, x] = a if start + x < K else np.float32(0)
-        B_tile[y, x] = b
-        cuda.syncthreads()
-        for k in range(TILE):
-            total += A_tile[y, k] * B_tile[k, x]
-        cuda.syncthreads()
-    if row < M and col < N:
-        C[row, col] = total
-"""
-_NAIVE = """
-@cuda.jit
-def tiled_matmul(A, B, C):
-    col, row = cuda.grid(2)
-    if row < C.shape[0] and col < C.shape[1]:
-        total = np.float32(0)
-        for k in range(A.shape[1]):
-            total += A[row, k] * B[k, col]
-        C[row, col] = total
-"""
 
 EXERCISE = Exercise(
     id="03.4",
     title="Write the tiled matmul",
-    task="Write C = A @ B in float32, with tiles in shared memory. "
+    task="Write C = A.T @ B in float32, with tiles in shared memory and loads that coalesce. "
     "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(49, 64), range(81, 96), range(41, 64)), (range(49, 64), range(41, 64), range(81, 100))),
-    variants=(
-        Variant("no tiles: one thread an output", "budget", cell=_NAIVE),
-        Variant("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
-        Variant("no barrier after the products", "race", (("B_tile[k, x]\n" + _BARRIER, "B_tile[k, x]\n"),)),
-        Variant("A is loaded without a guard", "bounds", (("if row < M and start + x < K:", "if row < M:"),)),
-        Variant("C is stored without a guard", "bounds", (("    if row < M and col < N:\n        C", "    C"),)),
-        Variant(
-            "the edge is not filled with zeros",
-            "uninitialised",
-            (("        else:\n            B_tile[y, x] = 0\n", ""),),
-        ),
-        Variant("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
-        Variant(
-            "one tile too few on ragged shapes",
-            "result",
-            (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
-        ),
-        Variant("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 80, TILE)"),)),
-        Variant("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
-        Variant("the sum starts from a whole number", "budget", (("total = np.float32(0)", "total = 0"),)),
-        Variant(
-            "tiles in float64",
-            "budget",
-            (
-                (
-                    "A_tile = cuda.shared.array((TILE, TILE), np.float32)",
-                    "A_tile = cuda.shared.array((TILE, TILE), np.float64)",
-                ),
-            ),
-        ),
-        Variant("C is added to", "result", (("        C[row, col] = total", "        C[row, col] += total"),)),
-        Variant("clamped indices in place of guards", "solved", cell=_CLAMPED),
-        Variant(
-            "B's tile is stored transposed and read so",
-            "solved",
-            (
-                ("B_tile[y, x] = B[start + y, col]", "B_tile[x, y] = B[start + y, col]"),
-                ("B_tile[y, x] = 0", "B_tile[x, y] = 0"),
-                ("B_tile[k, x]", "B_tile[x, k]"),
-            ),
-        ),
-    ),
+    drawn=DRAWN,
 )

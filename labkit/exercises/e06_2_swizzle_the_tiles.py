@@ -1,8 +1,8 @@
 """Exercise 06.2: tiles with rows of 128 bytes, whose `ldmatrix` meet in the same banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise, Variant
-from labkit.exercises.matmuls import half_launch, whole
+from labkit.exercises.exercise import Beyond, Exercise
+from labkit.exercises.matmuls import BY_TENSOR_CORES, FROM_TILES, half_launch, whole
 
 SIZES = ((32, 8, 128), (16, 24, 64))  # M, N, K, rounded up to multiples of 16, 8 and 64
 BUDGETS = (
@@ -12,10 +12,17 @@ BUDGETS = (
 
 
 def launch(rng, M, N, K):
-    return half_launch(rng, whole(M, 16), whole(N, 8), whole(K, 64), part=(16, 8), block=(32,), budgets=BUDGETS)
+    return half_launch(
+        rng,
+        whole(M, 16),
+        whole(N, 8),
+        whole(K, 64),
+        part=(16, 8),
+        block=(32,),
+        budgets=BUDGETS,
+        dependences=(FROM_TILES, BY_TENSOR_CORES),
+    )
 
-
-SWIZZLED = "    return piece ^ row % 8\n"
 
 EXERCISE = Exercise(
     id="06.2",
@@ -25,37 +32,9 @@ EXERCISE = Exercise(
     function="no_conflicts",
     launch=launch,
     sizes=SIZES,
-    drawn=((range(16, 49, 16), range(32, 41, 8), range(192, 257, 64)),),
-    variants=(
-        Variant("the bug itself", "budget", ((SWIZZLED, "    return piece\n"),)),
-        Variant("two places alone", "budget", ((SWIZZLED, "    return piece ^ row % 2\n"),)),
-        Variant("four places alone", "budget", ((SWIZZLED, "    return piece ^ row % 4\n"),)),
-        Variant("every row moved alike", "budget", ((SWIZZLED, "    return piece ^ 5\n"),)),
-        Variant("all pieces of a row in one place", "race", ((SWIZZLED, "    return row % 8\n"),)),
-        Variant("out of the row", "bounds", ((SWIZZLED, "    return piece + row % 8\n"),)),
-        Variant(
-            "rows padded by one piece",
-            "budget",
-            (
-                (SWIZZLED, "    return piece\n"),
-                ("array((16, 32)", "array((16, 36)"),
-                ("array((8, 32)", "array((8, 36)"),
-            ),
-        ),
-        Variant(
-            "only what is written is moved",
-            "result",
-            (("(row, place(row, step + lane // 16) * 4)", "(row, (step + lane // 16) * 4)"),),
-        ),
-        Variant(
-            "no barrier before the reads",
-            "race",
-            (("        cuda.syncthreads()\n        for step", "        for step"),),
-        ),
-        Variant(
-            "the XOR with the whole row, kept in the row", "solved", ((SWIZZLED, "    return (piece ^ row) % 8\n"),)
-        ),
-        Variant("a rotation instead", "solved", ((SWIZZLED, "    return (piece + row) % 8\n"),)),
-        Variant("a rotation the other way", "solved", ((SWIZZLED, "    return (piece - row) % 8\n"),)),
+    drawn=(
+        (range(17, 49), range(33, 41), range(129, 257)),
+        ((1,), Beyond(48, 8), (1,)),
+        (Beyond(48, 16), (1,), Beyond(256, 64)),
     ),
 )

@@ -1,13 +1,14 @@
 """What an exercise is made of: plain data, one `EXERCISE` a file."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from labkit.exercises.budget import Budget, Duty
+from labkit.exercises.budget import Budget
+from labkit.exercises.duty import Dependence, Duty
 
 
 @dataclass(frozen=True)
@@ -34,28 +35,21 @@ class Launch:
     shared_bytes: int = 0
     budgets: tuple[Budget, ...] = ()
     duties: tuple[Duty, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Another answer, and what the check must say of it: "solved", or the reason why not.
+class Beyond:
+    """Sizes of which none is the largest: a quarter beyond `most`, and a number of `step`s that has no end."""
 
-    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own.
-    """
+    most: int
+    step: int = 1
 
-    what: str
-    reason: str
-    edits: tuple[tuple[str, str], ...] = ()
-    cell: str = ""
-
-    def source(self, solution: str) -> str:
-        """The text of the cell; each old text must stand in the solution exactly once."""
-        text = self.cell or solution
-        for old, new in self.edits:
-            if text.count(old) != 1:
-                raise ValueError(f"variant {self.what!r}: {old!r} stands {text.count(old)} times in the solution")
-            text = text.replace(old, new)
-        return text
+    def draw(self, rng: np.random.Generator) -> int:
+        """One of them, about twice as large as `most`."""
+        return self.most + self.step * (
+            self.most // 4 // self.step + int(rng.geometric(min(1.0, self.step / self.most)))
+        )
 
 
 @dataclass(frozen=True)
@@ -73,13 +67,11 @@ class Exercise:
     sizes
         The sizes that every check runs on: few, and awkward on purpose.
     drawn
-        What the sizes of more runs are drawn from, beyond the fixed ones, so that no answer can rely on those.
+        What the sizes of more runs are drawn from, a run each, so that no answer can rely on the fixed ones.
     constants
         Names of whole numbers that the learner's cell chooses, such as TILE.
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches.
-    variants
-        Wrong answers that the check must reject, and other right ones that it must accept.
     """
 
     id: str
@@ -89,10 +81,9 @@ class Exercise:
     function: str
     launch: Callable[..., Launch]
     sizes: tuple[tuple[int, ...], ...]
-    drawn: tuple[tuple[range, ...], ...]
+    drawn: tuple[tuple[Sequence[int] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
-    variants: tuple[Variant, ...] = ()
 
     def launches(self, seed: int, **constants: int) -> Iterator[Launch]:
         """The runs of one check: on the fixed sizes, then on sizes that the seed draws."""
@@ -100,5 +91,6 @@ class Exercise:
         for size in self.sizes:
             yield self.launch(rng, *size, **constants)
         for spans in self.drawn:
-            launch = self.launch(rng, *(int(rng.choice(span)) for span in spans), **constants)
-            yield replace(launch, label=f"{launch.label}, drawn at random")
+            sizes = (span.draw(rng) if isinstance(span, Beyond) else int(rng.choice(span)) for span in spans)
+            launch = self.launch(rng, *sizes, **constants)
+            yield replace(launch, label=f"{launch.label}, drawn with seed {seed}")

@@ -11,6 +11,7 @@ _POISON = {
     np.dtype(np.float32): np.uint32(0x7F80ABBA),
     np.dtype(np.float64): np.uint64(0x7FF00000ABBAABBA),
     np.dtype(np.int32): np.uint32(0x8BADF00D),
+    np.dtype(np.uint32): np.uint32(0x8BADF00D),
     np.dtype(np.int64): np.uint64(0x8BADF00D8BADF00D),
 }
 

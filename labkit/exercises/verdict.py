@@ -14,7 +14,8 @@ class Verdict:
 
     `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten",
     "input changed", "budget", "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
-    `trace` is the run that the message speaks of, for the views.
+    `seed` drew the runs: `check(..., seed=...)` makes the same ones. `trace` is the run that the message speaks of, for
+    the views.
     """
 
     exercise: str
@@ -24,6 +25,7 @@ class Verdict:
     message: str
     line: int | None = None
     launch: str = ""
+    seed: int | None = None
     trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)
 
     @property

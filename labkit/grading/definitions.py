@@ -1,6 +1,7 @@
 """Reads what a cell defines without running it: functions, imports and constants; all else is passed over."""
 
 import ast
+import inspect
 import linecache
 import math
 import operator
@@ -28,6 +29,7 @@ _OPERATORS = {
     ast.RShift: operator.rshift,
     ast.USub: operator.neg,
 }
+_MATHEMATICS = ("ceil", "floor", "sqrt", "log2", "gcd")
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
 
 
@@ -49,9 +51,21 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
                 _define(statement, name, found)
             case ast.Import(names) | ast.ImportFrom(names=names):
                 _import(getattr(statement, "module", None), names, found)
-            case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
+            case ast.Assign(targets, value):
+                for target in targets:
+                    _assign(target, value, found)
+            case ast.AnnAssign(target, _, ast.expr() as value):
                 _assign(target, value, found)
+            case ast.AugAssign(ast.Name(variable) as target, sign, value):
+                _assign(target, ast.BinOp(ast.Name(variable), sign, value), found)
+            case _:  # a loop, a condition: who knows what it leaves behind
+                found |= dict.fromkeys(_names_bound(statement))
     return found
+
+
+def _names_bound(statement):
+    """The names to which a statement gives a value."""
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def _define(function, filename, found):
@@ -67,6 +81,8 @@ def _define(function, filename, found):
 
 def _jitted(decorator, function):
     """The function as the decorator's name and `device=True` say; any other decorator leaves nothing to judge."""
+    if not inspect.isfunction(function):
+        return None
     call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
     match ast.unparse(call.func).split("."):
         case [*_, "cuda", "jit"]:
@@ -75,6 +91,11 @@ def _jitted(decorator, function):
         case [*_, "njit" | "jit"]:
             return numba.njit(function)
     return None
+
+
+def _is_jit(decorator):
+    call = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(call).split(".")[-1] in ("jit", "njit")
 
 
 def _import(module, names, found):
@@ -89,16 +110,27 @@ def _import(module, names, found):
 
 
 def _assign(target, value, found):
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    match value:
+        case ast.Call(ast.Attribute() | ast.Name() | ast.Call() as decorator, [ast.Name(function)], []) if isinstance(
+            target, ast.Name
+        ) and _is_jit(decorator):  # `f = cuda.jit(f)`
+            found[target.id] = _jitted(decorator, found.get(function))
+            return
     try:
         constant = _constant(value, found)
-        values = constant if isinstance(target, ast.Tuple) else [constant]
-        pairs = list(zip(names, values, strict=True))
-    except (_NotConstant, ArithmeticError, RecursionError, TypeError, ValueError):
-        pairs = [(name, None) for name in names]
-    for name, item in pairs:
-        if isinstance(name, ast.Name):
-            found[name.id] = item
+    except (_NotConstant, ArithmeticError, RecursionError, TypeError, ValueError, LookupError):
+        constant = None
+    _bind(target, constant, found)
+
+
+def _bind(target, constant, found):
+    """Gives a name the constant, or the names of a tuple its entries; None where it is none, or has another length."""
+    if isinstance(target, ast.Name):
+        found[target.id] = constant
+    elif isinstance(target, ast.Tuple | ast.List):
+        fits = isinstance(constant, tuple) and len(constant) == len(target.elts)
+        for name, item in zip(target.elts, constant if fits else [None] * len(target.elts), strict=True):
+            _bind(name, item, found)
 
 
 def _constant(node, found):
@@ -117,11 +149,27 @@ def _constant(node, found):
             return _scalar_type(getattr(found[module], name, None))
         case ast.Attribute(ast.Name(module), name) if found.get(module) is ptx:
             return _format(name)
+        case ast.Call(ast.Name("len"), [argument], []) if "len" not in found:
+            return len(_constant(argument, found))
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
             return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
+        case ast.Call(function, arguments, []) if (compute := _mathematics(function, found)) is not None:
+            return _bounded(compute(*(_number(argument, found) for argument in arguments)))
+        case ast.Subscript(value, index):
+            return _constant(value, found)[_number(index, found)]
         case ast.Call(function, [argument], []):
             return _converted(_constant(function, found), argument, found)
     raise _NotConstant
+
+
+def _mathematics(node, found):
+    """The function of `math` that a call names, if it is one of those that make constants."""
+    match node:
+        case ast.Attribute(ast.Name(module), name) if found.get(module) is math and name in _MATHEMATICS:
+            return getattr(math, name)
+        case ast.Name(name) if any(found.get(name) is getattr(math, known) for known in _MATHEMATICS):
+            return found[name]
+    return None
 
 
 def _computed(sign, left, right):
@@ -129,7 +177,11 @@ def _computed(sign, left, right):
     whole = isinstance(left, int) and isinstance(right, int)
     if whole and sign in (ast.Pow, ast.LShift) and right > MAX_EXPONENT:
         raise _NotConstant
-    result = _OPERATORS[sign](left, right)
+    return _bounded(_OPERATORS[sign](left, right))
+
+
+def _bounded(result):
+    """The number, if a dtype can hold it."""
     if isinstance(result, int) and not -(2**63) <= result < 2**64:
         raise _NotConstant
     return result

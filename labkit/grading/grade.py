@@ -1,6 +1,6 @@
 """From files handed in to points: one grade an exercise, with the reason for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import randbits
 
@@ -14,22 +14,27 @@ from labkit.grading.submission import Submission, find_submissions, read_submiss
 
 @dataclass(frozen=True)
 class Grade:
-    """What one exercise of one file earned; a file without any answer has a row with no exercise."""
+    """What one exercise of one file earned; a file without any answer has a row with no exercise.
+
+    `seed` drew the sizes of the checks: grading with it draws them again.
+    """
 
     submission: str
     exercise: str
     points: int
     out_of: int
     message: str
+    seed: int | None = None
 
 
 def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S, seed: int | None = None) -> list[Grade]:
     """Grade notebooks, or folders of them.
 
-    A file is graded on every exercise of the chapters that it answers anything of. `seed` draws the sizes that
-    all of them are checked on; each call draws others if it is None. Answers are judged from their text before
-    any of them runs, so that none can change what is said of another.
+    A file is graded on every exercise of the chapters that it answers anything of. `seed` and the next ones draw the
+    sizes that all of them are checked on; each call draws others if it is None. Answers are judged from their text
+    before any of them runs, so that none can change what is said of another.
     """
+    seed = randbits(32) if seed is None else seed
     grades: dict[tuple[str, str], Grade] = {}
     waiting: dict[tuple[str, str], dict[str, str]] = {}  # (file, chapter) -> answers still to be run
     for path in find_submissions(paths):
@@ -41,7 +46,7 @@ def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S, seed: int |
                 waiting.setdefault((str(path), id[:2]), {})[id] = answer
     solutions = solved_chapters()
     jobs = {key: (setups(solutions[key[1]]), dict(answers)) for key, answers in waiting.items()}
-    judgements = judge_all(jobs, randbits(32) if seed is None else seed, cell_timeout_s)
+    judgements = judge_all(jobs, seed, cell_timeout_s)
     while waiting:
         names = {f"{number:05d}-{chapter}": (file, chapter) for number, (file, chapter) in enumerate(waiting)}
         results = run_notebooks(
@@ -52,7 +57,8 @@ def grade(paths: list[Path], cell_timeout_s: float = CELL_TIMEOUT_S, seed: int |
                 grades[row.submission, row.exercise] = row
                 del waiting[file, chapter][row.exercise]
         waiting = {key: answers for key, answers in waiting.items() if answers}
-    return sorted(grades.values(), key=lambda row: (row.submission, row.exercise))
+    rows = sorted(grades.values(), key=lambda row: (row.submission, row.exercise))
+    return [replace(row, seed=seed) for row in rows]
 
 
 def _before_running(submission: Submission) -> list[Grade]:

@@ -7,6 +7,7 @@ The rules are those of numba-cuda. `max` and `min` leave an element alone if it 
 import numpy as np
 from numba import njit
 
+from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.simulator.memory import count_accesses, flatten, of_each, watch_atomic
 from labkit.simulator.slices import Either
 
@@ -115,4 +116,4 @@ def atomic(w, site, array, mask, operation, value, compare, learns, *index):
     launch.clocks.exchange(w, array, flat, lanes, changed, learns)
     watch_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
-    return old
+    return launch.disturbance.scaled(SHARED_LOADS, old) if array.space == "shared" else old

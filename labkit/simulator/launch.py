@@ -16,6 +16,7 @@ from labkit.simulator.checks.crowd import Crowd
 from labkit.simulator.checks.findings import Log
 from labkit.simulator.checks.races import RACE_FIELDS
 from labkit.simulator.counters import COUNTS
+from labkit.simulator.disturbance import FENCES, Disturbance
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import allocation_of, unwrap
@@ -77,6 +78,7 @@ class Launch:
         self._place_arguments(function, arguments, blank, allocations)
         self.noted_race = np.zeros(RACE_FIELDS, np.int64)
         self.instruction = self.version = self.barriers = 0
+        self.disturbance = Disturbance()
         self.printed: list[str] = []
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
@@ -308,6 +310,11 @@ class Launch:
             missing = w.active(mask) & (divisor == 0)
             if missing.any():
                 self.log.zero_division(w, missing, sign, line, column, divisor.dtype.kind == "c")
+
+    def fence(self, w, mask):
+        """`threadfence` by the lanes of `mask`."""
+        if self.disturbance.what != FENCES:
+            self.clocks.publish(w, mask)
 
     def print(self, w, mask, *values):
         for lane in np.flatnonzero(w.active(mask)):

@@ -4,6 +4,7 @@ import numpy as np
 
 from labkit.simulator.checks import early, races
 from labkit.simulator.counters import count_global, count_plain, count_shared
+from labkit.simulator.disturbance import COPIES, SHARED_LOADS
 from labkit.simulator.lanes import both, lane_range
 from labkit.simulator.slices import Either, select_parts
 
@@ -132,11 +133,13 @@ def load(w, site, array, mask, *index):
 
 def read(w, site, array, mask, flat):
     """The elements at `flat`; reads that race, or find nothing written, are noted."""
-    if site in w.chunk.launch.program.guesses:
+    launch = w.chunk.launch
+    if site in launch.program.guesses:
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
     elif array.shadow is not None:
         watch_read(w, site, array, mask, flat)
-    return array.data.take(flat)
+    values = array.data.take(flat)
+    return launch.disturbance.scaled(SHARED_LOADS, values) if array.space == "shared" else values
 
 
 def watch_read(w, site, array, mask, flat):
@@ -220,7 +223,7 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
 
 def deliver(w, site, array, mask, flat, value):
     """Puts values at `flat` whose writing began earlier and was watched then."""
-    array.data[flat[mask]] = value[mask]
+    array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
     order = races.order_of(w)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)

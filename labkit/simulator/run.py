@@ -24,6 +24,7 @@ from labkit.simulator.arguments import (
     register_limit,
     typed_arguments,
 )
+from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
@@ -88,14 +89,35 @@ def simulate(
     KernelError
         For code that the kernel language does not hold; it names the line.
     """
-    launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
+    prepared = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
+
+    def set_up(launch):
+        launch.record(record, inspect)
+        if sample is not None:
+            launch.sample(sample, seed)
+
+    return _run(*prepared, args, set_up)
+
+
+def simulate_disturbed(
+    kernel: Callable, grid: Dimensions, block: Dimensions, *args: Any, disturbance: Disturbance, shared_bytes: int = 0
+) -> Trace:
+    """`simulate`, where what the disturbance names goes otherwise."""
+
+    def disturb(launch):
+        launch.record((), None)
+        launch.disturbance = disturbance
+
+    return _run(*prepare(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
+
+
+def _run(launch_with, arguments, args, set_up):
+    """The trace of a launch that `set_up` gets before it runs, from as many runs as it takes."""
     labels = _Labels()
 
     def launched(undefined):
         launch = launch_with(labels, undefined)
-        launch.record(record, inspect)
-        if sample is not None:
-            launch.sample(sample, seed)
+        set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
         return launch

@@ -17,6 +17,7 @@ from labkit.simulator.checks.accumulators import Accumulators
 from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
+from labkit.simulator.disturbance import BARRIERS
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
 from labkit.simulator.warps import SLOT, START, WarpSet
@@ -176,6 +177,8 @@ class Chunk:
 
     def barrier(self, w, mask, line) -> bool:
         """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
+        if self.launch.disturbance.what == BARRIERS:
+            return False
         if w.whole_blocks:
             self._meet(w, mask, line)
             return False

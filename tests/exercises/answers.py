@@ -9,6 +9,7 @@ from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
 from labkit.exercises import exercise
 from labkit.exercises.source import run_cell
+from labkit.grading.definitions import definitions
 
 
 @cache
@@ -23,9 +24,19 @@ def cell(id, notebook="solved"):
     return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
 
 
+def cells_of(path):
+    """The code of a chapter's cells, solved."""
+    return [cell.source for cell in read_chapter(path).solved.cells if cell.cell_type == "code"]
+
+
 def function(id, text, name="<answer>"):
     """What the text of an exercise cell defines, run where the chapter's imports have been."""
     return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})[exercise(id).function]
+
+
+def defined(id, text, name="<answer>"):
+    """All that the text defines, read as the grader reads it, where the chapter's imports have been."""
+    return definitions(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})
 
 
 def prose(chapter):

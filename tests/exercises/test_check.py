@@ -1,15 +1,19 @@
 """What `check` says to things that are no answer, and how it says what is wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from answers import cell, function
+from variants import variants
 
 from labkit import check, cuda
 from labkit.exercises import exercise
-from labkit.exercises.check import with_line
+from labkit.exercises.check import judge, with_line
+from labkit.exercises.source import run_cell
 
 
-def saxpy_of_three(x, y, out):
+def saxpy(x, y, out):
     out[0] = x[0]
 
 
@@ -26,9 +30,9 @@ def executed_from_a_string():
         (None, "this is of type NoneType"),
         (np.zeros(3), "this is of type ndarray"),
         (print, "this is of type builtin_function_or_method"),
-        (saxpy_of_three, "takes 3 arguments and is given 4"),
+        (saxpy, "takes 3 arguments and is given 4"),
         (executed_from_a_string(), "define it with `def` in a cell or a file"),
-        (lambda a, x, y, out: None, "`def`"),
+        (lambda a, x, y, out: None, "`def saxpy(...)`"),
     ],
 )
 def test_what_is_no_kernel_gets_a_sentence(kernel, said):
@@ -39,7 +43,7 @@ def test_what_is_no_kernel_gets_a_sentence(kernel, said):
 
 def test_an_unknown_exercise_names_those_there_are():
     with pytest.raises(ValueError, match=r"no exercise '9\.9'.*02\.1"):
-        check("9.9", saxpy_of_three)
+        check("9.9", saxpy)
 
 
 def test_a_blank_names_the_line_that_still_waits():
@@ -96,7 +100,7 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
 
 
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
-    reads = next(variant for variant in exercise("05.4").variants if variant.what == "C is loaded and then dropped")
+    reads = next(variant for variant in variants("05.4") if variant.what == "C is loaded and then dropped")
     verdict = check("05.4", function("05.4", reads.source(cell("05.4"))))
     assert "903 of them are of C, whose share is 0: look at `C[row, col]`" in verdict.message
     thin = cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
@@ -119,13 +123,14 @@ def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
     assert verdict.reason == "unwritten"
     (size,) = verdict.trace.outputs[3].shape
     assert f"run on {size} elements" in repr(verdict)
-    assert "drawn at random" in repr(verdict)
+    assert "drawn with seed 5" in repr(verdict)
+    assert verdict.seed == 5
     assert check("02.1", kernel, seed=5) == verdict
     assert check("02.1", kernel) != check("02.1", kernel)
 
 
 def test_a_duty_that_is_not_done_is_named():
-    direct = next(variant for variant in exercise("00.1").variants if variant.reason == "duty")
+    direct = next(variant for variant in variants("00.1") if variant.reason == "duty")
     verdict = check("00.1", function("00.1", direct.source(cell("00.1"))))
     assert "not in the way that the exercise is about: 0 shared loads, and at least 64 are needed" in verdict.message
 
@@ -135,13 +140,63 @@ def test_a_longer_number_is_not_taken_for_the_line():
     assert with_line(12, "a race with line 12") == "a race with line 12"
 
 
-def test_right_answers_get_the_same_words_whatever_they_used():
-    strided = """@cuda.jit
-def saxpy(a, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = y[i] + x[i] * a
-"""
-    assert repr(check("02.1", function("02.1", strided))) == repr(check("02.1", function("02.1", cell("02.1"))))
+def test_a_right_answer_is_told_what_it_used_of_its_budget():
+    verdict = check("03.4", function("03.4", cell("03.4")))
+    assert "Used on the first of them: 30,720 of 30,720 global loads, 3,840 of 5,760 sectors loaded" in verdict.message
+    assert "Advice" not in verdict.message
+
+
+def test_a_right_answer_gets_the_advice_of_the_simulator():
+    text = cell("03.4").replace("A_tile[y, x]", "A_tile[x, y]").replace("A_tile[k, y]", "A_tile[y, k]")
+    verdict = check("03.4", function("03.4", text))
+    assert verdict.passed
+    assert "`A_tile[x, y]` takes" in verdict.message.partition("Advice: Line ")[2]
+
+
+def test_a_result_that_does_not_depend_on_the_tiles_is_told_so():
+    text = cell("03.1").replace("A_tile[y, k] * B_tile[k, x]", "A_tile[y, k] * b")
+    text = text.replace(
+        "            total +=",
+        "            b = B[start + k, col] if start + k < K and col < N else zero\n            total +=",
+    )
+    rules = replace(exercise("03.1"), launch=lambda *sizes: replace(exercise("03.1").launch(*sizes), budgets=()))
+    verdict = judge(rules, function("03.1", text), seed=1)
+    assert verdict.reason == "duty"
+    assert "In a second run, with all that is loaded from shared memory times" in verdict.message
+    assert verdict.message.endswith("take both factors of each product from the tiles in shared memory.")
+
+
+@pytest.mark.parametrize(
+    "way", ["cuda.atomic.add({}, (row, k), np.float32(0))", "cuda.atomic.max({}, (row, k), A[row, k])"]
+)
+def test_an_input_that_an_atomic_leaves_as_it_is_was_changed_all_the_same(way):
+    text = cell("02.4").replace("A[row, k] *", way.format("A") + " *")
+    verdict = check("02.4", function("02.4", text))
+    assert (verdict.reason, verdict.line) == ("input changed", 7)
+    assert verdict.message == "Line 7: `A[row, k]` changes A, which is an input: only load from it."
+
+
+def test_atomics_count_as_loads_and_stores():
+    text = cell("05.4").replace(
+        "alpha * total + beta * C[row, col]", "alpha * total + beta * cuda.atomic.add(C, (row, col), zero)"
+    )
+    verdict = check("05.4", function("05.4", text))
+    assert verdict.passed
+    text = text.replace("if beta == 0:", "if beta == 0 and cuda.atomic.add(C, (row, col), zero) != 1:")
+    assert "of them are of C, whose share is 0" in check("05.4", function("05.4", text)).message
+
+
+def test_an_answer_stands_alone():
+    names = run_cell("@cuda.jit(device=True)\ndef twice(x):\n    return x + x\n", "<another cell>", {"cuda": cuda})
+    text = cell("02.3").replace("value + value", "twice(value)")
+    kernel = run_cell(text, "<the answer>", {"cuda": cuda, "np": np, "twice": names["twice"]})["double"]
+    verdict = check("02.3", kernel)
+    assert (
+        verdict.message == "`twice` comes from elsewhere, and an answer stands alone: define `twice` in its own cell."
+    )
+    assert check(
+        "02.3", run_cell(cell("02.3").replace("def double", "def mine"), "<alias>", {"cuda": cuda})["mine"]
+    ).message == ("This is the function `mine`: write your own, `def double(...)`.")
 
 
 def test_the_run_that_the_verdict_speaks_of_is_there_for_the_views():

@@ -1,9 +1,8 @@
 import ast
 
 import pytest
-
-from labkit.exercises.exercise import Variant
-from labkit.exercises.mutate import mutations
+from mutate import mutations
+from variants import Variant
 
 SOURCE = """TILE = 4
 

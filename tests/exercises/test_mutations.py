@@ -1,20 +1,16 @@
-"""Checks hold against small mistakes: mutations of a solution that change a result are rejected.
-
-`pytest -s` lists the survivors.
-"""
+"""Checks hold against small mistakes: mutations of a solution that change a result are rejected."""
 
 import numpy as np
 import pytest
 from answers import cell, function
+from mutate import mutations
+from sampling import WHOLE, sampled
 
 import labkit
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.check import judge
-from labkit.exercises.mutate import mutations
 from labkit.exercises.source import python_function
 from labkit.simulator.errors import SimulatorError
-
-RATE = 0.9
 
 
 def other_launches(exercise, kernel, seed):
@@ -48,11 +44,12 @@ def run(exercise, kernel, launch):
     return copies
 
 
-@pytest.mark.parametrize("id", exercise_ids())
-def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
+@pytest.mark.parametrize("id", sampled(exercise_ids(), 9))
+def test_mutations_that_change_a_result_are_rejected(id):
     rules = exercise(id)
     wrong, survivors = 0, []
-    for number, mutation in enumerate(mutations(cell(id))):
+    most = 24 if rules.machine == "gpu" else 8
+    for number, mutation in sampled(enumerate(mutations(cell(id))), most):
         kernel = function(id, mutation.source, f"<{id} mutation {number}>")
         launches = [launch for seed in (1, 2) for launch in other_launches(rules, kernel, seed)]
         if not gives_wrong_results(rules, kernel, launches):
@@ -60,6 +57,5 @@ def test_nine_of_ten_mutations_that_change_a_result_are_rejected(id):
         wrong += 1
         if judge(rules, kernel, seed=number).passed:
             survivors.append(mutation.what)
-    print(f"{id}: {wrong - len(survivors)} of {wrong} rejected", *survivors, sep="\n   survived: ")
-    assert wrong >= 5
-    assert wrong - len(survivors) >= RATE * wrong, survivors
+    assert wrong >= (5 if WHOLE else 2)
+    assert not survivors

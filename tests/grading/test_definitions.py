@@ -41,3 +41,34 @@ def test_a_tuple_that_doubles_is_none_when_it_is_too_long():
 def test_formats_of_the_tensor_cores_are_constants_and_nothing_else_of_the_module_is():
     found = constants("from labkit import ptx\nFORMAT = ptx.TF32\nBOX = ptx.TensorMap\nROW = ptx.nothing")
     assert (found["FORMAT"], found["BOX"], found["ROW"]) == (ptx.TF32, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P = N = 4",
+        "N = 3\nN += 1",
+        "N = 2\nN *= 2",
+        "N = len((1, 2, 3, 4))",
+        "import math\nN = math.ceil(3.2)",
+        "from math import ceil as up\nN = up(3.2)",
+        "SHAPE = (2, 4)\nN = SHAPE[1]",
+        "(M, N), K = (2, 4), 8",
+        "[M, N] = 2, 4",
+    ],
+)
+def test_constants_are_read_however_they_are_written(text):
+    assert constants(text)["N"] == 4
+
+
+@pytest.mark.parametrize("later", ["for N in range(8):\n    pass", "if True:\n    N = 8", "with a as N:\n    pass"])
+def test_a_name_that_something_else_sets_is_no_constant_any_more(later):
+    assert constants(f"N = 4\n{later}")["N"] is None
+
+
+def test_a_function_may_be_decorated_afterwards():
+    found = constants(
+        "from labkit import cuda\ndef kernel(x):\n    x[0] = 1\nkernel = cuda.jit(kernel)\nother = cuda.jit(print)"
+    )
+    assert found["kernel"].py_func.__name__ == "kernel"
+    assert found["other"] is None

@@ -14,6 +14,7 @@ from numba import njit, types
 from labkit.ptx.formats.on_lanes import Format, format_of
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
+from labkit.simulator.disturbance import PRODUCTS
 from labkit.simulator.lanes import both
 from labkit.simulator.operands import check_count, element, first_elements, from_the_start, local_elements
 from labkit.simulator.slices import Either
@@ -210,6 +211,7 @@ def multiply(w, site, array, mask, call, a, b, form, *index):
         return
     w.chunk.launch.flops[form.flops] += 2 * M * N * 8 * form.each // WARP_LANES * w.tally(mask)
     a, b = (form.decode(np.stack([w.fill(register) for register in fragment])) for fragment in (a, b))
+    a = w.chunk.launch.disturbance.scaled(PRODUCTS, a)
     _multiply(a, b, array.data, flat, w.active(mask), w.warps[:, START])
 
 

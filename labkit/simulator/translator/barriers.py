@@ -30,7 +30,7 @@ class Barriers(Variables):
 
     def threadfence(self, node):
         self.arguments(node, 0, f"`{self.written(node.func)}`")
-        self.emit(f"w.chunk.launch.clocks.publish(w, {self.mask})")
+        self.emit(f"w.chunk.launch.fence(w, {self.mask})")
         return Value("None", types.none)
 
     def this_grid(self, node):

@@ -1,0 +1,27 @@
+"""A run that goes otherwise than its source says, by which a check sees what a result depends on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SHARED_LOADS = "shared loads"
+COPIES = "asynchronous copies"  # of threads, to shared memory
+PRODUCTS = "products of tensor cores"
+BARRIERS = "barriers"  # of whole blocks
+FENCES = "fences"  # of a thread, for other blocks
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What goes otherwise: loads, copies or products give `factor` times what is there, barriers or fences nothing."""
+
+    what: str = ""
+    factor: float = 1.0
+
+    def scaled(self, what: str, values: np.ndarray) -> np.ndarray:
+        """What is seen instead of these values; an unsigned word of 32 bits holds two float16, others no number."""
+        if what != self.what:
+            return values
+        if values.dtype == np.uint32:
+            return (np.ascontiguousarray(values).view(np.float16) * np.float16(self.factor)).view(np.uint32)
+        return values * values.dtype.type(self.factor) if values.dtype.kind == "f" else values

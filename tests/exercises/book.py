@@ -1,0 +1,70 @@
+"""Every kernel and loop of the book: the steps of the ladders, and what the cells of the chapters define."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from answers import cells_of
+
+from labkit import places
+from labkit.grading.definitions import definitions
+
+ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface")
+
+
+@dataclass(frozen=True)
+class BookKernel:
+    """A function of the book: where it stands, its name, and the text that defines it and all that it needs."""
+
+    origin: str
+    name: str
+    machine: str
+    parameters: int
+    text: str
+
+    def named(self, name: str) -> dict:
+        """What the text defines, with the function under another name."""
+        text = re.sub(rf"\b{self.name}\b", name, self.text)
+        return definitions(text, f"<{self.origin} {self.name} as {name}>", {})
+
+
+def kernels() -> Iterator[BookKernel]:
+    """All of them."""
+    for room in ROOMS:
+        for path in sorted((places.PACKAGE / room).glob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            whole = "\n".join([*_imported(text), text])
+            yield from (BookKernel(f"{room}/{path.name}", *found, whole) for found in _functions(text))
+    for path in sorted((places.folder("notebooks") / "source").glob("*.md")):
+        whole = ""
+        for text in cells_of(path):
+            whole += f"{text}\n"
+            yield from (BookKernel(path.stem, *found, whole) for found in _functions(text))
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The texts of the modules of operations that a module imports from."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(("labkit.blas", "labkit.gemm")):
+            path = places.PACKAGE.parent / f"{node.module.replace('.', '/')}.py"
+            if path.is_file():
+                found = path.read_text(encoding="utf-8")
+                yield from _imported(found)
+                yield found
+
+
+def _functions(text: str) -> list[tuple[str, str, int]]:
+    """The names, machines and numbers of parameters of what a learner could hand in: kernels, and compiled loops."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a magic command, or a bug that is shown
+        return []
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    machines = [(f, {_machine(decorator) for decorator in f.decorator_list} & {"cpu", "gpu"}) for f in functions]
+    return [(f.name, machine, len(f.args.args)) for f, found in machines for machine in found]
+
+
+def _machine(decorator) -> str:
+    written = ast.unparse(decorator)
+    return {"cuda.jit": "gpu", "njit": "cpu"}.get(written.split("(")[0], "") if "device=True" not in written else ""

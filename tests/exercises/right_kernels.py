@@ -1,0 +1,318 @@
+"""Right kernels in other clothes: constants written in other ways, helpers, and other ways to the same end."""
+
+from variants import Variant
+
+
+def _right(what, *edits):
+    return Variant(what, "solved", edits)
+
+
+def _other(what, cell):
+    return Variant(what, "solved", cell=cell)
+
+
+def _tile(what, text):
+    return _right(what, ("TILE = 16\n", f"{text}\n"))
+
+
+_DECORATED = "@cuda.jit\ndef tiled_matmul"
+_STORED = "        C[row, col] = total"
+_PING_PONG = """TILE = 16
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    tiles = cuda.shared.array((2, 2, TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    K, M = A.shape
+    N = B.shape[1]
+    total = np.float32(0)
+    for start in range(0, K, TILE):
+        now, top = start // TILE % 2, cuda.blockIdx.y * TILE + x
+        tiles[now, 0, y, x] = A[start + y, top] if start + y < K and top < M else np.float32(0)
+        tiles[now, 1, y, x] = B[start + y, col] if start + y < K and col < N else np.float32(0)
+        cuda.syncthreads()
+        for k in range(TILE):
+            total += tiles[now, 0, k, y] * tiles[now, 1, k, x]
+    if row < M and col < N:
+        C[row, col] = total
+"""
+_HELPERS = """TILE = 16
+
+
+@cuda.jit(device=True)
+def at(matrix, row, col):
+    inside = row < matrix.shape[0] and col < matrix.shape[1]
+    return matrix[row, col] if inside else np.float32(0)
+
+
+@cuda.jit(device=True)
+def dot(A_tile, B_tile, x, y):
+    total = np.float32(0)
+    for k in range(TILE):
+        total += A_tile[k, y] * B_tile[k, x]
+    return total
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    A_tile = cuda.shared.array((TILE, TILE), np.float32)
+    B_tile = cuda.shared.array((TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for start in range(0, A.shape[0], TILE):
+        A_tile[y, x] = at(A, start + y, cuda.blockIdx.y * TILE + x)
+        B_tile[y, x] = at(B, start + y, col)
+        cuda.syncthreads()
+        total += dot(A_tile, B_tile, x, y)
+        cuda.syncthreads()
+    if row < C.shape[0] and col < C.shape[1]:
+        C[row, col] = total
+"""
+_WHILE = """TILE = 16
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    A_tile = cuda.shared.array((TILE, TILE), np.float32)
+    B_tile = cuda.shared.array((TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top, start = cuda.blockIdx.y * TILE, 0
+    K, M = A.shape
+    N = B.shape[1]
+    sums = cuda.local.array(1, np.float32)
+    sums[0] = 0
+    while start < K:
+        A_tile[y, x] = 0
+        B_tile[y, x] = 0
+        if start + y < K:
+            if top + x < M:
+                A_tile[y, x] = A[start + y, top + x]
+            if col < N:
+                B_tile[y, x] = B[start + y, col]
+        cuda.syncthreads()
+        for k in range(min(TILE, K - start)):
+            sums[0] += A_tile[k, y] * B_tile[k, x]
+        cuda.syncthreads()
+        start += TILE
+    if row < M and col < N:
+        C[row, col] = sums[0]
+"""
+_XOR_SUM = """@cuda.jit
+def my_gemv(A, x, y):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    total = np.float32(0)
+    for first in range(0, x.size, 32):
+        if first + lane < x.size:
+            total += A[row, first + lane] * x[first + lane]
+    for away in (1, 2, 4, 8, 16):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if lane == 31:
+        y[row] = total
+"""
+_RING = """@cuda.jit
+def mended(x, out, rounds):
+    hands = cuda.shared.array((3, 64), np.float32)
+    me = cuda.threadIdx.x
+    hands[0, me] = x[me]
+    for r in range(rounds):
+        cuda.syncthreads()
+        hands[(r + 1) % 3, me] = hands[r % 3, me - 1 if me > 0 else 63]
+    out[me] = hands[rounds % 3, me]
+"""
+_TILED_05_4 = "        C[row, col] = alpha * total + (beta * C[row, col] if beta != 0 else zero)"
+
+RIGHT = {
+    "00.1": (
+        _other("three hands in a ring", _RING),
+        _right("the sum of what is beside one", ("(me - 1) % 64", "(me + 63) % 64")),
+        _right("a while loop", ("    for _ in range(rounds):\n", "    for r in range(rounds, 0, -1):\n")),
+    ),
+    "01.1": (
+        _right("loops with steps", ("range(C.shape[0])", "range(0, C.shape[0], 1)")),
+        _right(
+            "names for the sides",
+            ("    for i in range(C.shape[0])", "    M, K = A.shape\n    for i in range(M)"),
+            ("range(A.shape[1])", "range(K)"),
+        ),
+    ),
+    "01.2": (
+        _right(
+            "j in the middle of nothing",
+            ("                C[i, j] += A[k, i] * B[k, j]", "                C[i, j] = C[i, j] + B[k, j] * A[k, i]"),
+        ),
+    ),
+    "01.3": (
+        _right("a block of 32, folded", ("BLOCK = 32", "BLOCK = 1 << 5")),
+        _right(
+            "rows of B last",
+            (
+                "    for k0 in range(0, K, BLOCK):\n        for j0 in range(0, N, BLOCK):\n",
+                "    for j0 in range(0, N, BLOCK):\n        for k0 in range(0, K, BLOCK):\n",
+            ),
+        ),
+    ),
+    "02.1": (
+        _right("the index by hand", ("cuda.grid(1)", "cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x")),
+        _right(
+            "an early return",
+            (
+                "    if i < out.size:\n        out[i]",
+                "    if i >= x.shape[0]:\n        return\n    if True:\n        out[i]",
+            ),
+        ),
+        _right("len", ("out.size", "len(out)")),
+        _right("another name for cuda", ("@cuda.jit", "from numba import cuda as nc\n\n\n@cuda.jit")),
+        _right("decorated by a call", ("@cuda.jit", "@cuda.jit()")),
+        _right("decorated with an option", ("@cuda.jit", "@cuda.jit(fastmath=False)")),
+        _right("a docstring", ("    i = cuda.grid(1)", '    """out = a x + y"""\n    i = cuda.grid(1)')),
+        _other(
+            "a helper",
+            "@cuda.jit(device=True)\ndef axpy(a, x, y):\n    return a * x + y\n\n\n"
+            "@cuda.jit\ndef saxpy(a, x, y, out):\n    i = cuda.grid(1)\n"
+            "    if i < out.size:\n        out[i] = axpy(a, x[i], y[i])\n",
+        ),
+        _other(
+            "decorated afterwards",
+            "def saxpy(a, x, y, out):\n    i = cuda.grid(1)\n    if i < out.size:\n"
+            "        out[i] = a * x[i] + y[i]\n\n\nsaxpy = cuda.jit(saxpy)\n",
+        ),
+        _other(
+            "decorated afterwards, by a call",
+            "def saxpy(a, x, y, out):\n    i = cuda.grid(1)\n    if i < out.size:\n"
+            "        out[i] = a * x[i] + y[i]\n\n\nsaxpy = cuda.jit()(saxpy)\n",
+        ),
+    ),
+    "02.2": (_right("no names for the indices", ("A[row, col] + B[row, col]", "B[row][col] + A[row][col]")),),
+    "02.3": (
+        _right("constants in a chain", ("PER_THREAD = 4", "N = PER_THREAD = 4")),
+        _right("a constant that is added to", ("PER_THREAD = 4", "PER_THREAD = 3\nPER_THREAD += 1")),
+    ),
+    "02.4": (
+        _right(
+            "alpha in the sum",
+            ("total += A[row, k] * B[k, col]", "total += alpha * A[row, k] * B[k, col]"),
+            ("= alpha * total", "= total"),
+        ),
+        _right("backwards", ("range(A.shape[1])", "range(A.shape[1] - 1, -1, -1)")),
+    ),
+    "03.1": (
+        _right(
+            "barrier first",
+            ("B_tile[k, x]\n        cuda.syncthreads()\n", "B_tile[k, x]\n"),
+            ("        A_tile[y, x] =", "        cuda.syncthreads()\n        A_tile[y, x] ="),
+        ),
+        _right(
+            "folded shapes",
+            ("TILE = 8\n", "TILE = 8\nSHAPE = TILE, TILE\n"),
+            ("A_tile = cuda.shared.array((TILE, TILE)", "A_tile = cuda.shared.array(SHAPE"),
+        ),
+    ),
+    "03.2": (
+        _right("a width from the ceiling", ("WIDTH = TILE + 1", "import math\nWIDTH = math.ceil(TILE * 33 / 32)")),
+        _right("a width in steps", ("WIDTH = TILE + 1", "WIDTH = TILE\nWIDTH += 1")),
+    ),
+    "03.3": (
+        _tile("added to", "TILE = 4\nTILE += 12"),
+        _tile("multiplied", "TILE = 4\nTILE *= 4"),
+        _tile("in a chain", "P = TILE = 16"),
+        _tile("a length", "TILE = len((1, 2, 3, 4)) ** 2"),
+        _tile("a ceiling", "from math import ceil\nTILE = ceil(15.2)"),
+        _tile("a root", "import math\nTILE = int(math.sqrt(256))"),
+        _tile("unpacked", "(TILE, OTHER), REST = (16, 8), 4"),
+        _tile("an entry", "SIZES = 8, 16, 32\nTILE = SIZES[1]"),
+        _tile("annotated", "TILE: int = max(8, 16)"),
+        _tile("a list of targets", "[TILE, OTHER] = 16, 32"),
+    ),
+    "03.4": (
+        _right(
+            "decorated afterwards",
+            (_DECORATED, "def tiled_matmul"),
+            (_STORED, f"{_STORED}\n\n\ntiled_matmul = cuda.jit(tiled_matmul)"),
+        ),
+        _other("helpers in the same cell", _HELPERS),
+        _other("two tiles of each in turn, one barrier a round", _PING_PONG),
+        _other("a while loop, zeros first, a local array", _WHILE),
+        _right(
+            "shapes in a constant",
+            ("TILE = 16\n", "TILE = 16\nSHAPE = (TILE, TILE)\n"),
+            ("A_tile = cuda.shared.array((TILE, TILE)", "A_tile = cuda.shared.array(SHAPE"),
+            ("B_tile = cuda.shared.array((TILE, TILE)", "B_tile = cuda.shared.array(SHAPE"),
+        ),
+        _right(
+            "padded tiles",
+            ("TILE = 16\n", "TILE = 16\nWIDTH = TILE + 1\n"),
+            ("A_tile = cuda.shared.array((TILE, TILE)", "A_tile = cuda.shared.array((TILE, WIDTH)"),
+        ),
+        _right(
+            "the barrier first in the round",
+            ("B_tile[k, x]\n        cuda.syncthreads()\n", "B_tile[k, x]\n"),
+            (
+                "    for start in range(0, K, TILE):\n",
+                "    for start in range(0, K, TILE):\n        cuda.syncthreads()\n",
+            ),
+        ),
+        _right(
+            "types of numba",
+            ("TILE = 16\n", "from numba import float32\n\nTILE = 16\n"),
+            ("total = np.float32(0)", "total = float32(0)"),
+        ),
+    ),
+    "04.1": (
+        _right(
+            "fences of all lanes",
+            (
+                "        cuda.threadfence()\n        before",
+                "        cuda.threadfence()\n        cuda.threadfence()\n        before",
+            ),
+        ),
+        _right("a power", ("total += away * away", "total += away ** 2")),
+    ),
+    "04.2": (_right("products in another order", ("        xy += x * y\n", "        xy = xy + y * x\n")),),
+    "04.3": (
+        _right("ten", ("BATCH = 8", "BATCH = 2 * 5")),
+        _right("twelve, in steps", ("BATCH = 8", "BATCH = 8\nBATCH += 4")),
+    ),
+    "04.4": (_other("sums by xor, and another lane", _XOR_SUM),),
+    "05.1": (_right("constants one by one", ("BM, BN, BK, TM = 32, 32, 8, 4", "BM = BN = 32\nBK = 8\nTM = BM // BK")),),
+    "05.2": (_right("in a chain", ("BM, BN, TM, TN = 32, 32, 4, 4", "BM = BN = 32\nTM = TN = 4")),),
+    "05.3": (
+        _right(
+            "swapped when stored and read",
+            ("tile[k, row ^ k * 4]", "tile[k, (row + 4 * k) % BM]"),
+            ("tile[k, t ^ k * 4]", "tile[k, (t + 4 * k) % BM]"),
+        ),
+    ),
+    "05.4": (
+        _right(
+            "in one line",
+            (
+                "        if beta == 0:\n            C[row, col] = alpha * total\n        else:\n"
+                "            C[row, col] = alpha * total + beta * C[row, col]",
+                _TILED_05_4,
+            ),
+        ),
+    ),
+    "06.1": (
+        _right("another format's name", ("FORMAT = ptx.FP16", "HALF = FORMAT = ptx.FP16")),
+        _right(
+            "the sums stored one by one",
+            (
+                "    C[top + g, left + 2 * t], C[top + g, left + 2 * t + 1] = sums[0], sums[1]",
+                "    C[top + g, left + 2 * t] = sums[0]\n    C[top + g, left + 2 * t + 1] = sums[1]",
+            ),
+        ),
+    ),
+    "06.2": (_right("the other way round", ("piece ^ row % 8", "row % 8 ^ piece")),),
+    "06.3": (_right("waiting for everything", ("cp_async_wait(AHEAD)", "cp_async_wait(0)")),),
+    "06.4": (
+        _right(
+            "constants for the sides",
+            ("FORMAT = ptx.FP16", "FORMAT = ptx.FP16\nROWS = COLUMNS = 4"),
+            ("cuda.local.array((4, 4)", "cuda.local.array((ROWS, COLUMNS)"),
+        ),
+    ),
+}

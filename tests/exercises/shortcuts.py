@@ -1,0 +1,557 @@
+"""Shortcuts: right results that do not do what the exercise is about, in ways that once paid or might."""
+
+from variants import Variant
+
+
+def _cheat(what, *edits):
+    return Variant(what, "shortcut", edits)
+
+
+def _other(what, cell):
+    return Variant(what, "shortcut", cell=cell)
+
+
+def _naive(
+    function, parameters, product, store, guard="row < C.shape[0] and col < C.shape[1]", K="A.shape[1]", head=""
+):
+    return f"""{head}
+
+@cuda.jit
+def {function}({parameters}):
+    col, row = cuda.grid(2)
+    if {guard}:
+        total = np.float32(0)
+        for k in range({K}):
+            total += {product}
+        {store}
+"""
+
+
+ATOMIC_A, ATOMIC_B = "cuda.atomic.add(A, (row, k), np.float32(0))", "cuda.atomic.add(B, (k, col), np.float32(0))"
+PLAIN_LOOPS = """
+    for i in range(lane, 128, 32):
+        row, col = cuda.blockIdx.y * 16 + i // 8, cuda.blockIdx.x * 8 + i % 8
+        total = np.float32(0)
+        for k in range(A.shape[1]):
+            a0, a1 = ptx.unpack2(A[row, k], FORMAT)
+            b0, b1 = ptx.unpack2(B[col, k], FORMAT)
+            total += a0 * b0 + a1 * b1
+        C[row, col] = total
+"""
+MMA_ON_ZEROS = f"""FORMAT = ptx.FP16
+
+
+@cuda.jit
+def one_product(A, B, C):
+    sums = cuda.local.array(4, np.float32)
+    lane = cuda.threadIdx.x
+    zero = np.uint32(0)
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        ptx.mma(sums, 0, (zero, zero, zero, zero), (zero, zero), FORMAT)
+{PLAIN_LOOPS}"""
+MMA_UNUSED = f"""FORMAT = ptx.FP16
+
+
+@cuda.jit
+def one_product(A, B, C):
+    sums = cuda.local.array(4, np.float32)
+    top, left = cuda.blockIdx.y * 16, cuda.blockIdx.x * 8
+    lane = cuda.threadIdx.x
+    g, t = lane // 4, lane % 4
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        a0, a1, a2, a3 = A[top + g, k + t], A[top + g + 8, k + t], A[top + g, k + t + 4], A[top + g + 8, k + t + 4]
+        ptx.mma(sums, 0, (a0, a1, a2, a3), (B[left + g, k + t], B[left + g, k + t + 4]), FORMAT)
+{PLAIN_LOOPS}        C[row, col] += np.float32(0) * sums[0]
+"""
+PLAIN_GEMM = """FORMAT = ptx.FP16
+
+
+@cuda.jit
+def small_gemm(A, B, C):
+    sums = cuda.local.array((4, 4), np.float32)
+    lane = cuda.threadIdx.x
+    M, N = C.shape
+    zero = np.uint32(0)
+    for j in range(4):
+        for n in range(4):
+            sums[j, n] = 0
+    for k in range(0, A.shape[1], 8):
+        for j in range(4):
+            ptx.mma(sums, (j, 0), (zero, zero, zero, zero), (zero, zero), FORMAT)
+    for i in range(16):
+        row, col = cuda.blockIdx.y * 16 + i, cuda.blockIdx.x * 32 + lane
+        if row < M and col < N:
+            total = np.float32(0)
+            for k in range(A.shape[1]):
+                a0, a1 = ptx.unpack2(LOAD_A, FORMAT)
+                b0, b1 = ptx.unpack2(LOAD_B, FORMAT)
+                total += a0 * b0 + a1 * b1
+            C[row, col] = total
+"""
+ONE_HOP = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    out[me] = hand[(me - rounds) % 64]
+"""
+COUNTED_HOPS = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    taken = np.float32(0)
+    for r in range(rounds):
+        taken = hand[(me - 1 - r) % 64]
+    out[me] = taken if rounds else x[me]
+"""
+NOTHING_TAKEN = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = 0
+    cuda.syncthreads()
+    out[me] = x[(me - rounds) % 64]
+    for r in range(rounds):
+        out[me] += hand[(me - r) % 64]
+"""
+THROUGH_OUT = """@cuda.jit
+def mended(x, out, rounds):
+    me = cuda.threadIdx.x
+    out[me] = x[me]
+    cuda.syncthreads()
+    for _ in range(rounds):
+        taken = out[(me - 1) % 64]
+        cuda.syncthreads()
+        out[me] = taken
+        cuda.syncthreads()
+"""
+ONES_FROM_HANDS = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = 1
+    cuda.syncthreads()
+    value = x[(me - rounds) % 64]
+    for r in range(rounds):
+        value *= hand[(me - r) % 64]
+    out[me] = value
+"""
+ATOMIC_TILED = """TILE = 16
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    A_tile = cuda.shared.array((TILE, TILE), np.float32)
+    B_tile = cuda.shared.array((TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    K, M = A.shape
+    N = B.shape[1]
+    total = np.float32(0)
+    for start in range(0, K, TILE):
+        A_tile[y, x] = 0
+        B_tile[y, x] = 0
+        cuda.syncthreads()
+        for k in range(start, min(start + TILE, K)):
+            if row < M and col < N:
+                total += LOAD_A * LOAD_B
+            total += A_tile[y, k - start] * B_tile[k - start, x]
+        cuda.syncthreads()
+    if row < M and col < N:
+        C[row, col] = total
+"""
+ONE_TILE = """TILE = 16
+
+
+@cuda.jit
+def tiled_matmul(A, B, C):
+    B_tile = cuda.shared.array((TILE, TILE), np.float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    K, M = A.shape
+    N = B.shape[1]
+    total = np.float32(0)
+    for start in range(0, K, TILE):
+        a = A[start + x, row] if start + x < K and row < M else np.float32(0)
+        B_tile[y, x] = B[start + y, col] if start + y < K and col < N else np.float32(0)
+        cuda.syncthreads()
+        for k in range(TILE):
+            total += cuda.shfl_sync(0xFFFFFFFF, a, y % 2 * 16 + k) * B_tile[k, x]
+        cuda.syncthreads()
+    if row < M and col < N:
+        C[row, col] = total
+"""
+FIRST_BLOCK_ALONE = """@cuda.jit
+def one_launch(x, y, sums, arrived, out):
+    lane = cuda.threadIdx.x
+    if lane == 0:
+        sums[cuda.blockIdx.x] = 0
+    if cuda.blockIdx.x == 0:
+        total = np.float32(0)
+        for i in range(lane, x.size, 32):
+            difference = x[i] - y[i]
+            total += difference * difference
+        for away in (16, 8, 4, 2, 1):
+            total += cuda.shfl_down_sync(0xFFFFFFFF, total, away)
+        if lane == 0:
+            out[0] = total
+"""
+THREE_LOOPS = """@cuda.jit
+def three_sums(X, Y, out):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    xy = xx = yy = np.float32(0)
+    for col in range(lane, X.shape[1], 32):
+        x, y = X[row, col], Y[row, col]
+        xy += x * y
+    for col in range(lane, X.shape[1], 32):
+        x = AGAIN(X, (row, col), np.float32(0))
+        xx += x * x
+    for col in range(lane, X.shape[1], 32):
+        y = AGAIN(Y, (row, col), np.float32(0))
+        yy += y * y
+    for away in (16, 8, 4, 2, 1):
+        xy += cuda.shfl_down_sync(0xFFFFFFFF, xy, away)
+        xx += cuda.shfl_down_sync(0xFFFFFFFF, xx, away)
+        yy += cuda.shfl_down_sync(0xFFFFFFFF, yy, away)
+    if lane == 0:
+        out[row, 0], out[row, 1], out[row, 2] = xy, xx, yy
+"""
+THREAD_A_ROW = """@cuda.jit
+def my_gemv(A, x, y):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    if lane == 0:
+        total = np.float32(0)
+        for k in range(x.size):
+            total += LOAD_A * LOAD_X
+        y[row] = total
+"""
+FROM_GLOBAL_MEMORY = (
+    "            b = B_tile[k, x]\n",
+    "            b = cuda.atomic.add(B, (min(start + k, K - 1), min(left + x, N - 1)), zero) * (start + k < K)\n",
+)
+
+SHORTCUTS = {
+    "00.1": (
+        _other("one hop over all rounds", ONE_HOP),
+        _other("one hop, and loads that are counted and dropped", COUNTED_HOPS),
+        _other("straight from x, and zeros from the hands", NOTHING_TAKEN),
+        _other("through global memory", THROUGH_OUT),
+        _other("straight from x, times ones from the hands", ONES_FROM_HANDS),
+    ),
+    "01.1": (
+        _other("whole arrays", "@njit\ndef product(A, B, C):\n    C[:] = A @ B.T\n"),
+        _other("a function of NumPy", "@njit\ndef product(A, B, C):\n    np.dot(A, B.T, C)\n"),
+    ),
+    "01.2": (_other("whole arrays", "@njit\ndef reordered(A, B, C):\n    C[:] = A.T @ B\n"),),
+    "01.3": (_other("whole arrays", "@njit\ndef blocked(A, B, C):\n    C += A @ B\n"),),
+    "02.1": (
+        _other(
+            "every thread, by atomics",
+            "@cuda.jit\ndef saxpy(a, x, y, out):\n    for i in range(x.size):\n"
+            "        out[i] = a * cuda.atomic.add(x, i, np.float32(0)) + cuda.atomic.add(y, i, np.float32(0))\n",
+        ),
+        _other(
+            "an alias",
+            "@cuda.jit\ndef mine(a, x, y, out):\n    i = cuda.grid(1)\n    if i < out.size:\n"
+            "        out[i] = a * x[i] + y[i]\n\n\nsaxpy = mine\n",
+        ),
+        _other("another's kernel", "from labkit.blas.axpy import axpy as saxpy\n"),
+        _cheat(
+            "y as scratch",
+            ("out[i] = a * x[i] + y[i]", "y[i] = a * x[i] + y[i]\n        out[i] = y[i]\n        y[i] -= a * x[i]"),
+        ),
+    ),
+    "02.3": (
+        _cheat(
+            "neighbours of its own, by atomics",
+            (
+                "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x",
+                "start = cuda.grid(1) * PER_THREAD",
+            ),
+            ("i = start + j * cuda.blockDim.x", "i = start + j"),
+            ("value = x[i]", "value = cuda.atomic.max(x, i, np.float32(-1e30))"),
+        ),
+    ),
+    "02.4": (
+        _cheat(
+            "a column a warp, by atomics",
+            (
+                "col, row = cuda.grid(2)",
+                "x, y = cuda.threadIdx.x, cuda.threadIdx.y\n"
+                "    row, col = cuda.blockIdx.y * 8 + x % 8, cuda.blockIdx.x * 32 + y * 4 + x // 8",
+            ),
+            ("A[row, k]", ATOMIC_A),
+            ("B[k, col]", ATOMIC_B),
+        ),
+        _cheat(
+            "the sum kept in C",
+            ("        total = np.float32(0)\n", "        C[row, col] = 0\n"),
+            ("total += A[row, k] * B[k, col]", "cuda.atomic.add(C, (row, col), A[row, k] * B[k, col])"),
+            ("C[row, col] = alpha * total", "C[row, col] *= alpha"),
+        ),
+    ),
+    "03.1": (
+        _other("no tiles", _naive("two_barriers", "A, B, C", "A[row, k] * B[k, col]", "C[row, col] += total")),
+        _other(
+            "no tiles, by atomics",
+            _naive("two_barriers", "A, B, C", f"{ATOMIC_A} * {ATOMIC_B}", "C[row, col] += total"),
+        ),
+        _cheat(
+            "a barrier of each warp", ("        cuda.syncthreads()\n    if row", "        cuda.syncwarp()\n    if row")
+        ),
+        _cheat(
+            "a barrier a product",
+            ("        cuda.syncthreads()\n    if row", "            cuda.syncthreads()\n    if row"),
+        ),
+        _cheat("a fence", ("        cuda.syncthreads()\n    if row", "        cuda.threadfence_block()\n    if row")),
+    ),
+    "03.2": (
+        _cheat(
+            "reads by atomics",
+            ("WIDTH = TILE + 1", "WIDTH = TILE"),
+            ("= tile[x, y]", "= cuda.atomic.add(tile, (x, y), np.float32(0))"),
+        ),
+        _cheat("the tile filled and left aside", ("= tile[x, y]", "= A[col, row] + np.float32(0) * tile[0, 0]")),
+        _cheat("straight from A, by atomics", ("= tile[x, y]", "= cuda.atomic.add(A, (col, row), np.float32(0))")),
+    ),
+    "03.3": (
+        _other(
+            "no tiles, by atomics",
+            _naive(
+                "tuned_matmul",
+                "alpha, A, B, C",
+                f"{ATOMIC_A} * {ATOMIC_B}",
+                "C[row, col] = alpha * total",
+                head="TILE = 16\n",
+            ),
+        ),
+        _cheat(
+            "a small tile, loads by atomics",
+            ("TILE = 16", "TILE = 4"),
+            ("A[row, start + x] if", "cuda.atomic.add(A, (row, start + x), zero) if"),
+            ("B[start + y, col] if", "cuda.atomic.add(B, (start + y, col), zero) if"),
+        ),
+        _cheat("a small tile", ("TILE = 16", "TILE = 8")),
+        _other("a kernel made elsewhere", "from labkit.gemm.fp32.s03_tiled import tiled as tuned_matmul\nTILE = 16\n"),
+    ),
+    "03.4": (
+        _other(
+            "an alias",
+            ATOMIC_TILED.replace("LOAD_A", "A[k, row]").replace("LOAD_B", "B[k, col]").replace("tiled_matmul", "tuned")
+            + "\n\ntiled_matmul = tuned\n",
+        ),
+        _other("the book's", "from labkit.gemm.fp32.s03_tiled import tiled as tiled_matmul\n"),
+        _other(
+            "no tiles, by atomics",
+            _naive(
+                "tiled_matmul",
+                "A, B, C",
+                "cuda.atomic.add(A, (k, row), np.float32(0)) * " + ATOMIC_B,
+                "C[row, col] = total",
+                K="A.shape[0]",
+            ),
+        ),
+        _other("tiles of zeros", ATOMIC_TILED.replace("LOAD_A", "A[k, row]").replace("LOAD_B", "B[k, col]")),
+        _other(
+            "tiles of zeros, and atomics",
+            ATOMIC_TILED.replace("LOAD_A", "cuda.atomic.add(A, (k, row), np.float32(0))").replace("LOAD_B", ATOMIC_B),
+        ),
+        _other("one tile, and shuffles for the other", ONE_TILE),
+        _cheat(
+            "loads that do not coalesce",
+            (
+                "if start + y < K and top + x < M:\n            A_tile[y, x] = A[start + y, top + x]",
+                "if start + x < K and row < M:\n            A_tile[x, y] = A[start + x, row]",
+            ),
+            ("            A_tile[y, x] = 0", "            A_tile[x, y] = 0"),
+        ),
+        _cheat(
+            "a third barrier",
+            (
+                "    for start in range(0, K, TILE):\n",
+                "    for start in range(0, K, TILE):\n        cuda.syncthreads()\n",
+            ),
+        ),
+    ),
+    "04.1": (
+        _other("the first block does everything", FIRST_BLOCK_ALONE),
+        _cheat(
+            "each block adds to the output",
+            (
+                "        cuda.threadfence()\n        before",
+                "        cuda.atomic.add(out, 0, total)\n        cuda.threadfence()\n        before",
+            ),
+        ),
+        _cheat(
+            "all blocks but the last wait for nobody",
+            ("before == cuda.gridDim.x - 1", "cuda.blockIdx.x == cuda.gridDim.x - 1"),
+        ),
+    ),
+    "04.2": (
+        _other("three passes, two by atomics", THREE_LOOPS.replace("AGAIN", "cuda.atomic.add")),
+        _other(
+            "three passes, two by other atomics",
+            THREE_LOOPS.replace(
+                "AGAIN(X, (row, col), np.float32(0))", "cuda.atomic.max(X, (row, col), np.float32(-1e30))"
+            ).replace("AGAIN", "cuda.atomic.add"),
+        ),
+    ),
+    "04.3": (
+        _cheat(
+            "one input at a time, by atomics",
+            ("BATCH = 8", "BATCH = 1"),
+            ("a = A[row, k]", "a = cuda.atomic.add(A, (row, k), np.float32(0))"),
+        ),
+        _cheat(
+            "one input at a time, the inputs by atomics",
+            ("BATCH = 8", "BATCH = 1"),
+            ("a * X[first + b, k]", "a * cuda.atomic.add(X, (first + b, k), np.float32(0))"),
+        ),
+        _cheat(
+            "sums in shared memory",
+            ("BATCH = 8", "BATCH = 24"),
+            (
+                "totals = cuda.local.array(BATCH, np.float32)",
+                "of_lanes = cuda.shared.array((BATCH, 32), np.float32)\n    totals = of_lanes[:, lane]",
+            ),
+        ),
+    ),
+    "04.4": (
+        _other("one lane alone", THREAD_A_ROW.replace("LOAD_A", "A[row, k]").replace("LOAD_X", "x[k]")),
+        _other(
+            "one lane alone, by atomics",
+            THREAD_A_ROW.replace("LOAD_A", "cuda.atomic.add(A, (row, k), np.float32(0))").replace(
+                "LOAD_X", "cuda.atomic.add(x, k, np.float32(0))"
+            ),
+        ),
+        _other("the book's", "from labkit.blas.gemv import gemv as my_gemv\n"),
+    ),
+    "05.1": (
+        _cheat(
+            "a load for each product, by atomics",
+            ("            b = B_tile[k, x]\n", ""),
+            ("A_tile[y * TM + i, k] * b", "A_tile[y * TM + i, k] * cuda.atomic.add(B_tile, (k, x), zero)"),
+        ),
+        _cheat("B's elements from global memory, by atomics", FROM_GLOBAL_MEMORY),
+        _cheat(
+            "B's elements from global memory",
+            (
+                "            b = B_tile[k, x]\n",
+                "            b = B[start + k, left + x] if start + k < K and left + x < N else zero\n",
+            ),
+        ),
+    ),
+    "05.2": (
+        _cheat(
+            "small tiles, loads by atomics",
+            ("= 32, 32, 4, 4", "= 16, 16, 4, 4"),
+            ("A[top + row, start + k] if", "cuda.atomic.add(A, (top + row, start + k), zero) if"),
+            ("B[start + k, left + col] if", "cuda.atomic.add(B, (start + k, left + col), zero) if"),
+        ),
+        _cheat(
+            "small parts of a tile, reads by atomics",
+            ("= 32, 32, 4, 4", "= 32, 32, 2, 2"),
+            ("= A_tile[y + i * rows, k]", "= cuda.atomic.add(A_tile, (y + i * rows, k), zero)"),
+            ("= B_tile[k, x + j * columns]", "= cuda.atomic.add(B_tile, (k, x + j * columns), zero)"),
+        ),
+    ),
+    "05.3": (
+        _cheat(
+            "straight from A, by atomics",
+            (
+                "T[start + k, top + t] = tile[k, t ^ k * 4]",
+                "T[start + k, top + t] = cuda.atomic.add(A, (top + t, start + k), np.float32(0))",
+            ),
+        ),
+    ),
+    "05.4": (
+        _cheat(
+            "C read where beta is 0, by an atomic",
+            (
+                "            C[row, col] = alpha * total\n",
+                "            old = cuda.atomic.add(C, (row, col), zero)\n"
+                "            C[row, col] = alpha * (total if old == 0 else total)\n",
+            ),
+        ),
+        _cheat(
+            "no tiles, by atomics",
+            (
+                "            total += A_tile[y, k] * B_tile[k, x]\n",
+                "            if start + k < K and row < M and col < N:\n"
+                "                total += cuda.atomic.add(A, (row, start + k), zero) * cuda.atomic.add(B, "
+                "(start + k, col), zero)\n",
+            ),
+        ),
+    ),
+    "06.1": (
+        _other("`mma` on zeros beside plain loops", MMA_ON_ZEROS),
+        _other("`mma` on the fragments, and the result of plain loops", MMA_UNUSED),
+    ),
+    "06.2": (
+        _cheat(
+            "fragments from global memory",
+            (
+                "            a = ptx.ldmatrix4(A_tile, (row, place(row, step + lane // 16) * 4))\n",
+                "            a = (A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, "
+                "k + step * 4 + 4 + t], A[top + g + 8, k + step * 4 + 4 + t])\n",
+            ),
+            (
+                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
+            ),
+        ),
+        _cheat(
+            "B's fragment from global memory",
+            (
+                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
+            ),
+        ),
+    ),
+    "06.3": (
+        _cheat(
+            "plain loads and stores",
+            (
+                "ptx.cp_async(A_tiles, (step % STAGES, row, word), A, (top + row, step * 8 + word), 16, 16)",
+                "w = ptx.load4(A, (top + row, step * 8 + word))\n"
+                "                ptx.store4(A_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
+            ),
+            (
+                "ptx.cp_async(B_tiles, (step % STAGES, row, word), B, (left + row, step * 8 + word), 16, 16)",
+                "w = ptx.load4(B, (left + row, step * 8 + word))\n"
+                "                ptx.store4(B_tiles, (step % STAGES, row, word), w[0], w[1], w[2], w[3])",
+            ),
+        ),
+        _cheat(
+            "fragments from global memory",
+            (
+                "            stage = (step - AHEAD) % STAGES\n"
+                "            a0, a1 = A_tiles[stage, g, t], A_tiles[stage, g + 8, t]\n"
+                "            a2, a3 = A_tiles[stage, g, t + 4], A_tiles[stage, g + 8, t + 4]\n"
+                "            b0, b1 = B_tiles[stage, warp * 8 + g, t], B_tiles[stage, warp * 8 + g, t + 4]\n",
+                "            k = (step - AHEAD) * 8 + t\n            a0, a1 = A[top + g, k], A[top + g + 8, k]\n"
+                "            a2, a3 = A[top + g, k + 4], A[top + g + 8, k + 4]\n"
+                "            b0, b1 = B[left + warp * 8 + g, k], B[left + warp * 8 + g, k + 4]\n",
+            ),
+        ),
+    ),
+    "06.4": (
+        _other(
+            "plain loops beside `mma` on zeros",
+            PLAIN_GEMM.replace("LOAD_A", "A[row, k]").replace("LOAD_B", "B[col, k]"),
+        ),
+        _other(
+            "plain loops by atomics",
+            PLAIN_GEMM.replace("LOAD_A", "cuda.atomic.add(A, (row, k), zero)").replace(
+                "LOAD_B", "cuda.atomic.add(B, (col, k), zero)"
+            ),
+        ),
+    ),
+}

@@ -1,0 +1,55 @@
+"""Shortcuts and wrong kernels are refused, right kernels in other clothes are not; the exceptions are named."""
+
+import pytest
+from answers import cell, defined
+from right_kernels import RIGHT
+from sampling import sampled
+from shortcuts import SHORTCUTS
+from wrong_kernels import WRONG
+
+from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.check import judge
+
+MISSED = {  # shortcuts that pass
+    "straight from x, times ones from the hands",
+    "all blocks but the last wait for nobody",
+}
+SEEDS = {"gpu": (1, 2, 3), "cpu": (1,)}  # a grade takes three
+
+
+def cases(book, count):
+    every = [pytest.param(id, case, id=f"{id} {case.what}") for id, some in book.items() for case in some]
+    return sampled(every, count)
+
+
+def verdicts(id, case):
+    """What the check says with one seed after the other."""
+    rules = exercise(id)
+    kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(rules.function)
+    return (judge(rules, kernel, seed) for seed in SEEDS[rules.machine])
+
+
+@pytest.mark.parametrize(("id", "case"), cases(SHORTCUTS, 30))
+def test_a_shortcut_is_refused(id, case):
+    assert all(verdict.passed for verdict in verdicts(id, case)) == (case.what in MISSED)
+
+
+@pytest.mark.parametrize(("id", "case"), cases(WRONG, 30))
+def test_a_wrong_kernel_is_refused(id, case):
+    assert not all(verdict.passed for verdict in verdicts(id, case))
+
+
+@pytest.mark.parametrize(("id", "case"), cases(RIGHT, 24))
+def test_a_right_kernel_is_accepted(id, case):
+    for verdict in verdicts(id, case):
+        assert verdict.passed, verdict
+
+
+def test_there_are_many_of_each_over_all_chapters():
+    chapters = {id[:2] for id in exercise_ids()}
+    for book, least in ((SHORTCUTS, 40), (WRONG, 60), (RIGHT, 40)):
+        assert {id[:2] for id in book} == chapters
+        assert sum(map(len, book.values())) >= least
+    whats = [case.what for some in SHORTCUTS.values() for case in some]
+    assert len(MISSED) <= 2
+    assert all(whats.count(what) == 1 for what in MISSED)

@@ -1,0 +1,192 @@
+"""Kernels that are wrong in a way that is easily missed: beyond the sizes published, or for some factors alone."""
+
+from variants import Variant
+
+
+def _wrong(what, *edits):
+    return Variant(what, "wrong", edits)
+
+
+WRONG = {
+    "00.1": (
+        _wrong("no more rounds than are published", ("range(rounds)", "range(min(rounds, 20))")),
+        _wrong("no more rounds than threads", ("range(rounds)", "range(min(rounds, 64))")),
+        _wrong("at least one round", ("range(rounds)", "range(max(rounds, 1))")),
+        _wrong("each warp for itself", ("hand[(me - 1) % 64]", "hand[me // 32 * 32 + (me - 1) % 32]")),
+        _wrong(
+            "a barrier in the first rounds alone",
+            ("for _ in range", "for r in range"),
+            (
+                "        cuda.syncthreads()\n        hand",
+                "        if r < 20:\n            cuda.syncthreads()\n        hand",
+            ),
+        ),
+    ),
+    "01.1": (
+        _wrong("the longest sum that is published", ("range(A.shape[1])", "range(min(A.shape[1], 30))")),
+        _wrong("an even number of products", ("range(A.shape[1])", "range(A.shape[1] // 2 * 2)")),
+        _wrong("at least two products", ("range(A.shape[1])", "range(max(A.shape[1], 2))")),
+        _wrong("the rows that are published", ("range(C.shape[0])", "range(min(C.shape[0], 30))")),
+        _wrong("the columns that are published", ("range(C.shape[1])", "range(min(C.shape[1], 30))")),
+    ),
+    "01.2": (
+        _wrong("an even number of products", ("for k in range(K)", "for k in range(K // 2 * 2)")),
+        _wrong("the columns that are published", ("    N = B.shape[1]", "    N = min(B.shape[1], 56)")),
+        _wrong("at least two rows", ("for i in range(M):\n        for k", "for i in range(max(M, 2)):\n        for k")),
+    ),
+    "01.3": (
+        _wrong("the longest sum that is published", ("range(0, K, BLOCK)", "range(0, min(K, 205), BLOCK)")),
+        _wrong("the columns that are published", ("    N = B.shape[1]", "    N = min(B.shape[1], 170)")),
+        _wrong("an even number of products", ("min(k0 + BLOCK, K)", "min(k0 + BLOCK, K // 2 * 2)")),
+    ),
+    "02.1": (
+        _wrong("the size of a", ("a * x[i]", "abs(a) * x[i]")),
+        _wrong("no negative a", ("a * x[i]", "max(a, np.float32(0)) * x[i]")),
+        _wrong("one a alone", ("a * x[i]", "np.float32(2.5) * x[i]")),
+        _wrong("nothing where a is 0", ("if i < out.size:", "if i < out.size and a != 0:")),
+        _wrong("a of 1 taken for 2", ("a * x[i]", "(a if abs(a) != 1 else np.float32(2)) * x[i]")),
+        _wrong("the elements that are published", ("if i < out.size:", "if i < min(out.size, 2000):")),
+        _wrong("an even number of elements", ("if i < out.size:", "if i < out.size // 2 * 2:")),
+        _wrong("at least 32 elements", ("if i < out.size:", "if i < max(out.size, 32):")),
+    ),
+    "02.2": (
+        _wrong("the rows that are published", ("row < C.shape[0]", "row < min(C.shape[0], 120)")),
+        _wrong("the columns that are published", ("col < C.shape[1]", "col < min(C.shape[1], 140)")),
+        _wrong("an even number of columns", ("col < C.shape[1]", "col < C.shape[1] // 2 * 2")),
+        _wrong("at least two rows", ("row < C.shape[0]", "row < max(C.shape[0], 2)")),
+    ),
+    "02.3": (
+        _wrong("the elements that are published", ("if i < x.size:", "if i < min(x.size, 2000):")),
+        _wrong("an even number of elements", ("if i < x.size:", "if i < x.size // 2 * 2:")),
+        _wrong("blocks of 64", ("j * cuda.blockDim.x", "j * 64")),
+    ),
+    "02.4": (
+        _wrong("the size of alpha", ("alpha * total", "abs(alpha) * total")),
+        _wrong("alpha of 0 taken for 1", ("alpha * total", "(alpha if alpha != 0 else np.float32(1)) * total")),
+        _wrong("the longest sum that is published", ("range(A.shape[1])", "range(min(A.shape[1], 100))")),
+        _wrong("an even number of products", ("range(A.shape[1])", "range(A.shape[1] // 2 * 2)")),
+        _wrong("the rows that are published", ("row < C.shape[0]", "row < min(C.shape[0], 64)")),
+        _wrong("the columns that are published", ("col < C.shape[1]", "col < min(C.shape[1], 96)")),
+    ),
+    "03.1": (
+        _wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 100), TILE)")),
+        _wrong("the rows that are published", ("    if row < M and col < N:", "    if row < min(M, 64) and col < N:")),
+        _wrong("what C held is lost", ("C[row, col] += total", "C[row, col] = total")),
+        _wrong(
+            "no second barrier in the later rounds",
+            (
+                "B_tile[k, x]\n        cuda.syncthreads()\n",
+                "B_tile[k, x]\n        if start < 100:\n            cuda.syncthreads()\n",
+            ),
+        ),
+    ),
+    "03.2": (
+        _wrong("the rows that are published", ("row < T.shape[0]", "row < min(T.shape[0], 136)")),
+        _wrong("an even number of columns", ("col < T.shape[1]", "col < T.shape[1] // 2 * 2")),
+        _wrong("wide enough for the columns alone", ("WIDTH = TILE + 1", "WIDTH = 31")),
+    ),
+    "03.3": (
+        _wrong("the size of alpha", ("alpha * total", "abs(alpha) * total")),
+        _wrong("alpha of 0 taken for 1", ("alpha * total", "(alpha if alpha != 0 else np.float32(1)) * total")),
+        _wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 100), TILE)")),
+    ),
+    "03.4": (
+        _wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 100), TILE)")),
+        _wrong("the rows that are published", ("    if row < M and col < N:", "    if row < min(M, 64) and col < N:")),
+        _wrong(
+            "the columns that are published", ("    if row < M and col < N:", "    if row < M and col < min(N, 96):")
+        ),
+        _wrong("an even number of products", ("if start + y < K and top + x", "if start + y < K // 2 * 2 and top + x")),
+        _wrong("the first round is not enough", ("total = np.float32(0)", "total = np.float32(1e-3) * (K == 1)")),
+    ),
+    "04.1": (
+        _wrong(
+            "the blocks that are published",
+            ("range(lane, cuda.gridDim.x, 32)", "range(lane, min(cuda.gridDim.x, 60), 32)"),
+        ),
+        _wrong(
+            "the elements that are published", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), min(x.size, 3000),")
+        ),
+        _wrong("an even number of elements", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2 * 2,")),
+        _wrong(
+            "a fence in the first blocks alone",
+            (
+                "        cuda.threadfence()\n        before",
+                "        if cuda.blockIdx.x < 40:\n            cuda.threadfence()\n        before",
+            ),
+        ),
+    ),
+    "04.2": (
+        _wrong(
+            "the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")
+        ),
+        _wrong("an even number of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 2 * 2, 32)")),
+        _wrong("the rows that are published", ("    if lane == 0:", "    if lane == 0 and row < 20:")),
+    ),
+    "04.3": (
+        _wrong("the inputs that are published", ("range(0, inputs, BATCH)", "range(0, min(inputs, 72), BATCH)")),
+        _wrong(
+            "the columns that are published", ("range(lane, A.shape[1], 32)", "range(lane, min(A.shape[1], 120), 32)")
+        ),
+    ),
+    "04.4": (
+        _wrong("the columns that are published", ("range(lane, x.size, 32)", "range(lane, min(x.size, 200), 32)")),
+        _wrong("the rows that are published", ("    if lane == 0:", "    if lane == 0 and row < 40:")),
+        _wrong("an even number of columns", ("range(lane, x.size, 32)", "range(lane, x.size // 2 * 2, 32)")),
+    ),
+    "05.1": (
+        _wrong("the longest sum that is published", ("range(0, K, BK)", "range(0, min(K, 100), BK)")),
+        _wrong("the rows that are published", ("if row < M and left", "if row < min(M, 64) and left")),
+        _wrong("an even number of rows", ("if row < M and left", "if row < M // 2 * 2 and left")),
+    ),
+    "05.2": (
+        _wrong("the longest sum that is published", ("range(0, K, BK)", "range(0, min(K, 100), BK)")),
+        _wrong("the columns that are published", ("if row < M and col < N:", "if row < M and col < min(N, 128):")),
+    ),
+    "05.3": (
+        _wrong(
+            "the rows that are published",
+            ("        if top + t < A.shape[0]", "        if top + t < min(A.shape[0], 190)"),
+        ),
+        _wrong(
+            "an even number of rows", ("        if top + t < A.shape[0]", "        if top + t < A.shape[0] // 2 * 2")
+        ),
+    ),
+    "05.4": (
+        _wrong("the size of alpha", ("C[row, col] = alpha * total + beta", "C[row, col] = abs(alpha) * total + beta")),
+        _wrong("the size of beta", ("beta * C[row, col]", "abs(beta) * C[row, col]")),
+        _wrong("beta of 1 taken for 0", ("if beta == 0:", "if beta == 0 or beta == 1:")),
+        _wrong(
+            "nothing where alpha is 0", ("    if row < M and col < N:", "    if row < M and col < N and alpha != 0:")
+        ),
+        _wrong("a NaN in C taken for 0", ("        if beta == 0:", "        if C[row, col] != C[row, col]:")),
+        _wrong("alpha of 1 where beta is 0", ("C[row, col] = alpha * total\n", "C[row, col] = total\n")),
+        _wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 64), TILE)")),
+    ),
+    "06.1": (
+        _wrong("the longest sum that is published", ("range(0, A.shape[1], 8)", "range(0, min(A.shape[1], 80), 8)")),
+        _wrong(
+            "the rows that are published", ("top, left = cuda.blockIdx.y * 16", "top, left = cuda.blockIdx.y % 4 * 16")
+        ),
+    ),
+    "06.2": (
+        _wrong("the longest sum that is published", ("range(0, A.shape[1], 32)", "range(0, min(A.shape[1], 128), 32)")),
+        _wrong("seven rows alone", ("return piece ^ row % 8", "return piece ^ row % 7")),
+    ),
+    "06.3": (
+        _wrong("the longest sum that is published", ("steps = A.shape[1] // 8", "steps = min(A.shape[1] // 8, 10)")),
+        _wrong(
+            "a wait in the first steps alone",
+            (
+                "            ptx.cp_async_wait(AHEAD)",
+                "            if step < 10:\n                ptx.cp_async_wait(AHEAD)",
+            ),
+        ),
+    ),
+    "06.4": (
+        _wrong("the longest sum that is published", ("range(0, A.shape[1], 8)", "range(0, min(A.shape[1], 64), 8)")),
+        _wrong("the columns that are published", ("if row < M and col < N:", "if row < M and col < min(N, 64):")),
+        _wrong("the rows that are published", ("if row < M and col < N:", "if row < min(M, 32) and col < N:")),
+        _wrong("an even number of columns", ("if row < M and col < N:", "if row < M and col < N // 2 * 2:")),
+    ),
+}
