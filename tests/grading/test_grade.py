@@ -75,12 +75,9 @@ def test_a_mixed_class_of_ten(submission, tmp_path):
             del cell["id"]
 
     submission("a-perfect.ipynb", lambda cells, notebook: None)
-    submission(
-        "b-other-way.ipynb",
-        edit("03.1", "            total", "            cuda.syncthreads()\n            total"),
-    )
+    submission("b-other-way.ipynb", edit("03.1", "TILE = 8", "TILE = 4\nTILE += 4"))
     submission("c-no-barrier.ipynb", edit("03.4", "        cuda.syncthreads()\n    if", "    if"))
-    submission("d-syntax.ipynb", edit("03.3", "def tuned_matmul(A, B, C):", "def tuned_matmul(A, B, C)"))
+    submission("d-syntax.ipynb", edit("03.3", "def tuned_matmul(alpha, A, B, C):", "def tuned_matmul(alpha, A, B, C)"))
     submission("e-missing.ipynb", remove)
     submission("f-twice.ipynb", twice)
     submission("g-forged.ipynb", forge)
