@@ -62,9 +62,9 @@ def edit(id, old, new):
 
 def test_a_mixed_class(submission, tmp_path):
     def of_all_kinds(cells, notebook):
-        edit("03.1", "            total", "            cuda.syncthreads()\n            total")(cells, notebook)
+        edit("03.1", "TILE = 8", "TILE = 4\nTILE += 4")(cells, notebook)
         notebook.cells.append(nbformat.from_dict(cells["exercise-03-2"]))
-        edit("03.3", "def tuned_matmul(A, B, C):", "def tuned_matmul(A, B, C)")(cells, notebook)
+        edit("03.3", "def tuned_matmul(alpha, A, B, C):", "def tuned_matmul(alpha, A, B, C)")(cells, notebook)
         edit("03.4", "        cuda.syncthreads()\n    if", "    if")(cells, notebook)
 
     def forged(cells, notebook):

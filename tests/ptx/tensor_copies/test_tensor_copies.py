@@ -297,7 +297,8 @@ def test_nobody_writes_what_a_load_still_reads(place, is_early):
     assert all("before the copy that thread 0 of block 0 began" in f.message for f in found)
 
 
-def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map():
+def test_a_launch_without_a_gpu_writes_to_the_array_under_the_map(monkeypatch):
+    monkeypatch.setenv("LABKIT_DEVICE", "simulator")
     array, x = np.zeros((ROWS, 64), np.uint16), numbers(ROWS, 64)
     kernel(STORE)[1, 64](ptx.TensorMap(array, (ROWS, 64)), x, 0, 0)
     assert np.array_equal(array, swizzled(x))
