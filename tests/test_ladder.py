@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+from sampling import sampled
 from typer.testing import CliRunner
 
 import labkit
@@ -23,7 +24,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("step", "format", "problem"), CASES)
+@pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 60))
 def test_a_step_is_right_and_without_errors(step, format, problem):
     before = problem.operands(format, seed=1)
     run = step.simulate(*before, format=format)
