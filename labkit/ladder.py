@@ -11,7 +11,7 @@ says what its steps compute:
     EXAMPLES    sizes of small problems, awkward ones, which every step must get right
     BENCHED     sizes of problems to be timed
     STANDING    sizes of the problem whose run in the simulator says where a step stands under a roofline
-    LARGE       sizes of the problem with which recorded steps are compared, if not the last of BENCHED
+    COMPARED    sizes of the problem with which recorded steps are compared, if not the last of BENCHED
     RECORD      the name under which they are recorded, if not the operation's
 
 A step's file may say otherwise for itself. Nothing else lists steps: benches, tests, standings and roofline dots are
@@ -64,8 +64,10 @@ class Expected:
 
     def holds(self, found: Shaped[np.ndarray, "..."]) -> bool:
         """Whether all of the found values are within their bounds."""
+        if np.shape(found) != np.shape(self.value):
+            return False
         with np.errstate(invalid="ignore"):
-            return bool((np.abs(found - self.value) <= self.bound).all())
+            return bool(((np.abs(found - self.value) <= self.bound) | (found == self.value)).all())
 
 
 class Problem:
@@ -113,7 +115,7 @@ class Problem:
 def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple, format: Format) -> float:
     """How far outputs are off what is expected of a part of the problem, by the norms of errors and of values.
 
-    It is NaN where an element was not written.
+    It is NaN where an element was not written, and the norm of the errors where all values are zero.
     """
     error = size = 0.0
     for place, one in expected.items():
@@ -122,7 +124,7 @@ def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple
         found = format.result.decode(problem.part(after)[place])
         error += float(np.sum((found - one.value) ** 2))
         size += float(np.sum(one.value**2))
-    return float(np.sqrt(error / size))
+    return float(np.sqrt(error / size)) if size else float(np.sqrt(error))
 
 
 @dataclass(frozen=True)
@@ -198,12 +200,16 @@ class Step:
 
     def _said(self, name):
         """What the step's file says, or else its ladder."""
-        return getattr(self.module, name) if hasattr(self.module, name) else getattr(self.ladder.module, name)
+        for module in (self.module, self.ladder.module):
+            if hasattr(module, name):
+                return getattr(module, name)
+        raise LookupError(f"the ladder {self.ladder.path} states no {name}: add it to its __init__.py")
 
     @property
-    def large(self) -> Problem:
+    def compared(self) -> Problem:
         """The problem with which recorded steps are compared: the last that is timed, if nothing is said."""
-        return self.problem(*self._said("LARGE")) if hasattr(self.ladder.module, "LARGE") else self.benched[-1]
+        is_said = hasattr(self.module, "COMPARED") or hasattr(self.ladder.module, "COMPARED")
+        return self.problem(*self._said("COMPARED")) if is_said else self.benched[-1]
 
     @property
     def shared_bytes(self) -> int:

@@ -54,6 +54,20 @@ def test_a_wrong_result_is_not_right():
         assert not problem.is_right(before, (*after[:2], wrong))
 
 
+def test_an_output_of_another_shape_is_not_right():
+    expected = ladder.Expected(np.full(3, 2.0), np.full(3, 0.1))
+    assert expected.holds(np.full(3, 2.05)) and not expected.holds(np.full(3, 2.2))
+    for wrong in (np.full((3, 1), 2.0), np.full(1, 2.0), np.zeros(0)):
+        assert not expected.holds(wrong)
+    assert ladder.Expected(np.array([np.inf]), np.zeros(1)).holds(np.array([np.inf]))
+
+
+def test_what_a_ladder_does_not_state_is_told():
+    step = ladder.ladder("loops")[0]
+    with pytest.raises(LookupError, match="the ladder loops states no FORMAT: add it to its __init__.py"):
+        step._said("FORMAT")
+
+
 def test_a_step_says_which_formats_it_takes():
     step = ladder.ladder("gemm", "tensor").step("mma")
     with pytest.raises(ValueError, match="mma does not multiply float32: it takes bfloat16, float16, float8_e4m3"):
@@ -137,6 +151,7 @@ TOY = {
         from labkit import cuda
         from labkit.ladder import Launch
 
+        COMPARED = (2048,)
         PARTS = 64
 
 
@@ -191,6 +206,10 @@ def test_its_steps_are_held_against_their_oracle(toy):
     before = toy.step("in_parts").examples[1].operands()
     assert len(toy.step("in_parts").simulate(*before).traces) == 2
     assert not toy.step("serial").examples[1].is_right(before, (before[0], np.ones(1, np.float32)))
+
+
+def test_a_step_may_say_otherwise_than_its_ladder(toy):
+    assert [step.compared.n for step in toy] == [4096, 2048]
 
 
 def test_it_is_shown_and_compared(toy):

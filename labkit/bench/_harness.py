@@ -208,8 +208,8 @@ def _by_problem(case):
 
 def _last_ms(rows, step, format) -> float:
     """The time of a step in the last problem of all in a format; endless if it was left out there."""
-    *_, last = (row["problem"] for row in rows if row["dtype"] == format.name)
-    found = (row["time_ms"] for row in rows if (row["step"], row["problem"]) == (step.slug, last))
+    problems = [row["problem"] for row in rows if row["dtype"] == format.name]
+    found = (row["time_ms"] for row in rows if (row["step"], row["problem"]) == (step.slug, *problems[-1:]))
     return next(found, inf)
 
 
@@ -224,7 +224,7 @@ def _foretold_ms(rows, step, problem, format) -> float:
 
 def number_of_sets(bytes_of_one: int) -> int:
     """How many sets of operands are larger than L2 together."""
-    return min(MOST_SETS, max(1, ceil(TIMES_L2 * cuda.get_current_device().L2_CACHE_SIZE / bytes_of_one)))
+    return min(MOST_SETS, max(1, ceil(TIMES_L2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
 
 
 def on_gpu(operands: tuple, count: int) -> list[tuple]:

@@ -196,8 +196,11 @@ def check_factor(name: str, value) -> np.float32:
     """A factor such as alpha; a TypeError where it is no real number."""
     if not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}, and a factor is a real number")
-    with np.errstate(over="ignore"):  # an infinity, as in float32 arithmetic
-        return np.float32(value)
+    try:
+        with np.errstate(over="ignore"):  # an infinity, as in float32 arithmetic
+            return np.float32(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large for any floating-point number") from None
 
 
 def _check(name, x, dimensions):

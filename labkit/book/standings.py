@@ -38,7 +38,7 @@ def libraries() -> dict[str, Standing]:
     found = {}
     for name, rival, format in (("fp32", "cuBLAS fp32", FP32), ("tensor", "cuBLAS", BF16)):
         beside = ladder("gemm", name)
-        large = beside[-1].large
+        large = beside[-1].compared
         rows = _rows(beside.record, rival=rival, problem=str(large), dtype=format.name)
         speeds = {machine: large.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
@@ -62,7 +62,7 @@ def batches(dtype: str) -> dict[str, Standing]:
 
 def _standing(step: Step, format: Format) -> Standing | None:
     """A step in the simulator, and as fast as it was recorded with its large problem, at that one's intensity."""
-    small, large = step.standing, step.large
+    small, large = step.standing, step.compared
     if not small.flops:
         return None
     run = step.simulate(*small.operands(format), format=format)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from labkit.exercises.exercise import Expected, Launch
+from labkit.exercises.exercise import Launch
 from labkit.exercises.problems import is_unwritten
+from labkit.ladder import Expected
 
 
 @dataclass(frozen=True)

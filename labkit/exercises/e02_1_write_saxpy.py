@@ -3,8 +3,9 @@
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for, unwritten
+from labkit.ladder import Expected
 
 SIZES = ((512, 128, 10), (1000, 128, -3))  # elements, threads a block, a in quarters; threads are left over
 

@@ -4,8 +4,9 @@ import numpy as np
 
 from labkit.exercises.budget import Budget
 from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import unwritten
+from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
 
 SIZES = ((1000, 5), (333, 40))  # elements, blocks of one warp

@@ -3,8 +3,9 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import matrix, unwritten
+from labkit.ladder import Expected
 
 SIZES = ((5, 96), (12, 77))  # rows, columns
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Expected, Launch
+from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.matmuls import FROM_TILES
 from labkit.exercises.problems import grid_for, matrix, unwritten
 from labkit.gemm.problem import error_bound, oracle
+from labkit.ladder import Expected
 
 TILE = 16
 SIZES = ((48, 32, 40, 3, 6), (21, 43, 19, -5, 0))  # M, N, K, alpha and beta in quarters

@@ -5,18 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Shaped
 
 from labkit.exercises.budget import Budget
 from labkit.exercises.duty import Dependence, Duty
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What an output must hold: `value` in float64, each element within `bound` of it."""
-
-    value: Shaped[np.ndarray, "..."]
-    bound: Float[np.ndarray, "..."]
+from labkit.ladder import Expected
 
 
 @dataclass(frozen=True)

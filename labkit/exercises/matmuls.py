@@ -6,8 +6,9 @@ import numpy as np
 
 from labkit.exercises.budget import TENSOR_FLOPS, Budget
 from labkit.exercises.duty import Dependence, Duty
-from labkit.exercises.exercise import Beyond, Expected, Launch
+from labkit.exercises.exercise import Beyond, Launch
 from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
+from labkit.ladder import Expected
 from labkit.simulator.disturbance import PRODUCTS, SHARED_LOADS
 
 FROM_TILES = Dependence(SHARED_LOADS, "take both factors of each product from the tiles in shared memory", powers=(2,))

@@ -56,6 +56,7 @@ def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
     assert _harness._foretold_ms([], slow, large, FP32) == 0
     assert [_harness._last_ms(rows, step, FP32) for step in (slow, fast)] == [16.0, 0.4]
     assert _harness._last_ms(rows[:-1], fast, FP32) == inf
+    assert _harness._last_ms([], fast, FP32) == inf
 
 
 def test_a_table_shows_formatted_figures(capsys):

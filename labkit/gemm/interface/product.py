@@ -1,6 +1,7 @@
 """C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders."""
 
 from collections import OrderedDict
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -95,7 +96,8 @@ def multiply(
     except (AttributeError, TypeError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
-        _remembered.move_to_end(key)
+        with suppress(KeyError):  # another thread forgot it
+            _remembered.move_to_end(key)
         known.run((A, B, C), [at_A, at_B, at_C])
         return C
     arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
@@ -103,8 +105,9 @@ def multiply(
     made(*arrays)
     if key is not None:
         _remembered[key] = made
-        while len(_remembered) > MOST_PLANS:
-            _remembered.popitem(last=False)
+        with suppress(KeyError):
+            while len(_remembered) > MOST_PLANS:
+                _remembered.popitem(last=False)
     return C
 
 
@@ -230,6 +233,9 @@ def _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format) -> tuple[Fo
                 f"{name} is of shape {tuple(X.shape)}: give a matrix, or a batch of matrices along a first axis"
             )
     check_factor("alpha", alpha)
+    for name, transpose in (("transpose_a", transpose_a), ("transpose_b", transpose_b)):
+        if not isinstance(transpose, bool | np.bool_):
+            raise TypeError(f"{name} is {transpose!r}, and says whether a matrix is transposed: give True or False")
     format, shape = format_of(A, B, format), _result_shape(A, B, transpose_a, transpose_b)
     if C is not None:
         _check_result(C, shape, format)
