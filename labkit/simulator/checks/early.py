@@ -38,6 +38,7 @@ def wait(w, mask):
     if not w.launch.early:
         return
     waited, lanes = _of(w), w.active(mask)
+    _hear(w)  # before the warp's count of meetings begins anew
     rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
     waited.since[rows] = _meetings(w, waited)[rows]
     waited.lanes |= lanes
@@ -47,15 +48,21 @@ def wait(w, mask):
 
 def check(w, site_number, array, lanes, flat=None):
     """These lanes touch a global array: the elements `flat`, or boxes of it."""
-    waited, clocks = _of(w), w.launch.clocks
+    waited = _of(w)
+    if (lanes & ~waited.lanes).any():
+        _hear(w)
     missing = lanes & ~waited.lanes
-    if missing.any() and clocks.times.size:
+    if missing.any():
+        _note(w, site_number, array, missing, flat)
+
+
+def _hear(w):
+    """Notes the warps that know of another's wait, or have met since some of their own lanes waited."""
+    waited, clocks = _of(w), w.launch.clocks
+    if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
         told = clocks.know(waited.clocks, before, 1) & (waited.since < _meetings(w, waited))
         waited.lanes |= told.take(w.row)
-        missing &= ~waited.lanes
-    if missing.any():
-        _note(w, site_number, array, missing, flat)
 
 
 def _note(w, site_number, array, missing, flat):

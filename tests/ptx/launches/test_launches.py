@@ -165,6 +165,7 @@ def test_a_kernel_that_begins_when_the_one_before_has_ended_may_touch_it_at_once
     [
         ("if t == 0:\n        ptx.launch_wait()\n    cuda.syncthreads()", None),
         ("if t // 32 == 0:\n        ptx.launch_wait()\n        cuda.syncwarp()\n    ptx.barrier_sync(1, 64)", None),
+        ("if t < 1:\n        ptx.launch_wait()\n    cuda.syncthreads()\n    if t == 33: ptx.launch_wait()", None),
         ("if t == 0:\n        ptx.launch_wait()", "thread 1 of"),
         ("if t == 0:\n        ptx.launch_wait()\n    cuda.syncwarp()", "thread 32 of"),
         ("if t // 32 == 0:\n        ptx.launch_wait()", "thread 32 of"),
