@@ -214,15 +214,23 @@ def _independent(exercise, kernel, launches, seed):
     names = list(inspect.signature(python_function(kernel)).parameters)
     for dependence in launch.dependences:
         disturbance = dependence.disturbance(rng)
-        shared = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
-        try:
-            trace = simulate_disturbed(kernel, launch.grid, launch.block, *launch.args, **shared)
-        except KernelError:
-            trace = None
-        missing = dependence.shortfall(disturbance, names, launch, trace)
+        missing = dependence.shortfall(disturbance, names, launch, _disturbed(kernel, launch, disturbance))
+        if not missing and dependence.shift:
+            large = max(telling, key=lambda launch: sum(one.value.size for one in launch.outputs.values()))
+            dependence = next(one for one in large.dependences if one.disturbed == dependence.disturbed)
+            missing = dependence.carried(large, _disturbed(kernel, large, dependence.shift))
         if missing:
             return dataclasses.replace(_verdict(exercise, "duty", f"{ANOTHER_WAY}.\n{missing}"), launch=launch.label)
     return None
+
+
+def _disturbed(kernel, launch, disturbance) -> Trace | None:
+    """The trace of a disturbed run, if it came to its end."""
+    shared = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
+    try:
+        return simulate_disturbed(kernel, launch.grid, launch.block, *launch.args, **shared)
+    except KernelError:
+        return None
 
 
 def _verdict(exercise: Exercise, reason: str, message: str, line: int | None = None) -> Verdict:

@@ -10,6 +10,8 @@ from jaxtyping import Float, Shaped
 from labkit.simulator.disturbance import BARRIERS, COPIES, FENCES, PRODUCTS, SHARED_LOADS, Disturbance
 from labkit.trace import Trace
 
+FEW = 8  # outputs, of which it cannot be told whether they grew by one factor
+ALIKE = 1e-3
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # powers of two: a disturbed run rounds as the other does
 
 _TRIED = {
@@ -46,6 +48,27 @@ class Dependence:
     def disturbance(self, rng: np.random.Generator) -> Disturbance:
         """The disturbance, with a factor that is drawn."""
         return Disturbance(self.disturbed, float(rng.choice(FACTORS)))
+
+    @property
+    def shift(self) -> Disturbance | None:
+        """A second disturbance, which adds to what is loaded, copied or multiplied; none for barriers and fences."""
+        return None if self.disturbed in (BARRIERS, FENCES) else Disturbance(self.disturbed, shift=1.0)
+
+    def carried(self, launch: Any, trace: Trace | None) -> str:
+        """What a shifted run shows: outputs that all grow by one factor got it from something carried along.
+
+        A one that is brought the right way and multiplied to results made otherwise would pass the first run.
+        """
+        for position, expected in launch.outputs.items() if trace else ():
+            stays = self.besides.get(position, np.zeros_like(expected.value))
+            value, output = (expected.value - stays).ravel(), (trace.outputs[position] - stays).ravel()
+            size = float(value @ value)
+            if len(value) < FEW or not size or not np.isfinite(output).all():
+                continue
+            if np.linalg.norm(output - (output @ value) / size * value) <= ALIKE * np.linalg.norm(output):
+                shifted = _TRIED[self.disturbed].partition(" times")[0].replace("every", "a factor of every")
+                return f"In a second run, with 1 added to {shifted}, all of the result grew by one factor: {self.why}."
+        return ""
 
     def shortfall(self, disturbance: Disturbance, names: list[str], launch: Any, trace: Trace | None) -> str:
         """What the disturbed run shows to be missing, in a sentence; nothing where all is as it must be.

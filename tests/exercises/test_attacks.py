@@ -11,7 +11,6 @@ from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.check import judge
 
 MISSED = {  # shortcuts that pass
-    "straight from x, times ones from the hands",
     "all blocks but the last wait for nobody",
 }
 SEEDS = {"gpu": (1, 2, 3), "cpu": (1,)}  # a grade takes three

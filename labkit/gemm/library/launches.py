@@ -73,12 +73,6 @@ def launches(
     return [Launch(compiled_for(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
 
 
-def launch_as(A, B, C, tiling, alpha=1.0, beta=0.0, stream=0) -> None:
-    """Launches it, with the stream's workspace."""
-    for launch in launches(A, B, C, tiling, alpha, beta, of_stream(stream)):
-        launch.run(stream)
-
-
 def _parts(tiling, tiles, workspace):
     """Memory for the sums of as many tiles; hardly any where each has one part, and no use for it."""
     sums = (tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows) if tiling.splits > 1 else (1, 1, 1, 1)
