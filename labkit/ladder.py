@@ -18,6 +18,7 @@ A step's file may say otherwise for itself. Nothing else lists steps: benches, t
 derived from the folders.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
@@ -70,7 +71,7 @@ class Expected:
             return bool(((np.abs(found - self.value) <= self.bound) | (found == self.value)).all())
 
 
-class Problem:
+class Problem(ABC):
     """What a step computes, for certain sizes: a subclass is a frozen dataclass of these."""
 
     def __str__(self):
@@ -82,21 +83,21 @@ class Problem:
         return asdict(self)
 
     @property
+    @abstractmethod
     def flops(self) -> int:
         """Floating-point operations that the problem needs, however many more a step makes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def least_bytes(self, format: Format = FP32) -> int:
         """What must cross device memory at least: each operand once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Operands as a step takes them: random inputs, and outputs in which what stays unwritten shows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, Expected]:
         """What each output must hold, by its position, for these operands as they were before."""
-        raise NotImplementedError
 
     def part(self, operands: tuple) -> tuple:
         """Operands of a part of the problem, where the whole takes long to check."""
