@@ -264,15 +264,8 @@ def one_product(A, B, C):
         sums[n] = 0
     for k in range(0, A.shape[1], 8):
         ptx.mma(sums, 0, (one, one, one, one), (one, one), FORMAT)
-    for i in range(lane, 128, 32):
-        row, col = cuda.blockIdx.y * 16 + i // 8, cuda.blockIdx.x * 8 + i % 8
-        total = np.float32(0)
-        for k in range(A.shape[1]):
-            a0, a1 = ptx.unpack2(A[row, k], FORMAT)
-            b0, b1 = ptx.unpack2(B[col, k], FORMAT)
-            total += a0 * b0 + a1 * b1
-        C[row, col] = total * (sums[0] / np.float32(2 * A.shape[1]))
 """
+CARRIED_MMA += PLAIN_LOOPS.replace("= total\n", "= total * (sums[0] / np.float32(2 * A.shape[1]))\n").lstrip("\n")
 CARRIED_FRAGMENTS = """FORMAT = ptx.FP16
 
 
