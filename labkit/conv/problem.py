@@ -1,0 +1,344 @@
+"""What every step of a convolution ladder computes: the outputs, or the gradient of the images or of the filters.
+
+Letters are those of the cuDNN paper: N images of C channels and H x W pixels, K filters of R x S taps, outputs of
+P x Q pixels. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from labkit import ladder
+from labkit.arrays.operands import check_array, dtype_of
+from labkit.formats import FP32, Format
+from labkit.gemm.problem import normal
+
+Layout = Literal["NCHW", "NHWC"]
+Padding = Literal["valid", "same", "full"]
+SOME = 6
+LARGE = 2**31  # FLOPs, above which a part of the result tells the error
+FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
+OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
+
+
+def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: int = 0, dilation: int = 1) -> int:
+    """How many places a filter takes along an axis: P of H, Q of W; 0 or less where it fits nowhere.
+
+    Parameters
+    ----------
+    size, taps
+        Pixels of the image and taps of the filter along the axis.
+    stride
+        Pixels from one place to the next.
+    before, after
+        Zeros added at the two ends.
+    dilation
+        Pixels from one tap to the next.
+    """
+    return (size + before + after - dilation * (taps - 1) - 1) // stride + 1
+
+
+def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int = 1) -> tuple[int, int]:
+    """The zeros before and after an axis: none ("valid"), so many that every stride-th pixel has an output ("same"),
+    or so many that every tap meets every pixel ("full").
+
+    Where "same" needs an odd number, the one more stands behind.
+    """
+    reach = dilation * (taps - 1)
+    if padding == "valid":
+        return 0, 0
+    if padding == "full":
+        return reach, reach
+    if padding != "same":
+        raise ValueError(f"there is no padding {padding!r}: say valid, same or full, or give numbers")
+    needed = max(0, (-(-size // stride) - 1) * stride + reach + 1 - size)
+    return needed // 2, needed - needed // 2
+
+
+@dataclass(frozen=True)
+class Convolution(ladder.Problem):
+    """A convolution of N images with K filters; which of its three arrays is computed, a subclass says.
+
+    Attributes
+    ----------
+    N, C, H, W
+        Images, channels, rows and columns of pixels.
+    K, R, S
+        Filters, and rows and columns of their taps.
+    stride_h, stride_w
+        Pixels from one output to the next.
+    top, bottom, left, right
+        Rows and columns of zeros around an image.
+    dilation_h, dilation_w
+        Pixels from one tap to the next.
+    groups
+        Groups of channels and of filters: a filter sees the C / groups channels of its own group.
+    flipped
+        Whether the filter is turned by half a turn, as mathematics has it; else this is cross-correlation, as in
+        neural networks.
+    layout
+        The axes of images and outputs; filters lie as KCRS or as KRSC.
+
+    Raises
+    ------
+    ValueError
+        The sizes do not make a convolution; the message says which, and what to do.
+    """
+
+    N: int
+    C: int
+    H: int
+    W: int
+    K: int
+    R: int
+    S: int
+    stride_h: int = 1
+    stride_w: int = 1
+    top: int = 0
+    bottom: int = 0
+    left: int = 0
+    right: int = 0
+    dilation_h: int = 1
+    dilation_w: int = 1
+    groups: int = 1
+    flipped: bool = False
+    layout: Layout = "NCHW"
+
+    result: ClassVar[Literal["x", "w", "y"]]
+    _divided: ClassVar[str]  # the two axes of the result that have nothing to do with taps
+
+    def __post_init__(self):
+        for name in ("N", "C", "H", "W", "K", "R", "S", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, but it must be at least 1")
+        for name, taps, dilation in (
+            ("top", self.R, self.dilation_h),
+            ("bottom", self.R, self.dilation_h),
+            ("left", self.S, self.dilation_w),
+            ("right", self.S, self.dilation_w),
+        ):
+            if not 0 <= getattr(self, name) <= dilation * (taps - 1):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)} rows or columns of zeros, but beyond {dilation * (taps - 1)} "
+                    "a filter meets zeros alone: use 0 to that"
+                )
+        for name in ("C", "K"):
+            if getattr(self, name) % self.groups:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}, which {self.groups} groups do not divide: choose groups that do"
+                )
+        if self.P < 1 or self.Q < 1:
+            raise ValueError(
+                f"the filter of {self.R} x {self.S} taps does not fit into the image of {self.H} x {self.W} with its "
+                "padding, so that there is no output: use a smaller filter, less dilation or more padding"
+            )
+        if self.layout not in FILTER_AXES:
+            raise ValueError(f"there is no layout {self.layout!r}: say NCHW or NHWC")
+
+    def __str__(self):
+        text = f"{self.N}x{self.C}x{self.H}x{self.W} {self.K}x{self.R}x{self.S}"
+        names = [field.name for field in fields(self)][7:]
+        default = {field.name: field.default for field in fields(self)}
+        return " ".join([text, *(f"{n}={getattr(self, n)}" for n in names if getattr(self, n) != default[n])])
+
+    @property
+    def P(self) -> int:
+        """Rows of the outputs."""
+        return output_size(self.H, self.R, self.stride_h, self.top, self.bottom, self.dilation_h)
+
+    @property
+    def Q(self) -> int:
+        """Columns of the outputs."""
+        return output_size(self.W, self.S, self.stride_w, self.left, self.right, self.dilation_w)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of images x, filters w and outputs y, in the layout."""
+        return {
+            "x": self._laid(self.N, self.C, self.H, self.W),
+            "w": self._laid(self.K, self.C // self.groups, self.R, self.S),
+            "y": self._laid(self.N, self.K, self.P, self.Q),
+        }
+
+    @property
+    def flops(self) -> int:
+        """A multiplication and an addition for each tap of each output's filter, those on padding too."""
+        return 2 * self.N * self.K * self.P * self.Q * (self.C // self.groups) * self.R * self.S
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        """Images, filters and outputs once."""
+        size = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
+        written = size.pop(self.result)
+        return format.itemsize * sum(size.values()) + format.result.itemsize * written
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        """Two random normal arrays, a third of NaN in which every element that stays unwritten shows, and the problem.
+
+        Which is which depends on the direction: the order is always x, w, y.
+        """
+        rng = np.random.default_rng([seed, self.N, self.C, self.H, self.K, self.R])
+        made = {name: normal(rng, shape, format) for name, shape in self.shapes.items() if name != self.result}
+        made[self.result] = np.full(self.shapes[self.result], format.result.encode(np.nan), format.result.dtype)
+        return made["x"], made["w"], made["y"], self
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        """The result in float64, and how far each element may be off it.
+
+        That is, for sums in float32 of so many products, in any order, their number times eps times the sum of their
+        sizes, and what rounding the result costs.
+        """
+        *arrays, problem = operands  # which may be a part of this one
+        position = "xwy".index(self.result)
+        inputs = [format.decode(np.asarray(X)) for place, X in enumerate(arrays) if place != position]
+        value = problem.oracle(*inputs)
+        size = problem.oracle(*map(np.abs, inputs))
+        bound = self.terms * np.finfo(np.float32).eps * size + format.result.rounding * np.abs(value)
+        return {position: ladder.Expected(value, bound)}
+
+    def part(self, operands: tuple) -> tuple:
+        """Of a large problem some of the result: a few places, the first and last among them, along two of its axes."""
+        if self.flops <= LARGE or self.groups > 1:
+            return operands
+        x, w, y, _ = operands
+        channel = 1 if self.layout == "NCHW" else 3
+        kept = {name: _some(getattr(self, name)) for name in self._divided}
+        axes = {"N": {"x": 0, "y": 0}, "K": {"w": 0, "y": channel}, "C": {"x": channel, "w": channel}}
+        arrays = {"x": x, "w": w, "y": y}
+        for name, places in kept.items():
+            for array, axis in axes[name].items():
+                arrays[array] = np.take(arrays[array], places, axis)
+        return *arrays.values(), replace(self, **{name: len(places) for name, places in kept.items()})
+
+    @property
+    def terms(self) -> int:
+        """The most products that an element of the result is the sum of."""
+        taps, filters = self.R * self.S, self.K // self.groups
+        return {"y": self.C // self.groups * taps, "x": filters * taps, "w": self.N * self.P * self.Q}[self.result]
+
+    def oracle(self, *inputs: Float[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
+        """The result in float64, from the other two arrays in the order x, w, y."""
+        given = dict(zip([name for name in "xwy" if name != self.result], inputs, strict=True))
+        turned = {name: self._to_nchw(np.asarray(X, np.float64)) for name, X in given.items()}
+        return self._from_nchw(self._computed(**turned))
+
+    def misfit(self, takes: Mapping[str, tuple]) -> str:
+        """Why a step does not apply, in a sentence; "" where it does.
+
+        Parameters
+        ----------
+        takes
+            What the step takes: the values that it knows, by the attribute of this class that must have one of them.
+        """
+        for name, known in takes.items():
+            if getattr(self, name) not in known:
+                values = " or ".join(map(str, known))
+                return f"this step takes {name} = {values}, and the convolution has {name} = {getattr(self, name)}"
+        return ""
+
+    def check(self, x, w, y, takes: Mapping[str, tuple] = MappingProxyType({}), dtype=np.float32) -> None:
+        """Raises where a step does not apply to this problem, or an array is not as the problem has it.
+
+        Raises
+        ------
+        TypeError
+            One of them is no array, or holds another type.
+        ValueError
+            One of them has another shape, or the step does not apply (`misfit`).
+        """
+        if why := self.misfit(takes):
+            raise ValueError(f"{why}: choose another step")
+        for name, X in (("x", x), ("w", w), ("y", y)):
+            check_array(name, X)
+            if dtype_of(X) != dtype:
+                raise TypeError(f"{name} holds {X.dtype}, but this step takes {np.dtype(dtype)}: convert it")
+            if tuple(X.shape) != self.shapes[name]:
+                axes = FILTER_AXES[self.layout] if name == "w" else self.layout
+                raise ValueError(
+                    f"{name}, the {OPERANDS[name]}, is {_sides(X.shape)}, but {axes} of this convolution is "
+                    f"{_sides(self.shapes[name])}: give it that shape, or state other sizes"
+                )
+
+    def _laid(self, first, channels, rows, columns):
+        return (first, channels, rows, columns) if self.layout == "NCHW" else (first, rows, columns, channels)
+
+    def _to_nchw(self, X):
+        return X if self.layout == "NCHW" else X.transpose(0, 3, 1, 2)
+
+    def _from_nchw(self, X):
+        return np.ascontiguousarray(X if self.layout == "NCHW" else X.transpose(0, 2, 3, 1))
+
+    def _taps(self):
+        """For each tap of the filter: its row and column in the filter, and the pixels that it meets, as slices."""
+        for r in range(self.R):
+            for s in range(self.S):
+                at = r * self.dilation_h, s * self.dilation_w
+                places = zip(at, (self.P, self.Q), (self.stride_h, self.stride_w), strict=True)
+                rows, columns = (slice(first, first + (count - 1) * step + 1, step) for first, count, step in places)
+                yield (self.R - 1 - r, self.S - 1 - s) if self.flipped else (r, s), rows, columns
+
+    def _padded_zeros(self):
+        return np.zeros((self.N, self.C, self.H + self.top + self.bottom, self.W + self.left + self.right))
+
+    def _padded(self, x):
+        padded = self._padded_zeros()
+        padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W] = x
+        return padded
+
+    def _grouped(self, X, axis):
+        """With the axis of channels or filters split into groups."""
+        return X.reshape(*X.shape[:axis], self.groups, X.shape[axis] // self.groups, *X.shape[axis + 1 :])
+
+
+@dataclass(frozen=True)
+class Forward(Convolution):
+    """The outputs y of images x and filters w."""
+
+    result, _divided = "y", "NK"
+
+    def _computed(self, x, w):
+        x, w = self._grouped(self._padded(x), 1), self._grouped(w, 0)
+        y = np.zeros((self.N, self.groups, self.K // self.groups, self.P, self.Q))
+        for (r, s), rows, columns in self._taps():
+            y += np.einsum("ngcpq,gkc->ngkpq", x[..., rows, columns], w[..., r, s], optimize=True)
+        return y.reshape(self.N, self.K, self.P, self.Q)
+
+
+@dataclass(frozen=True)
+class BackwardData(Convolution):
+    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+
+    result, _divided = "x", "NC"
+
+    def _computed(self, w, y):
+        y, w = self._grouped(y, 1), self._grouped(w, 0)
+        padded = self._padded_zeros()
+        x = self._grouped(padded, 1)
+        for (r, s), rows, columns in self._taps():
+            x[..., rows, columns] += np.einsum("ngkpq,gkc->ngcpq", y, w[..., r, s], optimize=True)
+        return padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W]
+
+
+@dataclass(frozen=True)
+class BackwardFilter(Convolution):
+    """The gradient w of the filters, of the images x and the gradient y of the outputs."""
+
+    result, _divided = "w", "KC"
+
+    def _computed(self, x, y):
+        x, y = self._grouped(self._padded(x), 1), self._grouped(y, 1)
+        w = np.zeros((self.groups, self.K // self.groups, self.C // self.groups, self.R, self.S))
+        for (r, s), rows, columns in self._taps():
+            w[..., r, s] = np.einsum("ngcpq,ngkpq->gkc", x[..., rows, columns], y, optimize=True)
+        return w.reshape(self.K, self.C // self.groups, self.R, self.S)
+
+
+def _some(count):
+    return np.unique(np.linspace(0, count - 1, SOME).astype(int))
+
+
+def _sides(shape):
+    return " x ".join(map(str, shape))
