@@ -15,6 +15,7 @@ from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
 from labkit.views.tiling import tiling
+from labkit.views.window import window
 
 __all__ = [
     "Standing",
@@ -35,4 +36,5 @@ __all__ = [
     "schedule",
     "swizzle",
     "tiling",
+    "window",
 ]

@@ -7,7 +7,7 @@ import labkit
 from labkit import cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling
+from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling, window
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -19,6 +19,15 @@ def scaled(x, out):
     i = cuda.grid(1)
     value = x[i]
     out[i] = value * np.float32(2)
+
+
+@cuda.jit
+def slid(x, w, y):
+    column, row = cuda.grid(2)
+    total = np.float32(0)
+    for s in range(w.shape[1]):
+        total += x[row, column + s] * w[0, s]
+    y[row, column] = total
 
 
 @cuda.jit
@@ -45,12 +54,15 @@ def pages(tmp_path_factory):
     A = np.ones((32, 32), np.float32)
     product = labkit.simulate(s03_tiled.tiled, (2, 2), (16, 16), A, A, A * 0, record=((1, 1, 0),))
     x = np.ones(64, np.float32)
+    y = np.zeros((6, 8), np.float32)
+    walked = labkit.simulate(slid, 1, (8, 6), np.ones((6, 10), np.float32), np.ones((1, 3), np.float32), y)
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     views = {
         "tiling": tiling(product),
         "memory": memory(product),
         "banks": banks(product),
         "inspector": inspector(followed),
+        "window": window(walked),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -172,7 +184,9 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     assert "copies B[" in rows.nth(1).inner_text()
 
 
-@pytest.mark.parametrize("name", ["tiling", "memory", "banks", "inspector", "schedule", "landscape", "playground"])
+@pytest.mark.parametrize(
+    "name", ["tiling", "memory", "banks", "inspector", "window", "schedule", "landscape", "playground"]
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)

@@ -1,0 +1,94 @@
+// The image, each pixel as strong as it has often been loaded; beside it the filters and the outputs. What the step
+// touches is vermilion, and a frame stands around what it loads of the image.
+
+const view = {
+  start(ui, data) {
+    const {panels, ends, most, stats} = data;
+    const HEAD = 20, GAP = 10, colours = {x: 'A', w: 'B', y: 'C'};
+    const touched = role => {   // how often each element was touched, and which the step touches
+      const {planes, sides} = panels[role], counts = new Int32Array(planes[0] * planes[1] * sides[0] * sides[1]);
+      const first = ui.step ? ends[role][ui.step - 1] : 0, last = ends[role][ui.step];
+      for (let i = 0; i < last; i++) counts[data[role][i]]++;
+      return {counts, now: new Set(data[role].slice(first, last))};
+    };
+    const wide = (role, s) => panels[role].planes[1] * (panels[role].sides[1] * s + GAP) - GAP;
+    const tall = (role, s) => HEAD + panels[role].planes[0] * (panels[role].sides[0] * s + GAP) - GAP;
+    const fit = (role, width, largest) => {
+      const {planes, sides} = panels[role];
+      return Math.max(2, Math.min(largest, Math.floor((width - (planes[1] - 1) * GAP) / (planes[1] * sides[1]))));
+    };
+    const strength = {
+      x: count => count ? 0.12 + 0.88 * Math.min(1, count / most) : 0,
+      w: () => 0.4,
+      y: count => count ? 0.8 : 0,
+    };
+
+    function draw(g, role, s, top) {
+      const {name, planes, sides: [rows, columns]} = panels[role], {counts, now} = touched(role);
+      g.textAlign = 'left';
+      g.font = '600 13px ui-monospace, Menlo, monospace';
+      g.fillStyle = ui.colour(colours[role]);
+      g.fillText(name, 0, top + 13);
+      g.textAlign = 'center';
+      g.font = `${Math.min(12, s * 0.5)}px system-ui, sans-serif`;
+      const gap = s > 5 ? 1 : 0;
+      for (let plane = 0; plane < planes[0] * planes[1]; plane++) {
+        const x0 = plane % planes[1] * (columns * s + GAP), y0 = top + HEAD + Math.floor(plane / planes[1]) * (rows * s + GAP);
+        const frame = [columns, rows, -1, -1];
+        for (let i = 0; i < rows * columns; i++) {
+          const element = plane * rows * columns + i, count = counts[element], hot = now.has(element);
+          const column = i % columns, row = Math.floor(i / columns), x = x0 + column * s, y = y0 + row * s;
+          const share = strength[role](count);
+          g.fillStyle = ui.colour('cell');
+          g.fillRect(x, y, s - gap, s - gap);
+          if (share || hot) {
+            g.fillStyle = hot ? ui.colour('hot') : ui.colour(colours[role], share);
+            g.fillRect(x, y, s - gap, s - gap);
+          }
+          if (hot) {
+            frame[0] = Math.min(frame[0], column); frame[1] = Math.min(frame[1], row);
+            frame[2] = Math.max(frame[2], column); frame[3] = Math.max(frame[3], row);
+          }
+          if (role === 'x' && count && s >= 15) {
+            g.fillStyle = hot || share > 0.55 ? ui.colour('card') : ui.colour('fg');
+            g.fillText(count, x + (s - gap) / 2, y + s * 0.66);
+          }
+        }
+        if (role === 'x' && frame[2] >= 0) {
+          g.strokeStyle = ui.colour('ink');
+          g.lineWidth = 2;
+          g.strokeRect(x0 + frame[0] * s - 1, y0 + frame[1] * s - 1, (frame[2] - frame[0] + 1) * s + 1, (frame[3] - frame[1] + 1) * s + 1);
+        }
+      }
+    }
+
+    const pictures = ui.element('div', {class: 'row'}, ui.body);
+    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0'}, pictures);
+    const room = width => width < 640 ? width : Math.round(width * 0.56);
+    const image = width => fit('x', width, 30);
+    ui.canvas({
+      label: `${panels.x.name}, each pixel by how often it has been loaded`, parent: left,
+      maxWidth: width => Math.min(room(width), wide('x', image(room(width))) + 2),
+      height: width => tall('x', image(width)) + 2,
+      paint(g, width) { draw(g, 'x', image(width), 0); },
+    });
+    const others = ['w', 'y'].filter(role => panels[role]);
+    const cell = width => Object.fromEntries(others.map(role => [role, fit(role, width, 22)]));
+    ui.canvas({
+      label: others.map(role => panels[role].name).join(' and ') + ', what is loaded and stored', parent: right,
+      maxWidth: width => width < 640 ? width : width - room(width) - 30,
+      height: width => others.reduce((sum, role) => sum + tall(role, cell(width)[role]) + GAP, 2),
+      paint(g, width) {
+        let top = 0;
+        for (const role of others) {
+          draw(g, role, cell(width)[role], top);
+          top += tall(role, cell(width)[role]) + GAP;
+        }
+      },
+    });
+    const numbers = stats.labels.map(label => ui.stat(label));
+    ui.legend([['hot', 'this step'], ['A', 'loaded once', Math.max(0.25, strength.x(1))], ['A', `loaded ${most} times`],
+      ...others.map(role => role === 'w' ? ['B', 'filters', 0.6] : ['C', 'stored', 0.8])]);
+    return step => numbers.forEach((show, i) => show(stats.values[step][i]));
+  },
+};

@@ -1,0 +1,199 @@
+"""A convolution's window as it walks over the image: who loads which pixels, and how often each has been loaded."""
+
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from labkit.trace import WARP_LANES, ThreadId, Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_trace, element_name, join
+
+MOST_THREADS = 2000
+MOST_TAPS = 64  # that the first window is shown with, one by one
+
+
+def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y") -> View:
+    """Step through the threads that were recorded, in their order: what each loads of the image, and computes.
+
+    The first window is walked tap by tap. Pixels are coloured by how often they have been loaded from global memory.
+
+    Parameters
+    ----------
+    trace
+        A run that recorded the blocks to show.
+    image, filters, outputs
+        The arrays' names in the kernel. Their last two axes are rows and columns, those before them are planes. A
+        stencil has no filters.
+    """
+    check_trace("window", trace)
+    data = window_data(trace, image, filters, outputs)
+    return View("window", data.pop("title"), data, still)
+
+
+def window_data(trace: Trace, image, filters, outputs) -> dict:
+    """Everything the view draws, as JSON-ready data."""
+    names = {"x": image, "w": filters, "y": outputs}
+    panels = {role: _panel(trace, name) for role, name in names.items() if role != "w" or _has(trace, name)}
+    threads, by_thread = _accesses(trace, names)
+    if not sum(len(loads) for loads, *_ in by_thread):
+        raise ValueError(f"No thread that was recorded loads {image} from global memory: record a block that does.")
+    steps = [step for number in range(len(threads)) for step in _steps(trace, threads, by_thread, number)]
+    says = _sentences(trace, names, steps)
+    says[-1] += " The view ends here; more threads were recorded." if len(threads) == MOST_THREADS else ""
+    touched = {role: np.array([element for step in steps for element in step[role]], np.int64) for role in panels}
+    counts = np.zeros(prod(trace.array(image).shape), np.int64)
+    stats = []
+    for step in steps:
+        np.add.at(counts, step["x"], 1)
+        numbers = [int(counts.sum()), int((counts > 0).sum()), int(counts.max())]
+        stats.append([*numbers, f"{counts.sum() / max(1, (counts > 0).sum()):.1f}"])
+    labels = ["loads of pixels", "different pixels", "loads of the busiest pixel", "loads of a pixel, on average"]
+    if trace.counters.shared_loads:
+        labels.append("reads of shared memory")
+        for numbers, reads in zip(stats, accumulate(step["shared"] for step in steps), strict=True):
+            numbers.append(reads)
+    return {
+        "title": f"Window: the loads of `{image}` by `{trace.kernel}`",
+        "say": says,
+        "panels": panels,
+        **{role: pack(elements) for role, elements in touched.items()},
+        "ends": {role: pack(np.cumsum([len(step[role]) for step in steps])) for role in panels},
+        "most": max(int(counts.max()), _window_size(trace, filters)),
+        "stats": {"labels": labels, "values": stats},
+        "table": table(
+            ["thread", *labels],
+            [[step["thread"], *numbers] for step, numbers in zip(steps, stats, strict=True)],
+            by_step=True,
+        ),
+    }
+
+
+def _has(trace, name):
+    return any((info.name, info.space) == (name, "global") for info in trace.arrays)
+
+
+def _panel(trace, name):
+    """How an array lies on the screen: planes below and beside one another, each of rows and columns."""
+    if not _has(trace, name):
+        there = join([info.name for info in trace.arrays if info.space == "global"])
+        raise ValueError(f"The kernel has no array {name}, it has {there}: say which is the image, and the outputs.")
+    shape = trace.array(name).shape
+    if len(shape) < 2:
+        raise ValueError(f"{name} has one axis, and a window walks over rows and columns: show an image.")
+    return {"name": name, "planes": [prod(shape[:-3]), prod(shape[-3:-2])], "sides": list(shape[-2:])}
+
+
+def _accesses(trace, names):
+    """The recorded threads that load pixels or store outputs, and what each did: loads of x and w, stores of y,
+    and how often it read shared memory."""
+    roles = {("load", names["x"]): 0, ("load", names["w"]): 1, ("store", names["y"]): 2, ("atomic", names["y"]): 2}
+    found = {}
+    samples = trace.samples
+    for place, counted in enumerate(trace.sites):
+        site = counted.site
+        role = roles.get((site.kind, site.array)) if site.space == "global" else None
+        if role is None and (site.space, site.kind) != ("shared", "load"):
+            continue
+        rows = np.flatnonzero(samples.site == place)
+        row, lane = np.nonzero(samples.index[rows] >= 0)
+        elements = samples.index[rows][row, lane]
+        owners = zip(samples.block[rows][row].tolist(), (samples.warp[rows][row] * WARP_LANES + lane).tolist())
+        for owner, when, element in zip(owners, rows[row].tolist(), elements.tolist(), strict=True):
+            did = found.setdefault(owner, ([], [], [], []))
+            did[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
+    threads = sorted(owner for owner, did in found.items() if did[0] or did[2])[:MOST_THREADS]
+    return threads, [tuple([element for _, element in sorted(one)] for one in found[owner]) for owner in threads]
+
+
+def _steps(trace, threads, by_thread, number):
+    """The steps of one thread: one, or where it is the first, one for each tap."""
+    pixels, taps, results, shared = by_thread[number]
+    block, thread = threads[number]
+    name = _thread_name(trace, block, thread)
+    if number or len(pixels) != len(taps) or not 1 < len(taps) <= MOST_TAPS:
+        yield {"thread": name, "x": pixels, "w": taps, "y": results, "shared": len(shared), "tap": None}
+        return
+    for at, (pixel, tap) in enumerate(zip(pixels, taps, strict=True), 1):
+        stored = results if at == len(taps) else []
+        yield {"thread": name, "x": [pixel], "w": [tap], "y": stored, "shared": 0, "tap": (at, len(taps))}
+
+
+def _thread_name(trace, block, thread):
+    columns, rows, _ = trace.block
+    index = (thread % columns, thread // columns % rows, thread // columns // rows)
+    name = ThreadId(trace.samples.blocks[block], index).named(trace.grid, trace.block)
+    return name if prod(trace.grid) > 1 else name.partition(" of block")[0]
+
+
+def _sentences(trace, names, steps):
+    """What each step does, and how much of it was loaded before."""
+    x, w, y = (trace.array(name) if _has(trace, name) else None for name in names.values())
+    seen, says = set(), []
+    for step in steps:
+        who = step["thread"][0].upper() + step["thread"][1:]
+        stored = f"`{y.name}` at {len(step['y'])} places" if len(step["y"]) > 1 else ""
+        stored = element_name(y, step["y"][0]) if len(step["y"]) == 1 else stored
+        again = len(seen.intersection(step["x"]))
+        if step["tap"]:
+            at, count = step["tap"]
+            pair = f"{element_name(x, step['x'][0])} times {element_name(w, step['w'][0])}"
+            says.append(f"{who}, **product {at} of {count}**: {pair}{f', and it stores {stored}' if stored else ''}.")
+        elif not step["x"]:
+            says.append(f"{who} stores {stored}, and loads no pixel of `{x.name}` itself.")
+        else:
+            pixels = f"**{len(step['x'])} pixel{'s'[: len(step['x']) != 1]}**"
+            known = f"; {again} of them had been loaded before" if again else ""
+            says.append(f"{who} loads {pixels} {f'for {stored}' if stored else 'and stores nothing'}{known}.")
+        seen.update(step["x"])
+    return says
+
+
+def _window_size(trace, filters):
+    """How many loads of a pixel there would be, if every tap of every filter met it in memory."""
+    if not _has(trace, filters):
+        return 1
+    *planes, rows, columns = trace.array(filters).shape
+    return prod(planes[:1]) * rows * columns
+
+
+def still(figure, data, step):
+    """The image by its loads, the filters and the outputs, as they stand at a step."""
+    figure.set_size_inches(9.5, 4.4)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    parts = figure.subplots(1, len(data["panels"]), width_ratios=[2, *[1] * (len(data["panels"]) - 1)], squeeze=False)
+    for axes, (role, panel) in zip(parts[0], data["panels"].items(), strict=True):
+        counts, now = counts_at(data, role, step)
+        colours = _still_colours(role, counts, now, data["most"])
+        axes.imshow(_on_screen(colours, panel), interpolation="nearest")
+        colour = {"x": "A", "w": "B", "y": "C"}[role]
+        axes.set_title(panel["name"], fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
+        axes.tick_params(length=0, labelbottom=False, labelleft=False)
+        axes.spines[:].set_visible(False)
+
+
+def counts_at(data, role, step):
+    """How often each element of an array has been touched up to a step, and which elements it touches now."""
+    panel, ends, elements = data["panels"][role], unpack(data["ends"][role]), unpack(data[role])
+    first = ends[step - 1] if step else 0
+    size = prod(panel["planes"]) * prod(panel["sides"])
+    return np.bincount(elements[: ends[step]], minlength=size), np.unique(elements[first : ends[step]])
+
+
+def _still_colours(role, counts, now, most):
+    from matplotlib.colors import to_rgb
+
+    cell, full = np.array(to_rgb(COLOURS["cell"])), np.array(to_rgb(COLOURS[{"x": "A", "w": "B", "y": "C"}[role]]))
+    share = {"x": np.where(counts, 0.15 + 0.85 * counts / most, 0), "w": np.full(len(counts), 0.4), "y": counts > 0}
+    strength = np.minimum(share[role], 1)[:, None]
+    colours = strength * full + (1 - strength) * cell
+    colours[now] = to_rgb(COLOURS["hot"])
+    return colours
+
+
+def _on_screen(colours, panel):
+    """Planes below and beside one another, with a white line between them."""
+    (down, across), (rows, columns) = panel["planes"], panel["sides"]
+    planes = colours.reshape(down, across, rows, columns, 3)
+    planes = np.pad(planes, [(0, 0), (0, 0), (0, 1), (0, 1), (0, 0)], constant_values=1.0)
+    return planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3)

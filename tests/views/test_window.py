@@ -1,0 +1,131 @@
+"""A convolution's window, held against loads counted by hand and against what the run counted."""
+
+import numpy as np
+import pytest
+
+import labkit
+from labkit import conv, cuda
+from labkit.views import window
+from labkit.views.window import counts_at
+
+
+@cuda.jit
+def direct(x, w, y, pad, dilation):
+    q, p, image = cuda.grid(3)
+    K, C, R, S = w.shape
+    if p < y.shape[2] and q < y.shape[3]:
+        n, k = image // K, image % K
+        total = np.float32(0)
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    row, column = p + r * dilation - pad, q + s * dilation - pad
+                    if 0 <= row < x.shape[2] and 0 <= column < x.shape[3]:
+                        total += x[n, c, row, column] * w[k, c, r, s]
+        y[n, k, p, q] = total
+
+
+@cuda.jit
+def from_a_tile(x, y):
+    tile = cuda.shared.array((6, 8), np.float32)
+    column, row = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[row, column] = x[row, column]
+    cuda.syncthreads()
+    if 0 < row < 5 and 0 < column < 7:
+        y[row, column] = tile[row - 1, column] + tile[row + 1, column]
+
+
+@cuda.jit
+def vector(x, y):
+    y[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+
+
+def run(problem, record=((0, 0, 0),)):
+    operands = problem.operands()
+    grid = (1, 1, problem.N * problem.K)
+    return labkit.simulate(direct, grid, (16, 16), *operands[:3], problem.top, problem.dilation_h, record=record)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return window(run(conv.Forward(1, 1, 7, 9, 1, 3, 3)))
+
+
+def loads(view, step=-1, role="x"):
+    step %= len(view.data["say"])
+    counts, now = counts_at(view.data, role, step)
+    sides = view.data["panels"][role]["sides"]
+    return counts.reshape(-1, *sides), now
+
+
+def test_every_pixel_counts_the_windows_that_it_lies_in(plain):
+    counts, _ = loads(plain)
+    rows, columns = (np.convolve(np.ones(size - 2), np.ones(3)) for size in (7, 9))
+    assert (counts[0] == np.outer(rows, columns)).all()
+    assert plain.data["most"] == 9
+
+
+def test_the_first_window_is_walked_tap_by_tap(plain):
+    say = plain.data["say"]
+    assert len(say) == 9 + 5 * 7 - 1
+    assert say[5] == "Thread (0, 0), **product 6 of 9**: `x[0, 0, 1, 2]` times `w[0, 0, 1, 2]`."
+    assert say[8].endswith("and it stores `y[0, 0, 0, 0]`.")
+    counts, now = loads(plain, 5)
+    assert counts.sum() == 6 and now.tolist() == [1 * 9 + 2]
+
+
+def test_a_step_is_a_thread_and_says_what_was_loaded_before(plain):
+    assert (
+        plain.data["say"][9]
+        == "Thread (1, 0) loads **9 pixels** for `y[0, 0, 0, 1]`; 6 of them had been loaded before."
+    )
+    _, now = loads(plain, 9)
+    assert now.tolist() == [r * 9 + s for r in range(3) for s in (1, 2, 3)]
+    _, stored = loads(plain, 9, "y")
+    assert stored.tolist() == [1]
+
+
+def test_the_numbers_are_those_that_the_run_counted():
+    problem = conv.Forward(2, 3, 6, 5, 2, 3, 3, top=1, bottom=1, left=1, right=1)
+    trace = run(problem, record=tuple((0, 0, z) for z in range(4)))
+    view = window(trace)
+    (of_x,) = [counted for counted in trace.sites if counted.site.array == "x"]
+    total, different, most, mean = view.data["stats"]["values"][-1]
+    assert (total, different) == (of_x.accesses, 2 * 3 * 6 * 5)
+    assert most == view.data["most"] == 9 * 2, "all taps of both filters meet an inner pixel"
+    assert mean == f"{total / different:.1f}"
+    assert "product 1 of 12" in view.sentence, "3 channels of the 4 taps that are not in the padding"
+    assert "of block (0, 0, 1)" in " ".join(view.data["say"])
+
+
+def test_a_dilated_window_has_holes():
+    view = window(run(conv.Forward(1, 1, 9, 9, 1, 3, 3, dilation_h=2, dilation_w=2)))
+    _, now = loads(view, 9)
+    assert now.tolist() == [r * 9 + s for r in (0, 2, 4) for s in (1, 3, 5)]
+
+
+def test_reads_of_shared_memory_stand_beside_the_loads_that_they_save():
+    x = np.ones((6, 8), np.float32)
+    view = window(labkit.simulate(from_a_tile, 1, (8, 6), x, x * 0))
+    assert list(view.data["panels"]) == ["x", "y"], "a stencil has no filters"
+    assert view.data["stats"]["values"][-1] == [48, 48, 1, "1.0", 2 * 4 * 6]
+    assert view.data["say"][9] == "Thread (1, 1) loads **1 pixel** for `y[1, 1]`."
+    assert view.data["say"][8] == "Thread (0, 1) loads **1 pixel** and stores nothing."
+
+
+def test_names_may_be_others():
+    x = np.ones((6, 8), np.float32)
+    trace = labkit.simulate(from_a_tile, 1, (8, 6), x, x * 0)
+    with pytest.raises(ValueError, match="The kernel has no array picture, it has x and y"):
+        window(trace, image="picture")
+
+
+def test_a_window_needs_rows_and_columns():
+    x = np.ones(8, np.float32)
+    with pytest.raises(ValueError, match="x has one axis"):
+        window(labkit.simulate(vector, 1, 8, x, x * 0))
+
+
+def test_a_still_picture(plain, tmp_path):
+    plain.save_png(tmp_path / "window.png", step=20)
+    assert (tmp_path / "window.png").stat().st_size > 5000
