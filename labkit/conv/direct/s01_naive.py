@@ -25,23 +25,26 @@ BLOCK = 16
 
 @cuda.jit
 def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups, flipped):
-    N, K, P, Q = y.shape
-    C, H, W = x.shape[1:]
-    C_group, R, S = np.int32(w.shape[1]), np.int32(w.shape[2]), np.int32(w.shape[3])
-    n, k = cuda.blockIdx.x // K, cuda.blockIdx.x % K
+    # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
+    K, P, Q = np.uint32(y.shape[1]), y.shape[2], y.shape[3]
+    C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
+    H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
+    plane = np.uint32(cuda.blockIdx.x)
+    n, k = plane // K, plane % K
     p = cuda.blockIdx.y * BLOCK + cuda.threadIdx.x
     q = cuda.blockIdx.z * BLOCK + cuda.threadIdx.y
-    first = k // (K // groups) * C_group  # channel of k's group
+    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
     if p < P and q < Q:
         total = np.float32(0)
         for c in range(C_group):
             for r in range(R):
                 for s in range(S):
-                    row = p * stride_h + r * dilation_h - top
-                    col = q * stride_w + s * dilation_w - left
-                    if 0 <= row < H and 0 <= col < W:
-                        tap = w[k, c, R - 1 - r, S - 1 - s] if flipped else w[k, c, r, s]
-                        total += x[n, first + c, row, col] * tap
+                    row = np.uint32(p * stride_h + r * dilation_h - top)
+                    col = np.uint32(q * stride_w + s * dilation_w - left)
+                    if row < H and col < W:
+                        tap_row = np.uint32(R - 1 - r if flipped else r)
+                        tap_col = np.uint32(S - 1 - s if flipped else s)
+                        total += x[n, first + c, row, col] * w[k, c, tap_row, tap_col]
         y[n, k, p, q] = total
 
 
