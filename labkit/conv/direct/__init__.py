@@ -1,0 +1,16 @@
+"""Convolution forward by its definition, in float32: sums over taps, one idea a step."""
+
+from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.problem import Forward
+from labkit.formats import FP32
+
+PROBLEM = Forward
+FORMATS = (FP32,)
+EXAMPLES = (
+    (1, 1, 1, 1, 1, 1, 1),
+    (2, 3, 9, 7, 5, 3, 2, 2, 1, 0, 2, 1, 0, 1, 2),
+    (1, 4, 6, 20, 6, 2, 5, 1, 3, 1, 0, 2, 4, 2, 1, 2, True),
+    (1, 2, 5, 18, 3, 4, 1, 1, 1, 3, 3, 0, 0, 1, 1, 1),
+)
+BENCHED = sizes(128, TABLE_2)
+STANDING = 1, 8, 40, 40, 64, 9, 9  # whole blocks for every step, so that none computes outside of y
