@@ -1,6 +1,7 @@
 """Right kernels in other clothes: constants written in other ways, helpers, and other ways to the same end."""
 
 from variants import Variant
+from variants.e07_4 import IN_PLACE, IN_REGISTERS
 
 
 def _right(what, *edits):
@@ -314,5 +315,85 @@ RIGHT = {
             ("FORMAT = ptx.FP16", "FORMAT = ptx.FP16\nROWS = COLUMNS = 4"),
             ("cuda.local.array((4, 4)", "cuda.local.array((ROWS, COLUMNS)"),
         ),
+    ),
+    "07.1": (
+        _right("ceilings from one less", ("(H + stride - 1) // stride,", "(H - 1) // stride + 1,")),
+        _right(
+            "zeros behind first",
+            (
+                "max(0, (P - 1) * stride + R - H) // 2",
+                "max(0, (P - 1) * stride + R - H) - (max(0, (P - 1) * stride + R - H) + 1) // 2",
+            ),
+        ),
+        _right("taps from the last to the first", ("for s in range(S)", "for s in range(S - 1, -1, -1)")),
+    ),
+    "07.2": (
+        _right(
+            "by while",
+            (
+                "    for i in range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE):\n",
+                "    i = ty * WIDE + tx\n    while i < ROWS * COLS:\n",
+            ),
+            (
+                "            tile[row, col] = x[top + row, left + col]\n",
+                "            tile[row, col] = x[top + row, left + col]\n        i += HIGH * WIDE\n",
+            ),
+        ),
+        _right(
+            "two rounds",
+            (
+                "    for i in range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE):\n",
+                "    for j in range(2):\n        i = j * HIGH * WIDE + ty * WIDE + tx\n",
+            ),
+            ("        if top + row < H and", "        if row < ROWS and top + row < H and"),
+        ),
+        _right(
+            "zeros beyond the image",
+            (
+                "        if top + row < H and left",
+                "        tile[row, col] = np.float32(0)\n        if top + row < H and left",
+            ),
+        ),
+        _right("by divmod", ("row, col = i // COLS, i % COLS", "row, col = divmod(i, COLS)")),
+        _right(
+            "a padded tile",
+            ("cuda.shared.array((ROWS, COLS), np.float32)", "cuda.shared.array((ROWS, 37), np.float32)"),
+        ),
+    ),
+    "07.3": (
+        _right(
+            "channels outside",
+            (
+                "        for r in range(R):\n            for s in range(S):\n                for c in range(C):",
+                "        for c in range(C):\n            for r in range(R):\n                for s in range(S):",
+            ),
+        ),
+        _right("unsigned indices", ("k // (K // groups) * C", "np.uint32(k) // np.uint32(K // groups) * np.uint32(C)")),
+        _right("negative indices", ("w[R - 1 - r, S - 1 - s, c, k]", "w[-1 - r, -1 - s, c, k]")),
+        _right(
+            "fused multiply-adds",
+            (
+                "total += pixel * w[R - 1 - r, S - 1 - s, c, k]",
+                "total = cuda.fma(pixel, w[R - 1 - r, S - 1 - s, c, k], total)",
+            ),
+        ),
+    ),
+    "07.4": (
+        _right(
+            "the middle kept aside",
+            (
+                "heated = now[r, c] + rate * (around - np.float32(4) * now[r, c])",
+                "middle = now[r, c]\n            heated = middle + rate * (around - np.float32(4) * middle)",
+            ),
+        ),
+        _right(
+            "the middle taken away four times",
+            (
+                "around - np.float32(4) * soon[r, c])",
+                "(around - soon[r, c] - soon[r, c] - soon[r, c] - soon[r, c])",
+            ),
+        ),
+        _other("one tile, in place", IN_PLACE),
+        _other("the second step from five first ones of its own", IN_REGISTERS),
     ),
 }

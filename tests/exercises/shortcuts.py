@@ -315,6 +315,35 @@ def copied_ahead(A, B, C):
     C[top + g + 8, col], C[top + g + 8, col + 1] = f * sums[2], f * sums[3]
 """
 
+LEFT_ASIDE = """HIGH, WIDE = 8, 32
+
+
+@cuda.jit
+def two_steps(t, later, rate):
+    tile = cuda.shared.array((HIGH, WIDE), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    H, W = t.shape
+    sums = cuda.local.array(5, np.float32)
+    if row < H and col < W:
+        tile[y, x] = np.float32(1)
+        for i in range(5):
+            r, c = row + (i == 1) - (i == 2), col + (i == 3) - (i == 4)
+            sums[i] = np.float32(0)
+            if 0 <= r < H and 0 <= c < W:
+                around = np.float32(0)
+                if r > 0:
+                    around += t[r - 1, c]
+                if r < H - 1:
+                    around += t[r + 1, c]
+                if c > 0:
+                    around += t[r, c - 1]
+                if c < W - 1:
+                    around += t[r, c + 1]
+                sums[i] = t[r, c] + rate * (around - np.float32(4) * t[r, c])
+        around = sums[1] + sums[2] + sums[3] + sums[4]
+        later[row, col] = (sums[0] + rate * (around - np.float32(4) * sums[0])) * tile[y, x]
+"""
 SHORTCUTS = {
     "00.1": (
         _other("one hop over all rounds", ONE_HOP),
@@ -635,5 +664,67 @@ SHORTCUTS = {
                 "LOAD_B", "cuda.atomic.add(B, (col, k), zero)"
             ),
         ),
+    ),
+    "07.1": (
+        _other(
+            "an alias",
+            "@cuda.jit\ndef mine(x, w, y, stride):\n    if cuda.grid(1) < y.size:\n"
+            "        y[cuda.grid(1)] = stride\n\n\nsame_size = mine\n",
+        ),
+        _other("another's kernel", "from labkit.conv.direct.s01_naive import naive as same_size\n"),
+        _cheat(
+            "the sum kept in y, by atomics",
+            ("        total = np.float32(0)\n", "        y[(k * P + p) * Q + q] = 0\n"),
+            (
+                "total += x[c, row, col] * w[k, c, r, s]",
+                "cuda.atomic.add(y, (k * P + p) * Q + q, x[c, row, col] * w[k, c, r, s])",
+            ),
+            ("        y[(k * P + p) * Q + q] = total", ""),
+        ),
+    ),
+    "07.2": (
+        _cheat(
+            "straight from x, by atomics",
+            ("tile[ty + r, tx + s]", "cuda.atomic.add(x, (top + ty + r, left + tx + s), np.float32(0))"),
+        ),
+        _cheat(
+            "the tile filled and left aside",
+            ("tile[ty + r, tx + s]", "(x[top + ty + r, left + tx + s] + np.float32(0) * tile[ty, tx])"),
+        ),
+        _cheat(
+            "one warp for all",
+            ("range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE)", "range(tx, ROWS * COLS * (ty == 0), 2)"),
+        ),
+        _cheat(
+            "one lane of each warp",
+            ("range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE)", "range(ty, ROWS * COLS * (tx == 0), HIGH)"),
+        ),
+        _cheat(
+            "straight from x where the window ends",
+            ("tile[ty + r, tx + s]", "(tile[ty + r, tx + s] if s < S - 1 else x[top + ty + r, left + tx + s])"),
+        ),
+    ),
+    "07.3": (
+        _other("another's kernel", "from labkit.conv.direct.s01_naive import naive as holes_and_groups\n"),
+        _cheat(
+            "the sum kept in y, by atomics",
+            ("        total = np.float32(0)\n", "        y[p, q, k] = 0\n"),
+            ("                    total += pixel", "                    cuda.atomic.add(y, (p, q, k), pixel"),
+            ("s, c, k]\n", "s, c, k])\n"),
+            ("        y[p, q, k] = total", ""),
+        ),
+    ),
+    "07.4": (
+        _cheat(
+            "neighbours straight from t, by atomics",
+            ("now[r - 1, c] + now[r + 1, c]", "cuda.atomic.add(t, (max(row - 1, 0), col), zero) + now[r + 1, c]"),
+        ),
+        _cheat(
+            "one step, twice as far",
+            ("soon[r, c] = heated", "soon[r, c] = now[r, c]"),
+            ("soon[r, c] + rate", "soon[r, c] + rate * 2"),
+        ),
+        _cheat("a barrier of each warp", ("    cuda.syncthreads()\n    r, c", "    cuda.syncwarp()\n    r, c")),
+        _other("tiles filled and left aside", LEFT_ASIDE),
     ),
 }

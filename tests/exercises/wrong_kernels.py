@@ -189,4 +189,49 @@ WRONG = {
         _wrong("the rows that are published", ("if row < M and col < N:", "if row < min(M, 32) and col < N:")),
         _wrong("an even number of columns", ("if row < M and col < N:", "if row < M and col < N // 2 * 2:")),
     ),
+    "07.1": (
+        _wrong(
+            "filters of odd size",
+            ("max(0, (P - 1) * stride + R - H) // 2", "max(0, (P - 1) * stride + R // 2 * 2 + 1 - H) // 2"),
+        ),
+        _wrong("an even image where the stride is 2", ("(P - 1) * stride + R - H", "H - stride + R - H")),
+        _wrong("strides of 1 and 2", ("(Q - 1) * stride + S - W", "(Q - 1) * min(stride, 2) + S - W")),
+        _wrong("square images", ("(W + stride - 1) // stride", "(H + stride - 1) // stride")),
+        _wrong("square filters", ("(Q - 1) * stride + S - W", "(Q - 1) * stride + R - W")),
+        _wrong("the channels that are published", ("range(C)", "range(min(C, 3))"), ("range(R)", "range(min(R, 4))")),
+        _wrong("the rows that are published", ("if p < P", "if p < min(P, 12)")),
+    ),
+    "07.2": (
+        _wrong("the rows that are published", ("if top + ty < y.shape[0]", "if top + ty < min(y.shape[0], 47)")),
+        _wrong("the columns that are published", ("left + tx < y.shape[1]", "left + tx < min(y.shape[1], 64)")),
+        _wrong("a barrier for warps alone", ("    cuda.syncthreads()\n", "    cuda.syncwarp()\n")),
+        _wrong("an even number of columns", ("left + tx < y.shape[1]", "left + tx < y.shape[1] // 2 * 2")),
+        _wrong("at least a whole tile", ("if top + row < H and", "if top + row < max(H, ROWS) and")),
+    ),
+    "07.3": (
+        _wrong("a dilation of no more than 3", ("r * dilation", "r * min(dilation, 3)")),
+        _wrong("one dilation of rows for columns as well", ("s * dilation", "s * (dilation if R > 1 else 1)")),
+        _wrong("at least two groups", ("first + c", "(first if groups > 1 else 0 * k + 1) % x.shape[2] + c")),
+        _wrong("as many filters as channels", ("k // (K // groups) * C", "k // C * C")),
+        _wrong("filters of at most three columns", ("range(S)", "range(min(S, 3))")),
+        _wrong("the rows that are published", ("p < y.shape[0]", "p < min(y.shape[0], 12)")),
+        _wrong("turned in columns where there is more than one row", ("S - 1 - s", "(S - 1 - s if R > 1 else s)")),
+    ),
+    "07.4": (
+        _wrong("a rate that is positive", ("heated = now[r, c] + rate", "heated = now[r, c] + abs(rate)")),
+        _wrong("the last row kept as it is", ("if row < H and col < W", "if row < max(H - 1, 1) and col < W")),
+        _wrong(
+            "no heat lost to the right",
+            (
+                "else zero\n    cuda.syncthreads()\n    r, c",
+                "else (zero if col < W else heated)\n    cuda.syncthreads()\n    r, c",
+            ),
+        ),
+        _wrong("the columns that are published", ("if row < H and col < W", "if row < H and col < min(W, 64)")),
+        _wrong(
+            "the plate goes on around itself",
+            ("t[row, col] if 0 <= row < H", "t[(row + H) % H, col] if -2 <= row < H + 2"),
+        ),
+        _wrong("a barrier of each warp", ("    cuda.syncthreads()\n    for", "    cuda.syncwarp()\n    for")),
+    ),
 }
