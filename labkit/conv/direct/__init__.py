@@ -13,4 +13,4 @@ EXAMPLES = (
     (1, 2, 5, 18, 3, 4, 1, 1, 1, 3, 3, 0, 0, 1, 1, 1),
 )
 BENCHED = sizes(128, TABLE_2)
-STANDING = 1, 8, 40, 40, 64, 9, 9  # whole blocks for every step, so that none computes outside of y
+STANDING = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step, so that none computes outside of y

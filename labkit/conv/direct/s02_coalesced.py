@@ -1,0 +1,62 @@
+"""One thread an output, and neighbouring threads side by side in a row of outputs.
+
+Nothing changes but the order of the threads: `x` counts columns now, as it does in every later step. A warp is two
+rows of 16 outputs, so the pixels under a tap lie together, and all of them want the same tap.
+
+Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole blocks, and rows of whole sectors:
+
+    2 * T                               global loads per output
+    2 * (3 - (S + 7) // 8 / S) + 1      sectors per warp and tap: for a row 3, or 2 where it begins a sector, and 1 of w
+    0                                   bytes of shared memory per block
+
+Limited by the loads themselves: two for each multiply-add, and what finds their places. Every pixel is loaded
+R * S times for each filter; `s03_halo` lets a block share what it loads.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.conv.problem import Forward
+from labkit.ladder import Launch
+
+TAKES = {"layout": ("NCHW",)}
+BLOCK = 16
+
+
+@cuda.jit
+def coalesced(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups, flipped):
+    # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
+    K, P, Q = np.uint32(y.shape[1]), y.shape[2], y.shape[3]
+    C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
+    H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
+    plane = np.uint32(cuda.blockIdx.x)
+    n, k = plane // K, plane % K
+    q = cuda.blockIdx.y * BLOCK + cuda.threadIdx.x
+    p = cuda.blockIdx.z * BLOCK + cuda.threadIdx.y
+    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
+    if p < P and q < Q:
+        total = np.float32(0)
+        for c in range(C_group):
+            for r in range(R):
+                for s in range(S):
+                    row = np.uint32(p * stride_h + r * dilation_h - top)
+                    col = np.uint32(q * stride_w + s * dilation_w - left)
+                    if row < H and col < W:
+                        tap_row = np.uint32(R - 1 - r if flipped else r)
+                        tap_col = np.uint32(S - 1 - s if flipped else s)
+                        total += x[n, first + c, row, col] * w[k, c, tap_row, tap_col]
+        y[n, k, p, q] = total
+
+
+def geometry(problem: Forward):
+    """Grid and block: along x of the grid images and filters, along y and z columns and rows of outputs."""
+    return (problem.N * problem.K, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (BLOCK, BLOCK)
+
+
+def launches(x, w, y, problem):
+    """y = x * w, in NCHW."""
+    problem.check(x, w, y, TAKES)
+    strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
+    dilations = problem.dilation_h, problem.dilation_w
+    arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped)
+    return [Launch(coalesced, *geometry(problem), arguments)]
