@@ -39,7 +39,7 @@ def seven_loops(problem, x, w):
 
 
 @settings(max_examples=60)
-@given(problem=convolutions(Forward, more_pixels=3))
+@given(problem=convolutions(Forward, large={"pixels": 3}))
 def test_the_oracle_is_the_seven_loops(problem):
     x, w, _, _ = problem.operands(seed=1)
     found = problem.oracle(x, w)
@@ -48,7 +48,7 @@ def test_the_oracle_is_the_seven_loops(problem):
 
 
 @settings(max_examples=60)
-@given(problem=convolutions(Forward, more_pixels=5))
+@given(problem=convolutions(Forward, large={"pixels": 3}))
 def test_the_backward_directions_are_adjoint_to_the_forward_one(problem):
     """<y, conv(x, w)> = <x, data(w, y)> = <w, filter(x, y)>, which no other linear maps fulfil for all x, w and y."""
     rng = np.random.default_rng(3)
