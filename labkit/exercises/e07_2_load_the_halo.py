@@ -43,6 +43,11 @@ def launch(rng, P, Q):
                 {"x": of_x, "w": of_w},
             ),
             Budget(
+                "load requests",
+                blocks * (-(-rows * (WIDE + S - 1) // 32) + R),
+                "for each block as many as warps have room for its pixels, and one for each row of taps",
+            ),
+            Budget(
                 "sectors loaded",
                 blocks * (8 * rows + 2 * R),
                 "8 for each row of a tile, whose pixels neighbours load together, and 2 for each row of taps",
@@ -56,8 +61,8 @@ def launch(rng, P, Q):
 EXERCISE = Exercise(
     id="07.2",
     title="Load the halo",
-    task="Fill the tile, halo and all, with as many loads as it has pixels, and let neighbours load neighbours. "
-    "A block has fewer threads than that.",
+    task="Fill the tile, halo and all, with 12 load requests a block for its pixels in place of 20, each pixel once, "
+    "neighbours by neighbours.",
     points=3,
     function="with_halo",
     launch=launch,
