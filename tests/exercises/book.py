@@ -10,7 +10,7 @@ from answers import cells_of
 from labkit import places
 from labkit.grading.definitions import definitions
 
-ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface")
+ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface", "conv/direct")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def kernels() -> Iterator[BookKernel]:
 def _imported(text: str) -> Iterator[str]:
     """The texts of the modules of operations that a module imports from."""
     for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and node.module.startswith(("labkit.blas", "labkit.gemm")):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(("labkit.blas", "labkit.gemm", "labkit.conv")):
             path = places.PACKAGE.parent / f"{node.module.replace('.', '/')}.py"
             if path.is_file():
                 found = path.read_text(encoding="utf-8")

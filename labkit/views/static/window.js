@@ -4,7 +4,7 @@
 const view = {
   start(ui, data) {
     const {panels, ends, most, stats} = data;
-    const HEAD = 20, GAP = 10, colours = {x: 'A', w: 'B', y: 'C'};
+    const HEAD = 20, GAP = 10, SPARSE = 8, colours = {x: 'A', w: 'B', y: 'C'};
     const touched = role => {   // how often each element was touched, and which the step touches
       const {planes, sides} = panels[role], counts = new Int32Array(planes[0] * planes[1] * sides[0] * sides[1]);
       const first = ui.step ? ends[role][ui.step - 1] : 0, last = ends[role][ui.step];
@@ -13,9 +13,12 @@ const view = {
     };
     const wide = (role, s) => panels[role].planes[1] * (panels[role].sides[1] * s + GAP) - GAP;
     const tall = (role, s) => HEAD + panels[role].planes[0] * (panels[role].sides[0] * s + GAP) - GAP;
-    const fit = (role, width, largest) => {
+    const TALLEST = {x: 400, w: 150, y: 260};   // all of it fits a screen
+    const fit = (role, width) => {
       const {planes, sides} = panels[role];
-      return Math.max(2, Math.min(largest, Math.floor((width - (planes[1] - 1) * GAP) / (planes[1] * sides[1]))));
+      const across = (width - (planes[1] - 1) * GAP) / (planes[1] * sides[1]);
+      const down = (TALLEST[role] - (planes[0] - 1) * GAP) / (planes[0] * sides[0]);
+      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : 22, across, down)));
     };
     const strength = {
       x: count => count ? 0.12 + 0.88 * Math.min(1, count / most) : 0,
@@ -54,7 +57,8 @@ const view = {
             g.fillText(count, x + (s - gap) / 2, y + s * 0.66);
           }
         }
-        if (role === 'x' && frame[2] >= 0) {
+        const area = (frame[2] - frame[0] + 1) * (frame[3] - frame[1] + 1);
+        if (role === 'x' && frame[2] >= 0 && area <= SPARSE * now.size) {   // no frame around pixels that lie far apart
           g.strokeStyle = ui.colour('ink');
           g.lineWidth = 2;
           g.strokeRect(x0 + frame[0] * s - 1, y0 + frame[1] * s - 1, (frame[2] - frame[0] + 1) * s + 1, (frame[3] - frame[1] + 1) * s + 1);
@@ -65,7 +69,7 @@ const view = {
     const pictures = ui.element('div', {class: 'row'}, ui.body);
     const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0'}, pictures);
     const room = width => width < 640 ? width : Math.round(width * 0.56);
-    const image = width => fit('x', width, 30);
+    const image = width => fit('x', width);
     ui.canvas({
       label: `${panels.x.name}, each pixel by how often it has been loaded`, parent: left,
       maxWidth: width => Math.min(room(width), wide('x', image(room(width))) + 2),
@@ -73,7 +77,7 @@ const view = {
       paint(g, width) { draw(g, 'x', image(width), 0); },
     });
     const others = ['w', 'y'].filter(role => panels[role]);
-    const cell = width => Object.fromEntries(others.map(role => [role, fit(role, width, 22)]));
+    const cell = width => Object.fromEntries(others.map(role => [role, fit(role, width)]));
     ui.canvas({
       label: others.map(role => panels[role].name).join(' and ') + ', what is loaded and stored', parent: right,
       maxWidth: width => width < 640 ? width : width - room(width) - 30,
