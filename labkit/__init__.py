@@ -16,6 +16,7 @@ _PLACES = {
     "blas": "labkit.blas",
     "book": "labkit.book",
     "check": "labkit.exercises:check",
+    "conv": "labkit.conv",
     "cuda": "labkit.cuda",
     "cuda_cpp": "labkit.cuda_cpp",
     "device": "labkit.device",
