@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from labkit import conv, cuda
+from labkit import conv, cuda, cuda_cpp
 
 STEPS = conv.ladder("direct")
 WHOLE = conv.Forward(1, 4, 18, 40, 128, 3, 9, groups=2)  # whole blocks of outputs, and rows of whole sectors
@@ -84,3 +84,19 @@ def test_a_step_writes_to_arrays_of_the_device_and_refuses_others(step):
     with pytest.raises(ValueError, match="takes layout = NCHW"):
         images = conv.Forward(1, 2, 5, 6, 3, 2, 3, layout="NHWC")
         step.launch(*images.operands())
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("problem", [*STEPS[0].examples, WHOLE], ids=str)
+def test_step_and_twin_are_right_on_the_gpu(step, problem):
+    before = problem.operands(seed=4)
+    (launch,) = step.launches(*map(cuda.to_device, before[:3]), problem)
+    runs = [launch.run]
+    if step.path in cuda_cpp.names():
+        twin = cuda_cpp.kernel(step.path)[launch.grid, launch.block, 0, launch.shared_bytes]
+        runs.append(lambda: twin(*launch.arguments[:3], *problem.twin_sizes()))
+    for run in runs:
+        x, w, y = launch.arguments[:3]
+        y.copy_to_device(before[2])
+        run()
+        assert problem.is_right(before, (x, w, y.copy_to_host()))
