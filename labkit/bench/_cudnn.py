@@ -99,6 +99,7 @@ def best(problem: Convolution, format: Format) -> Best:
     given = [tensors[name] for name in inputs]
     found, count = (_Found * MOST_FOUND)(), c_int()
     kind = NAMES[problem.result]
+    _call("SetStream", _handle(), None)  # the last launch's stream may be gone
     search = _handle(), *given, of, tensors[problem.result], MOST_FOUND, byref(count), found
     _call(f"FindConvolution{kind}Algorithm", *search)
     allowed = [one for one in found[: count.value] if not one.status and (format != FP32 or one.math in (0, FMA_MATH))]
