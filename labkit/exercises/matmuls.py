@@ -21,7 +21,7 @@ DRAWN = (  # M, N, K
     (Beyond(64), (2, 5, 7), Beyond(100)),
 )
 WIDEST = 32  # rows of a tile, at most
-ALPHAS = (0.0,), (0.1, -0.001), (37.0, -41.0)
+ALPHAS = (0.0,), (0.1, -0.001), (37.0,)
 DRAWN_SCALED = tuple((*sizes, alphas) for sizes, alphas in zip(DRAWN, ALPHAS, strict=True))  # as above, and alpha
 DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
