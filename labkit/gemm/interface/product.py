@@ -91,9 +91,10 @@ def multiply(
     key, known = None, None
     try:
         (of_A, at_A), (of_B, at_B), (of_C, at_C) = seen(A), seen(B), seen(C)
-        key = of_A, of_B, of_C, options, type(alpha), type(beta), handle_of(stream), current_device()
+        factors = [(type(x), x if x == x else "NaN") for x in (alpha, beta)]  # no NaN is found again by itself
+        key = of_A, of_B, of_C, *factors, *options[2:], handle_of(stream), current_device()
         known = _remembered.get(key)
-    except (AttributeError, TypeError):  # no arrays, or no options: which, is told below
+    except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
         with suppress(KeyError):  # another thread forgot it
