@@ -334,7 +334,8 @@ class Ladder(Sequence):
 def operations() -> list[str]:
     """The operations of labkit: its packages with steps."""
     packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
-    return sorted(name for name, folder in packages.items() if _has_steps(folder))
+    deep = f"*/{PATTERN}"
+    return sorted(name for name, at in packages.items() if any(at.glob(PATTERN)) or any(at.glob(deep)))
 
 
 @cache
@@ -354,10 +355,6 @@ def _loaded(name: str) -> ModuleType:
     except Exception as error:
         why, path = f"{type(error).__name__}: {error}", name.replace(".", "/")
         raise ImportError(f"{path} cannot be loaded ({why}): mend it, or take it away", name=name) from error
-
-
-def _has_steps(folder: Path) -> bool:
-    return any(folder.glob(PATTERN)) or any(folder.glob(f"*/{PATTERN}"))
 
 
 def ladder(operation: str, name: str = "") -> Ladder:

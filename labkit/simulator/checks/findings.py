@@ -373,8 +373,7 @@ class Log:
         if self.known(key):
             return
         here = self.thread(*stuck)
-        also = ""
-        threads = (here,)
+        also, threads = "", (here,)
         if other is not None:
             there = self.thread(*other)
             also = f", and {self.name(there)} waits at line {other_line}{other_reason}"

@@ -5,8 +5,8 @@ block between them (epochs count a block's barriers, the fast path); a `syncwarp
 atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
 kept only for kernels that use what an atomic returns). Between blocks such an atomic counts only behind a
 `threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
-functions). The order of the run is the one that is judged: had a warp found an atomic's element as it was before,
-it might have known less.
+functions), unless it is an atomic on the same element. The order of the run is the one that is judged: had a warp found
+an atomic's element as it was before, it might have known less.
 """
 
 from collections import namedtuple
@@ -214,7 +214,7 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
 def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
     """Keeps whom `note_party` is about to forget."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other = low + PARTY, low + 2 * PARTY
+    high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if then_block < 0:
         return
@@ -222,10 +222,7 @@ def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
         if low_warp != high_warp:
             _join_crowd(order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread)
         if cell[other] >= 0:
-            _join_crowd(
-                order, cell, low, cell[shared + 3], cell[other], cell[other + 1], cell[other + 2], then_site, block,
-                thread,
-            )  # fmt: skip
+            _join_crowd(order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread)
     elif then_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
             _join_crowd(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)

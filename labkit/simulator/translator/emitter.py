@@ -37,7 +37,7 @@ class Emitter:
         self.names = captured(function)
         self.homes = Homes(self.source.tree)
         self.guesses = guesses(self.source.tree)
-        self.answers = answers(self.source.tree)
+        self.answers = answers(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1

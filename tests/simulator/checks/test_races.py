@@ -277,6 +277,34 @@ def test_the_last_block_may_reset_the_counter_by_a_plain_store(blocks, threads):
     assert trace.outputs[2][0] == 0 and trace.outputs[3][0] == blocks * threads
 
 
+def test_a_device_function_may_ask_for_the_block():
+    resets = kernel_in(
+        "@cuda.jit(device=True)\ndef ticket(count):\n    return cuda.atomic.inc(count, 0, 1000)\n\n\n"
+        + text_of(everyone_writes_and_fences).replace("cuda.atomic.add(count, 0, 1)", "ticket(count)")
+        + RESET,
+        "everyone_writes_and_fences",
+        int32=int32,
+    )
+    assert "= ticket(count)" in text_of(resets)
+    assert errors(resets, 5, 64, *arguments_of(everyone_writes_and_fences, 5, 64)) == ()
+
+
+@cuda.jit
+def calls_itself(count, out):
+    if waits_for_itself(count):
+        count[0] = 0
+
+
+@cuda.jit(device=True)
+def waits_for_itself(count):
+    return waits_for_itself(count)
+
+
+def test_a_function_that_calls_itself_is_refused_as_ever():
+    with pytest.raises(labkit.KernelError, match="itself"):
+        labkit.simulate(calls_itself, 1, 1, np.zeros(1, np.int32), np.zeros(1, np.int32))
+
+
 @cuda.jit
 def the_last_warp_resets(count, out):
     counted = cuda.shared.array(1, int32)
