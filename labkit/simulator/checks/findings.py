@@ -266,10 +266,9 @@ class Log:
     def race(self, w, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
-        site = sites[site_number]
         cell, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
         element = array.shadow.element(cell)
-        other = sites[other_site]
+        site, other = sites[site_number], sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
@@ -326,13 +325,11 @@ class Log:
         if self.known(key):
             return
         here, there = self.thread(*waiting), self.thread(*missing)
+        whom = self.name(there)
         if other_line:
-            what = (
-                f"waits at the barrier in line {line} while {self.name(there)} waits at another one, in line "
-                f"{other_line}"
-            )
+            what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
-            what = f"waits at the barrier in line {line}, but {self.name(there)} never comes there"
+            what = f"waits at the barrier in line {line}, but {whom} never comes there"
         self.add(
             key,
             kind="barrier",

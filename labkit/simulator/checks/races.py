@@ -274,21 +274,9 @@ def _moment(order, row):
 
 
 @njit(cache=True)
-def _stamp(order, row, lane, warp_epoch):
-    """How many barriers of its warp a lane has passed."""
-    return np.int64(order.lane_epochs[row, lane, lane]) if warp_epoch < 0 else warp_epoch
-
-
-@njit(cache=True)
-def _races(order, row, cell, first, last, who, element, found, race):
-    """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none.
-
-    `who` accesses it: block, thread, and the epochs of block and warp.
-    """
-    block, thread, epoch, warp_epoch = who
-    first = _unsettled(cell, first, last, order.grid_epoch, block, thread, epoch, warp_epoch)
-    if first < 0:
-        return 0
+def _raced(order, row, cell, first, last, who, element, found, race):
+    """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
+    block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         unfenced = party >= UNFENCED
@@ -316,7 +304,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
 
     Returns (races, reads of elements that nobody wrote, the first such lane).
     """
-    found, unwritten, first = 0, 0, -1
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         previous = -1
@@ -331,7 +319,9 @@ def watch_loads(flat, mask, order, site, shadow, race):
             cell = shadow[flat[lane]]
             previous = -1
             if cell[A_BLOCK] >= 0:
-                found += _races(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
+                if party >= 0:
+                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
             elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
@@ -340,8 +330,10 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    found += _races(order, row, cell, W_THREAD, W_THREAD, who, flat[lane], found, race)
-            stamp = _stamp(order, row, lane - start, warp_epoch)
+                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, *who)
+                    if party >= 0:
+                        found += _raced(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
             note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
@@ -357,7 +349,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
     is there after the instruction. A cell holds `instruction`, which is even, or
     the next number if one of the instruction's values did not land there.
     """
-    found = 0
+    found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
@@ -370,14 +362,21 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                found += _races(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
+                if party >= 0:
+                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
                 cell[V_THREAD] = NOBODY
             elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                note_agreed(cell, order.grid_epoch, block)
+                note_agreed(cell, grid_epoch, block)
             if cell[A_BLOCK] >= 0:
-                found += _races(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
-            found += _races(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
-            note_write(cell, block, epoch, thread, _stamp(order, row, lane - start, warp_epoch), time, site)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
+                if party >= 0:
+                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
+            if party >= 0:
+                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+            note_write(cell, block, epoch, thread, stamp, time, site)
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
             if cell[CROWD] != crowds.NONE:
@@ -388,11 +387,12 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
 @njit(cache=True)
 def note_arrivals(flat, mask, order, site, shadow):
     """The writes that an instruction began earlier, and that were checked then, are done now."""
+    lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
             if mask[lane]:
-                stamp = _stamp(order, row, lane - start, warp_epoch)
+                stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
                 note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
 
 
@@ -403,7 +403,7 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     A guess is a read whose value a compare-and-swap then checks by itself: plain writes alone may spoil it, and it
     is not kept, as the compare-and-swap will be.
     """
-    found, unwritten, first = 0, 0, -1
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
@@ -417,11 +417,15 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
                     first = lane
                 unwritten += 1
             else:
-                found += _races(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
+                if party >= 0:
+                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
             if is_guess:
                 continue
-            found += _races(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
-            stamp = _stamp(order, row, lane - start, warp_epoch)
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
+            if party >= 0:
+                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
             note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
