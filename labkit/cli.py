@@ -160,4 +160,4 @@ def _fail(message):
 
 
 if __name__ == "__main__":
-    app(prog_name="labkit")
+    app(prog_name="python -m labkit")

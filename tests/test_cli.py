@@ -134,7 +134,7 @@ def test_grading_what_is_not_there(tmp_path):
 def test_the_module_runs_as_a_command():
     shown = subprocess.run([sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
-    assert "Usage: labkit bench" in shown.stdout
+    assert "Usage: python -m labkit bench" in shown.stdout
 
 
 @pytest.mark.parametrize("name", ["99", "abc"])
