@@ -309,7 +309,8 @@ def test_specialise_replaces_closure_variables():
 
 @pytest.mark.parametrize("kernel", ["label_quarters", "label_quarters_by_function"])
 @pytest.mark.parametrize(
-    ("constants", "quarter"), [({"TILE": 32}, 8), ({"HALF": 32}, 16), ({"TILE": 8, "HALF": 64}, 32), ({"QUARTER": 1}, 1)]
+    ("constants", "quarter"),
+    [({"TILE": 32}, 8), ({"HALF": 32}, 16), ({"TILE": 8, "HALF": 64}, 32), ({"QUARTER": 1}, 1)],
 )
 def test_specialise_computes_anew_what_comes_from_a_constant(kernels, kernel, constants, quarter):
     out = np.zeros(64, np.float32)
