@@ -269,7 +269,7 @@ RIGHT = {
                 "        cuda.threadfence()\n        cuda.threadfence()\n        before",
             ),
         ),
-        _right("a power", ("total += away * away", "total += away ** 2")),
+        _right("a power", ("total += apart * apart", "total += apart ** 2")),
     ),
     "04.2": (_right("products in another order", ("        xy += x * y\n", "        xy = xy + y * x\n")),),
     "04.3": (
