@@ -133,8 +133,7 @@ def told(
 ) -> tuple[Dependence, ...]:
     """The dependences with what disturbed runs make of alpha * A @ B + kept.
 
-    There are none where that cannot be told: where alpha is 0, or where right kernels may fill up their tiles along K
-    with something else than zeros.
+    There are none where that cannot be told: where alpha is 0, or where tiles may be filled up along K.
     """
     if A.shape[1] % 16 or not alpha:
         return ()
@@ -154,10 +153,7 @@ def told(
                 found += [Expected(scale * (product.value + n * disturbance.shift**2) + kept, bound) for n in padding]
         return found
 
-    return tuple(
-        dependence if dependence.disturbed == BARRIERS else replace(dependence, results=results)
-        for dependence in dependences
-    )
+    return tuple(one if one.disturbed == BARRIERS else replace(one, results=results) for one in dependences)
 
 
 def whole(size: int, step: int) -> int:
