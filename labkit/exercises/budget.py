@@ -10,7 +10,7 @@ from labkit.trace import TENSOR, SiteCounters, Trace
 
 SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
-KEPT = "numbers kept in a thread's own arrays"
+KEPT = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
 BARRIERS = "barriers"
 COUNTERS = {  # name: memory space, kind of access, and what is added up
@@ -47,7 +47,7 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
     if counter == SHARED_BYTES:
         return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
     if counter == KEPT:
-        return sum(prod(a.shape) for a in trace.arrays if a.space == "local")
+        return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "local") // 4
     if counter == FLOAT64:
         return trace.counters.flops_by_dtype.get("float64", 0)
     if counter == BARRIERS:

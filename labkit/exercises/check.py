@@ -215,10 +215,6 @@ def _independent(exercise, kernel, launches, seed):
     for dependence in launch.dependences:
         disturbance = dependence.disturbance(rng)
         missing = dependence.shortfall(disturbance, names, launch, _disturbed(kernel, launch, disturbance))
-        if not missing and dependence.shift:
-            large = max(telling, key=lambda launch: sum(one.value.size for one in launch.outputs.values()))
-            dependence = next(one for one in large.dependences if one.disturbed == dependence.disturbed)
-            missing = dependence.carried(large, _disturbed(kernel, large, dependence.shift))
         if missing:
             return dataclasses.replace(_verdict(exercise, "duty", f"{ANOTHER_WAY}.\n{missing}"), launch=launch.label)
     return None

@@ -7,11 +7,11 @@ from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for, unwritten
 from labkit.ladder import Expected
 
-SIZES = ((512, 128, 10), (1000, 128, -3))  # elements, threads a block, a in quarters; threads are left over
+SIZES = ((512, 128, 2.5), (1000, 128, -41.0))  # elements, threads a block, a; threads are left over
 
 
-def launch(rng, size, threads, quarters):
-    a = np.float32(quarters / 4)
+def launch(rng, size, threads, a):
+    a = np.float32(a)
     x, y = rng.standard_normal((2, size), np.float32)
     product = a.astype(float) * x.astype(float)
     bound = 2 * np.finfo(np.float32).eps * (np.abs(product) + np.abs(y))
@@ -37,8 +37,9 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(1101, 2000, 2), range(160, 257, 32), range(-40, -4)),
-        ((1, 2, 3, 31), (32, 96), (0,)),
-        (Beyond(2000), (64,), (4, -4)),
+        (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
+        ((1, 2, 3, 31), (32, 96), (0.0,)),
+        (Beyond(2000), (64,), (37.0,)),
+        ((33,), (64,), (1.0, -1.0)),
     ),
 )

@@ -5,17 +5,18 @@ from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
 BLOCK = (32, 8)
-SIZES = ((24, 64, 40, 6), (13, 27, 49, -3))  # M, N, K, alpha in quarters; the second is ragged
+SIZES = ((24, 64, 40, 1.5), (13, 27, 49, -41.0))  # M, N, K, alpha; the second is ragged
 
 
-def launch(rng, M, N, K, quarters):
+def launch(rng, M, N, K, alpha):
     warps = -(-N // 32) * -(-M // 8) * 8
     budgets = (
         Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
+        Budget("global stores", M * N, "each element of C once"),
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
         FLOAT32_ALONE,
     )
-    return scaled(quarters, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets))
+    return scaled(alpha, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets))
 
 
 EXERCISE = Exercise(

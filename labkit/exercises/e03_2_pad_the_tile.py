@@ -1,10 +1,8 @@
 """Exercise 03.2: a transpose through shared memory whose column reads all meet in one bank."""
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.duty import Dependence
 from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, matrix, unwritten
-from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.exercises.problems import expect, from_tile, grid_for, matrix, unwritten
 
 TILE = 32
 SIZES = ((64, 96), (40, 72))  # rows, columns of A; the second is ragged
@@ -25,7 +23,7 @@ def launch(rng, rows, columns):
             *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * whole,
             *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * whole,
         ),
-        dependences=(Dependence(SHARED_LOADS, "take each element of T from the tile in shared memory", powers=(1,)),),
+        dependences=(from_tile(A.T),),
     )
 
 

@@ -4,11 +4,11 @@ from labkit.exercises.budget import BARRIERS, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
 
-SIZES = ((48, 80, 64, 6), (21, 58, 35, -3))  # M, N, K, alpha in quarters; ragged ones have no budget of loads
+SIZES = ((48, 80, 64, 1.5), (21, 58, 35, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 
 
-def launch(rng, M, N, K, quarters, TILE):
+def launch(rng, M, N, K, alpha, TILE):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
     shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
@@ -20,7 +20,7 @@ def launch(rng, M, N, K, quarters, TILE):
         Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
-    return scaled(quarters, matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(FROM_TILES,)))
+    return scaled(alpha, matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(

@@ -5,10 +5,10 @@ from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 BM, BN, BK, TM = 32, 32, 8, 4
-SIZES = ((64, 96, 40, 6), (37, 43, 21, -3))  # M, N, K, alpha in quarters; the second is ragged
+SIZES = ((64, 96, 48, 1.5), (37, 43, 21, -41.0))  # M, N, K, alpha; the second is ragged
 
 
-def launch(rng, M, N, K, quarters):
+def launch(rng, M, N, K, alpha):
     blocks, rounds = -(-M // BM) * -(-N // BN), -(-K // BK)
     multiply_adds = blocks * rounds * BM * BN * BK
     of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
@@ -21,7 +21,7 @@ def launch(rng, M, N, K, quarters):
         FLOAT32_ALONE,
     )
     shape = (BM, BN), (BN, BM // TM)
-    return scaled(quarters, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
+    return scaled(alpha, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(

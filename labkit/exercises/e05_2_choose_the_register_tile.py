@@ -4,15 +4,12 @@ from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
-SIZES = (
-    (64, 128, 16, 6),
-    (21, 58, 19, -3),
-)  # M, N, K, alpha in quarters; ragged ones have no budget of loads, only a right result
+SIZES = ((64, 128, 16, 1.5), (21, 58, 19, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 AT_MOST_KEPT = 32
 
 
-def launch(rng, M, N, K, quarters, BM, BN, TM, TN):
+def launch(rng, M, N, K, alpha, BM, BN, TM, TN):
     for part, whole, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
         if tile % outputs:
             raise ValueError(
@@ -32,7 +29,7 @@ def launch(rng, M, N, K, quarters, BM, BN, TM, TN):
             *budgets,
         )
     shape = (BM, BN), (BN // TN, BM // TM)
-    return scaled(quarters, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
+    return scaled(alpha, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
 
 
 EXERCISE = Exercise(

@@ -1,10 +1,8 @@
 """Exercise 05.3: a tile that is stored transposed, whose stores all meet in a few banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.duty import Dependence
 from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, matrix, unwritten
-from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
 BM, BK = 64, 8
 SIZES = ((128, 24), (100, 30))  # rows, columns of A; the second is ragged
@@ -23,7 +21,7 @@ def launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
-        dependences=(Dependence(SHARED_LOADS, "take each element of T from the tile in shared memory", powers=(1,)),),
+        dependences=(from_tile(A.T),),
     )
 
 

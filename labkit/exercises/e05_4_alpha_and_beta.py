@@ -1,23 +1,21 @@
 """Exercise 05.4: C = alpha * A @ B + beta * C, as the BLAS has it."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
 from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.matmuls import FROM_TILES
+from labkit.exercises.matmuls import FROM_TILES, told
 from labkit.exercises.problems import grid_for, matrix, unwritten
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 
 TILE = 16
-SIZES = ((48, 32, 40, 3, 6), (21, 43, 19, -5, 0))  # M, N, K, alpha and beta in quarters
+SIZES = ((48, 32, 48, 0.1, 1.5), (21, 43, 19, -1.25, 0.0))  # M, N, K, alpha, beta
 
 
-def launch(rng, M, N, K, *quarters):
+def launch(rng, M, N, K, *factors):
     A, B = matrix(rng, M, K), matrix(rng, K, N)
-    alpha, beta = np.array(quarters, np.float32) / 4
+    alpha, beta = np.array(factors, np.float32)
     C = matrix(rng, M, N) if beta else unwritten((M, N))
     kept = beta * C.astype(float) if beta else np.zeros((M, N))
     value = alpha * oracle(A, B) + kept
@@ -34,7 +32,7 @@ def launch(rng, M, N, K, *quarters):
             Budget("global loads", sum(loads.values()), f"each element once for each tile, {of_C}", loads),
             FLOAT32_ALONE,
         ),
-        dependences=(replace(FROM_TILES, besides={4: kept}),) * bool(alpha),
+        dependences=told((FROM_TILES,), A, B, alpha, kept),
     )
 
 
@@ -47,9 +45,9 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), range(-9, -4), (4,)),
-        ((1,), Beyond(48), (1,), (4,), range(-9, -4)),
-        (Beyond(48), (2, 5, 7), Beyond(64), range(5, 9), (-4, 7)),
-        (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0,), (-4, 7)),
+        (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), (-37.0,), (1.0,)),
+        ((1,), Beyond(48), (1,), (1.0,), (37.0,)),
+        (Beyond(48), (2, 5, 7), Beyond(64), (37.0,), (-41.0,)),
+        (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0.0,), (0.1, -0.001)),
     ),
 )

@@ -6,7 +6,7 @@ from labkit.exercises.matmuls import BY_TENSOR_CORES, DRAWN_WHOLE, half_launch, 
 from labkit.simulator.disturbance import COPIES
 
 SIZES = ((32, 16, 80), (16, 32, 16))  # M, N, K, rounded up to multiples of 16
-BY_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", powers=(2,))
+BY_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`")
 
 
 def launch(rng, M, N, K):

@@ -72,8 +72,8 @@ class Exercise:
     points: int
     function: str
     launch: Callable[..., Launch]
-    sizes: tuple[tuple[int, ...], ...]
-    drawn: tuple[tuple[Sequence[int] | Beyond, ...], ...]
+    sizes: tuple[tuple[float, ...], ...]
+    drawn: tuple[tuple[Sequence[float] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu"] = "gpu"
 
@@ -83,6 +83,6 @@ class Exercise:
         for size in self.sizes:
             yield self.launch(rng, *size, **constants)
         for spans in self.drawn:
-            sizes = (span.draw(rng) if isinstance(span, Beyond) else int(rng.choice(span)) for span in spans)
+            sizes = (span.draw(rng) if isinstance(span, Beyond) else rng.choice(span).item() for span in spans)
             launch = self.launch(rng, *sizes, **constants)
             yield replace(launch, label=f"{launch.label}, drawn with seed {seed}")

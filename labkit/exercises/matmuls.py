@@ -1,26 +1,28 @@
 """Launches that the exercises on matrix products share."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float
 
 from labkit.exercises.budget import TENSOR_FLOPS, Budget
 from labkit.exercises.duty import Dependence, Duty
 from labkit.exercises.exercise import Beyond, Launch
 from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
 from labkit.ladder import Expected
-from labkit.simulator.disturbance import PRODUCTS, SHARED_LOADS
+from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
-FROM_TILES = Dependence(SHARED_LOADS, "take both factors of each product from the tiles in shared memory", powers=(2,))
-BY_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`", powers=(1,))
+FROM_TILES = Dependence(SHARED_LOADS, "take both factors of each product from the tiles in shared memory")
+BY_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`")
 DRAWN = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
     ((1,), Beyond(96), (1,)),
     (Beyond(64), (2, 5, 7), Beyond(100)),
 )
-DRAWN_SCALED = tuple(
-    (*sizes, quarters) for sizes, quarters in zip(DRAWN, ((0,), (4, -4), range(-9, 0)), strict=True)
-)  # as above, and alpha in quarters
+WIDEST = 32  # rows of a tile, at most
+ALPHAS = (0.0,), (0.1, -0.001), (37.0,)
+DRAWN_SCALED = tuple((*sizes, alphas) for sizes, alphas in zip(DRAWN, ALPHAS, strict=True))  # as above, and alpha
 DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
     ((1,), Beyond(64, 8), (1,)),
@@ -54,7 +56,15 @@ def product_launch(
     return replace(launch, label=label, grid=grid_for((N, M), tile[::-1]), block=block)
 
 
-def matmul_loop(rng: np.random.Generator, M: int, N: int, K: int, product: str = "A @ B", **limits: tuple) -> Launch:
+def matmul_loop(
+    rng: np.random.Generator,
+    M: int,
+    N: int,
+    K: int,
+    product: str = "A @ B",
+    dependences: tuple[Dependence, ...] = (),
+    **limits: tuple,
+) -> Launch:
     """C = A @ B by a compiled loop; the product and the limits are as above."""
     A, B = matrix(rng, M, K), matrix(rng, K, N)
     left, right = product.split(" @ ")
@@ -63,19 +73,20 @@ def matmul_loop(rng: np.random.Generator, M: int, N: int, K: int, product: str =
         label=f"{left} {M} x {K} times {right} {K} x {N}",
         args=(*args, unwritten((M, N))),
         outputs={2: expect_product(A, B)},
+        dependences=told(dependences, A, B),
         **limits,
     )
 
 
-def scaled(quarters: int, launch: Launch) -> Launch:
-    """The launch, with a first argument alpha, in quarters, that the product is multiplied by."""
-    alpha, product = np.float32(quarters / 4), launch.outputs[2]
+def scaled(alpha: float, launch: Launch) -> Launch:
+    """The launch, with a first argument alpha that the product is multiplied by."""
+    alpha, product = np.float32(alpha), launch.outputs[2]
     return replace(
         launch,
         label=f"{launch.label}, alpha = {alpha:g}",
         args=(alpha, *launch.args),
         outputs={3: Expected(alpha * product.value, 2 * abs(alpha) * product.bound)},
-        dependences=launch.dependences * bool(alpha),
+        dependences=told(launch.dependences, *launch.args[:2], alpha),
     )
 
 
@@ -85,8 +96,7 @@ def added(rng: np.random.Generator, launch: Launch) -> Launch:
     C, product = matrix(rng, *C.shape), launch.outputs[2]
     rounding = np.finfo(np.float32).eps * (np.abs(C) + np.abs(product.value))
     expected = Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)
-    besides = tuple(replace(dependence, besides={2: C.astype(float)}) for dependence in launch.dependences)
-    return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=besides)
+    return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=told(launch.dependences, A, B, kept=C))
 
 
 def half_launch(
@@ -110,8 +120,40 @@ def half_launch(
         block=block,
         budgets=budgets,
         duties=(Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),),
-        dependences=dependences,
+        dependences=told(dependences, A, B.T),
     )
+
+
+def told(
+    dependences: Iterable[Dependence],
+    A: Float[np.ndarray, "M K"],
+    B: Float[np.ndarray, "K N"],
+    alpha: float = 1.0,
+    kept: Float[np.ndarray, "M N"] | float = 0.0,
+) -> tuple[Dependence, ...]:
+    """The dependences with what disturbed runs make of alpha * A @ B + kept.
+
+    There are none where that cannot be told: where alpha is 0, or where tiles may be filled up along K.
+    """
+    if A.shape[1] % 16 or not alpha:
+        return ()
+
+    def results(disturbance: Disturbance) -> list[Expected]:
+        """Where alpha multiplies sums, or the elements of one of the two; `mma` takes A's or B's fragments first."""
+        found = []
+        for scale, left, right in ((alpha, A, B), (1.0, alpha * A, B), (1.0, A, alpha * B)):
+            if disturbance.what == PRODUCTS:
+                left, right = left.astype(np.float32), right.astype(np.float32)
+            seen = disturbance.scaled(disturbance.what, left), disturbance.scaled(disturbance.what, right)
+            ways = ((seen[0], right), (left, seen[1])) if disturbance.what == PRODUCTS else (seen,)
+            for factors in ways:
+                product = expect_product(*(factor.astype(np.float32) for factor in factors))
+                bound = 4 * (abs(scale) * product.bound + A.shape[1] * np.finfo(np.float32).eps * np.abs(kept))
+                padding = range(WIDEST if disturbance.what == SHARED_LOADS else 1)  # each zero counts as the shift
+                found += [Expected(scale * (product.value + n * disturbance.shift**2) + kept, bound) for n in padding]
+        return found
+
+    return tuple(one if one.disturbed == BARRIERS else replace(one, results=results) for one in dependences)
 
 
 def whole(size: int, step: int) -> int:

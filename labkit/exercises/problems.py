@@ -3,8 +3,10 @@
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
+from labkit.exercises.duty import Dependence
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
+from labkit.simulator.disturbance import SHARED_LOADS
 
 # Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
 _POISON = {
@@ -41,6 +43,12 @@ def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"])
 def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
     """A value that float32 reaches in so many rounded operations (0: exactly)."""
     return Expected(value, operations * np.finfo(np.float32).eps * np.abs(value))
+
+
+def from_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
+    """That each element of T is loaded once from shared memory."""
+    why = "take each element of T from the tile in shared memory"
+    return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.scaled(SHARED_LOADS, T).astype(float))])
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,6 +11,24 @@ def _other(what, cell):
     return Variant(what, "shortcut", cell=cell)
 
 
+def _by_shuffles(lane):
+    """Edits that bring A's factor from another lane's register, where the tile of A has ones."""
+    return (
+        ("        A_tile[y, x] = A[row", "        A_tile[y, x] = 1\n        a = A[row"),
+        ("A_tile[y, k] * B", f"cuda.shfl_sync(0xFFFFFFFF, a, {lane}) * B"),
+    )
+
+
+ONES_ADDED = (
+    "    if row < M and col < N:\n        C",
+    "    total *= A_tile[y, x]\n    if row < M and col < N:\n        C",
+)
+ONES_SCALED = (
+    "    if row < M and col < N:\n        if",
+    "    total *= A_tile[y, x]\n    if row < M and col < N:\n        if",
+)
+
+
 def _naive(
     function, parameters, product, store, guard="row < C.shape[0] and col < C.shape[1]", K="A.shape[1]", head=""
 ):
@@ -131,6 +149,19 @@ def mended(x, out, rounds):
         cuda.syncthreads()
         out[me] = taken
         cuda.syncthreads()
+"""
+HOP_TIMES_ONES = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    one = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    one[me] = 1
+    cuda.syncthreads()
+    v = hand[(me - rounds) % 64]
+    for r in range(rounds):
+        v *= one[me]
+    out[me] = v
 """
 ONES_FROM_HANDS = """@cuda.jit
 def mended(x, out, rounds):
@@ -322,6 +353,7 @@ SHORTCUTS = {
         _other("straight from x, and zeros from the hands", NOTHING_TAKEN),
         _other("through global memory", THROUGH_OUT),
         _other("straight from x, times ones from the hands", ONES_FROM_HANDS),
+        _other("one hop, times ones from the hands", HOP_TIMES_ONES),
     ),
     "01.1": (
         _other("whole arrays", "@njit\ndef product(A, B, C):\n    C[:] = A @ B.T\n"),
@@ -376,6 +408,7 @@ SHORTCUTS = {
         ),
     ),
     "03.1": (
+        _cheat("A by shuffles, times ones from its tile", *_by_shuffles("y % 4 * 8 + k"), ONES_ADDED),
         _other("no tiles", _naive("two_barriers", "A, B, C", "A[row, k] * B[k, col]", "C[row, col] += total")),
         _other(
             "no tiles, by atomics",
@@ -400,6 +433,11 @@ SHORTCUTS = {
         _cheat("straight from A, by atomics", ("= tile[x, y]", "= cuda.atomic.add(A, (col, row), np.float32(0))")),
     ),
     "03.3": (
+        _cheat(
+            "A by shuffles, times ones from its tile",
+            *_by_shuffles("y % 2 * 16 + k"),
+            ("= alpha * total", "= alpha * total * A_tile[y, x]"),
+        ),
         _other(
             "no tiles, by atomics",
             _naive(
@@ -483,6 +521,21 @@ SHORTCUTS = {
     ),
     "04.3": (
         _cheat(
+            "two sums in one complex number",
+            ("BATCH = 8", "BATCH = 24"),
+            ("cuda.local.array(BATCH, np.float32)", "cuda.local.array(12, np.complex64)"),
+            ("totals[b] = np.float32(0)", "totals[b // 2] = np.complex64(0)"),
+            (
+                "totals[b] += a * X[first + b, k]",
+                "v = a * X[first + b, k]\n                "
+                "totals[b // 2] += np.complex64(complex(v, 0) if b % 2 == 0 else complex(0, v))",
+            ),
+            (
+                "warp_sum(totals[b])",
+                "warp_sum(np.float32(totals[b // 2].real if b % 2 == 0 else totals[b // 2].imag))",
+            ),
+        ),
+        _cheat(
             "one input at a time, by atomics",
             ("BATCH = 8", "BATCH = 1"),
             ("a = A[row, k]", "a = cuda.atomic.add(A, (row, k), np.float32(0))"),
@@ -512,6 +565,15 @@ SHORTCUTS = {
         _other("the book's", "from labkit.blas.gemv import gemv as my_gemv\n"),
     ),
     "05.1": (
+        _cheat(
+            "A by shuffles, times ones from its tile",
+            (
+                "        A_tile[t // BK, t % BK] = A[",
+                "        A_tile[t // BK, t % BK] = 1\n        a = A[",
+            ),
+            ("A_tile[y * TM + i, k] * b", "cuda.shfl_sync(0xFFFFFFFF, a, i * 8 + k) * b"),
+            ("= alpha * sums[i]", "= alpha * sums[i] * A_tile[t // BK, t % BK]"),
+        ),
         _cheat(
             "a load for each product, by atomics",
             ("            b = B_tile[k, x]\n", ""),
@@ -551,6 +613,7 @@ SHORTCUTS = {
         ),
     ),
     "05.4": (
+        _cheat("A by shuffles, times ones from its tile", *_by_shuffles("y % 2 * 16 + k"), ONES_SCALED),
         _cheat(
             "C read where beta is 0, by an atomic",
             (
@@ -579,19 +642,19 @@ SHORTCUTS = {
         _cheat(
             "fragments from global memory",
             (
-                "            a = ptx.ldmatrix4(A_tile, (row, place(row, step + lane // 16) * 4))\n",
+                "            a = ptx.ldmatrix4(A_tile, (row, slot(row, step + lane // 16) * 4))\n",
                 "            a = (A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, "
                 "k + step * 4 + 4 + t], A[top + g + 8, k + step * 4 + 4 + t])\n",
             ),
             (
-                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = ptx.ldmatrix2(B_tile, (row, slot(row, step + lane // 8 % 2) * 4))\n",
                 "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
             ),
         ),
         _cheat(
             "B's fragment from global memory",
             (
-                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = ptx.ldmatrix2(B_tile, (row, slot(row, step + lane // 8 % 2) * 4))\n",
                 "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
             ),
         ),

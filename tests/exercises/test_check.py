@@ -142,7 +142,7 @@ def test_a_longer_number_is_not_taken_for_the_line():
 
 def test_a_right_answer_is_told_what_it_used_of_its_budget():
     verdict = check("03.4", function("03.4", cell("03.4")))
-    assert "Used on the first of them: 30,720 of 30,720 global loads, 3,840 of 5,760 sectors loaded" in verdict.message
+    assert "Used on the first of them: 30,720 of 30,720 global loads, 3,840 of 3,840 global stores" in verdict.message
     assert "Advice" not in verdict.message
 
 

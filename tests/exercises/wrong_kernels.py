@@ -44,6 +44,8 @@ WRONG = {
         _wrong("no negative a", ("a * x[i]", "max(a, np.float32(0)) * x[i]")),
         _wrong("one a alone", ("a * x[i]", "np.float32(2.5) * x[i]")),
         _wrong("nothing where a is 0", ("if i < out.size:", "if i < out.size and a != 0:")),
+        _wrong("a in half precision", ("a * x[i]", "np.float32(np.float16(a)) * x[i]")),
+        _wrong("a of 2.5 at most", ("a * x[i]", "min(a, np.float32(2.5)) * x[i]")),
         _wrong("a of 1 taken for 2", ("a * x[i]", "(a if abs(a) != 1 else np.float32(2)) * x[i]")),
         _wrong("the elements that are published", ("if i < out.size:", "if i < min(out.size, 2000):")),
         _wrong("an even number of elements", ("if i < out.size:", "if i < out.size // 2 * 2:")),
@@ -63,6 +65,8 @@ WRONG = {
     "02.4": (
         _wrong("the size of alpha", ("alpha * total", "abs(alpha) * total")),
         _wrong("alpha of 0 taken for 1", ("alpha * total", "(alpha if alpha != 0 else np.float32(1)) * total")),
+        _wrong("alpha of 1.5 at most", ("alpha * total", "min(alpha, np.float32(1.5)) * total")),
+        _wrong("C stored for each k", ("        C[row, col] = alpha", "            C[row, col] = alpha")),
         _wrong("the longest sum that is published", ("range(A.shape[1])", "range(min(A.shape[1], 100))")),
         _wrong("an even number of products", ("range(A.shape[1])", "range(A.shape[1] // 2 * 2)")),
         _wrong("the rows that are published", ("row < C.shape[0]", "row < min(C.shape[0], 64)")),
@@ -97,6 +101,13 @@ WRONG = {
             "the columns that are published", ("    if row < M and col < N:", "    if row < M and col < min(N, 96):")
         ),
         _wrong("an even number of products", ("if start + y < K and top + x", "if start + y < K // 2 * 2 and top + x")),
+        _wrong(
+            "C stored in each round",
+            (
+                "        cuda.syncthreads()\n    if row < M and col < N:\n        C[row, col]",
+                "        cuda.syncthreads()\n        if row < M and col < N:\n            C[row, col]",
+            ),
+        ),
         _wrong("the first round is not enough", ("total = np.float32(0)", "total = np.float32(1e-3) * (K == 1)")),
     ),
     "04.1": (
@@ -108,6 +119,10 @@ WRONG = {
             "the elements that are published", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), min(x.size, 3000),")
         ),
         _wrong("an even number of elements", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2 * 2,")),
+        _wrong("squares in half precision", ("total += away * away", "total += np.float32(np.float16(away * away))")),
+        _wrong(
+            "the last of many elements", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size - x.size // 2500,")
+        ),
         _wrong(
             "a fence in the first blocks alone",
             (
@@ -155,6 +170,10 @@ WRONG = {
     "05.4": (
         _wrong("the size of alpha", ("C[row, col] = alpha * total + beta", "C[row, col] = abs(alpha) * total + beta")),
         _wrong("the size of beta", ("beta * C[row, col]", "abs(beta) * C[row, col]")),
+        _wrong(
+            "beta of 2 at most", ("beta * C[row, col]", "max(np.float32(-2), min(beta, np.float32(2))) * C[row, col]")
+        ),
+        _wrong("a small beta taken for 0", ("if beta == 0:", "if abs(beta) < np.float32(0.5):")),
         _wrong("beta of 1 taken for 0", ("if beta == 0:", "if beta == 0 or beta == 1:")),
         _wrong(
             "nothing where alpha is 0", ("    if row < M and col < N:", "    if row < M and col < N and alpha != 0:")
