@@ -38,7 +38,7 @@ def test_a_mistake_in_the_source_is_shown_with_its_line(tmp_path, monkeypatch):
 
 
 def test_an_unknown_twin_is_told_which_there_are():
-    with pytest.raises(CppError, match="no C\\+\\+ kernel 'gemm/fp32/s09'; there is gemm/fp32/s01_naive, "):
+    with pytest.raises(CppError, match="no C\\+\\+ kernel 'gemm/fp32/s09'; there is conv/direct/s01_naive, "):
         cuda_cpp.kernel("gemm/fp32/s09")
 
 

@@ -175,6 +175,11 @@ class Convolution(ladder.Problem):
         written = size.pop(self.result)
         return format.itemsize * sum(size.values()) + format.result.itemsize * written
 
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """Sizes, strides, zeros before an image, dilation, groups, and 1 for a turned filter."""
+        names = "C H W K R S P Q stride_h stride_w top left dilation_h dilation_w groups flipped".split()
+        return tuple(int(getattr(self, name)) for name in names)
+
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Two random normal arrays, a third of NaN in which every element that stays unwritten shows, and the problem.
 

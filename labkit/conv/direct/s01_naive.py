@@ -4,11 +4,11 @@ The seven loops: those over images n, filters k, rows p and columns q of the out
 channels c and taps r, s stay. A tap that lies on the zeros around an image is left out. `x` counts rows here, so
 neighbouring threads of a warp read the image a whole row apart, and each of them pulls in a sector of its own.
 
-Costs, for a stride of 1, rows of whole sectors, no padding, and S a multiple of 8:
+Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole blocks, and rows of whole sectors:
 
-    2 * T       global loads per output, where T = C / groups * R * S taps make one
-    19          sectors per warp and tap: 18 of x, 1 of w
-    0           bytes of shared memory per block
+    2 * T                               global loads per output
+    16 * (1 + S // 2 / S / 4) + 1       sectors per warp and tap: 16 of x, more where a pair lies in two, and 1 of w
+    0                                   bytes of shared memory per block
 
 Limited by the sectors that L1 must deliver; `s02_coalesced` turns the warp around.
 """

@@ -3,11 +3,11 @@
 Nothing changes but the order of the threads: `x` counts columns now, as it does in every later step. A warp is two
 rows of 16 outputs, so the pixels under a tap lie together, and all of them want the same tap.
 
-Costs, for a stride of 1, rows of whole sectors, no padding, and S a multiple of 8:
+Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole blocks, and rows of whole sectors:
 
-    2 * T       global loads per output, where T = C / groups * R * S taps make one
-    6.75        sectors per warp and tap: 5.75 of x, 1 of w
-    0           bytes of shared memory per block
+    2 * T                               global loads per output
+    2 * (3 - (S + 7) // 8 / S) + 1      sectors per warp and tap: for a row 3, or 2 where it begins a sector, and 1 of w
+    0                                   bytes of shared memory per block
 
 Limited by the loads themselves: two for each multiply-add, and what finds their places. Every pixel is loaded
 R * S times for each filter; `s03_halo` lets a block share what it loads.

@@ -7,14 +7,14 @@ it sticks out of the image, so that no tap asks any more where it is. A turned f
 
 Rows of the tile begin half of the banks apart, so that the two rows of a warp are read at once.
 
-Costs of T = C / groups * R * S taps, for a stride of 1 and outputs that are whole blocks:
+Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a tile of ROWS x COLUMNS pixels:
 
-    T / (R * S) * (ROWS * COLUMNS + R * S) / BLOCK**2       global loads per output, for a tile of ROWS x COLUMNS pixels
-    2 * T                                                   shared loads per output
-    (ROWS * PITCH + R * S) * 4                              bytes of shared memory per block
-    2 * T / (R * S)                                         barriers per block
-    2                                                       shared load wavefronts per warp and tap
-    0                                                       bank conflicts of loads per block
+    T * (ROWS * COLUMNS / (R * S) + 1) / BLOCK**2       global loads per output
+    2 * T                                               shared loads per output
+    (ROWS * PITCH + R * S) * 4                          bytes of shared memory per block
+    2 * T / (R * S)                                     barriers per block
+    0                                                   bank conflicts per block
+    2                                                   shared load wavefronts per warp and tap
 
 Limited by shared memory, from which every multiply-add takes two loads; `s04_registers` uses what it loads more often.
 """
@@ -27,6 +27,7 @@ from labkit.ladder import Launch
 
 TAKES = {"layout": ("NCHW",)}
 BLOCK = 16
+MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
 
 
 @cuda.jit
@@ -85,5 +86,11 @@ def launches(x, w, y, problem):
     strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
+    shared_bytes = (rows * pitch + problem.R * problem.S) * 4
+    if shared_bytes > MOST_BYTES:
+        raise ValueError(
+            f"pixels and taps of a block need {shared_bytes} bytes of shared memory, and there are {MOST_BYTES}: "
+            "choose another step, or less dilation"
+        )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)
-    return [Launch(halo, *geometry(problem), arguments, (rows * pitch + problem.R * problem.S) * 4)]
+    return [Launch(halo, *geometry(problem), arguments, shared_bytes)]

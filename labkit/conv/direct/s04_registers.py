@@ -5,14 +5,13 @@ image is loaded 64 times less often. A warp has 8 filters; a lane has a column o
 tap it loads that tap of its 8 filters, which lie together in shared memory, as two vectors, and 8 pixels: 64
 multiply-adds for 10 loads.
 
-Costs of T = C / groups * R * S taps, for a stride of 1, outputs that are whole blocks, and whole sets of filters:
+Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a tile of ROWS x COLUMNS pixels:
 
-    T / (R * S) * (ROWS * COLUMNS / FILTERS + R * S) / BLOCK**2       global loads per output, of ROWS x COLUMNS pixels
-    T * (1 / TP / 4 + 1 / TK)                                         shared loads per output
-    (ROWS * PITCH + R * S * STRIP) * 4                                bytes of shared memory per block
-    2 * T / (R * S)                                                   barriers per block
-    10                                                                shared load wavefronts per warp and tap
-    0                                                                 bank conflicts of loads per block
+    T * (ROWS * COLUMNS / (R * S) / FILTERS + 1) / BLOCK**2     global loads per output
+    T * (1 / TK + 1 / TP / 4)                                   shared loads per output
+    (ROWS * PITCH + R * S * STRIP) * 4                          bytes of shared memory per block
+    2 * T / (R * S)                                             barriers per block
+    TP + TK // 4 * 2                                            shared load wavefronts per warp and tap
 
 Limited by what stands beside the multiply-adds: while tiles are loaded nobody multiplies, each tap finds the places of
 its pixels anew, and outputs that are no whole blocks leave threads without work: a plane of 7 x 7 outputs has work for
@@ -27,6 +26,7 @@ from labkit.ladder import Launch
 
 TAKES = {"layout": ("NCHW",)}
 BLOCK = 16
+MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
 FILTERS = 64  # of a block
 WARPS, LANE_ROWS = 8, 2  # of a block, and the rows of outputs that a warp's lanes stand in
 TP, TK = BLOCK // LANE_ROWS, FILTERS // WARPS  # outputs and filters of a thread
@@ -50,7 +50,8 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
     lane_x, lane_y = lane % BLOCK, lane // BLOCK
     first_row = cuda.blockIdx.z * BLOCK * stride_h - top
     first_col = cuda.blockIdx.y * BLOCK * stride_w - left
-    step = LANE_ROWS * stride_h * pitch  # from one pixel of a thread to the next
+    # places in shared memory have 64 bits, or the compiler would cut each of them to 32 in an instruction of its own
+    step = np.uint64(LANE_ROWS * stride_h * pitch)  # from one pixel of a thread to the next
 
     zero = np.float32(0)
     for i in range(TP):
@@ -69,12 +70,12 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
         cuda.syncthreads()
         for r in range(R):
             for s in range(S):
-                strip = np.uint32((r * S + s) * STRIP + warp * TK)
+                strip = np.uint64((r * S + s) * STRIP + warp * TK)
                 for j in range(0, TK, 4):
-                    tap[j], tap[j + 1], tap[j + 2], tap[j + 3] = ptx.load4(taps, strip + j)
-                place = (lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w
+                    tap[j], tap[j + 1], tap[j + 2], tap[j + 3] = ptx.load4(taps, strip + np.uint64(j))
+                at = np.uint64((lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w)
                 for i in range(TP):
-                    pixel = pixels[np.uint32(place + i * step)]
+                    pixel = pixels[at + np.uint64(i) * step]
                     for j in range(TK):
                         sums[i, j] += pixel * tap[j]
         cuda.syncthreads()
@@ -107,5 +108,11 @@ def launches(x, w, y, problem):
     strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
+    shared_bytes = (rows * pitch + problem.R * problem.S * STRIP) * 4
+    if shared_bytes > MOST_BYTES:
+        raise ValueError(
+            f"pixels and taps of a block need {shared_bytes} bytes of shared memory, and there are {MOST_BYTES}: "
+            "choose another step, or less dilation"
+        )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)
-    return [Launch(registers, *geometry(problem), arguments, (rows * pitch + problem.R * problem.S * STRIP) * 4)]
+    return [Launch(registers, *geometry(problem), arguments, shared_bytes)]

@@ -1,0 +1,87 @@
+"""Every step of every ladder of convolutions is right, and without errors, on random problems that it takes."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from random_convolutions import convolutions
+from sampling import WHOLE
+
+from labkit import conv
+from labkit.ladder import ladders
+
+PROBLEMS = 300 if WHOLE else 40  # of a ladder
+AS_DRAWN = [Phase.generate]  # a problem that fails is small as it is, and to look for smaller ones takes minutes
+STEPS = [(ladder, step) for ladder in ladders("conv") for step in ladder]
+
+
+def taken(step) -> dict[str, tuple]:
+    """Which values of a problem's attributes a step takes."""
+    return getattr(step.module, "TAKES", {})
+
+
+def takes(step, problem) -> bool:
+    return isinstance(problem, step.problem) and not problem.misfit(taken(step))
+
+
+def hold(steps, problem, seed):
+    """Fails where one of the steps that take the problem computes something else, or makes an error."""
+    for step in steps:
+        for format in step.formats if takes(step, problem) else ():
+            before = problem.operands(format, seed)
+            run = step.simulate(*before, format=format)
+            assert run.errors == (), f"{step.path} {format}"
+            assert problem.is_right(before, run.operands, format), f"{step.path} {format}"
+
+
+@pytest.mark.parametrize(("ladder", "step"), STEPS, ids=lambda one: getattr(one, "path", None))
+def test_steps_are_right_on_random_problems(ladder, step):
+    """Each step has its share of the problems drawn for it, and the others of its ladder that take one compute it."""
+
+    @settings(max_examples=-(-PROBLEMS // len(ladder)), phases=AS_DRAWN)
+    @given(problem=convolutions(step.problem, taken(step)), seed=st.integers(0, 2**16))
+    def check(problem, seed):
+        assert takes(step, problem)
+        hold(ladder, problem, seed)
+
+    check()
+
+
+NAIVE = conv.ladder("direct").step("naive")
+PLACES = {
+    "stride_h": 3,
+    "stride_w": 4,
+    "top": 5,
+    "left": 6,
+    "dilation_h": 7,
+    "dilation_w": 8,
+    "groups": 9,
+    "flipped": 10,
+}
+PAIRS = ("stride_h", "stride_w"), ("top", "left"), ("dilation_h", "dilation_w")
+VALUES = [(name, 0 if name in ("top", "left") else 1) for name in PLACES] + [("flipped", 0)]
+WRONG = {f"{a} and {b} swapped": {a: b, b: a} for a, b in PAIRS} | {f"{a} = {value}": {a: value} for a, value in VALUES}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_wrong_step_is_found(wrong, monkeypatch):
+    """By as many problems as a step has of its own in `make test`, where its kernel is given wrong arguments."""
+    launches = NAIVE.module.launches
+
+    def changed(*operands):
+        (launch,) = launches(*operands)
+        given = list(launch.arguments)
+        for name, value in wrong.items():
+            given[PLACES[name]] = launch.arguments[PLACES[value]] if value in PLACES else value
+        return [replace(launch, arguments=tuple(given))]
+
+    monkeypatch.setattr(NAIVE.module, "launches", changed)
+
+    @settings(max_examples=10, phases=AS_DRAWN)
+    @given(problem=convolutions(NAIVE.problem, taken(NAIVE)), seed=st.integers(0, 2**16))
+    def check(problem, seed):
+        hold([NAIVE], problem, seed)
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        check()
