@@ -7,6 +7,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, lies_in_order
+from labkit.layout import c_strides
 from labkit.simulator.host import DeviceArray
 
 
@@ -44,6 +45,24 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
         return X.strided(shape, strides, dtype, begin_byte)
     owner = X.owner if isinstance(X, View) else X
     return View(owner, tuple(shape), tuple(strides), dtype, address_of(X) + begin_byte)
+
+
+def reshaped(X, *shape: int):
+    """The elements of an array in C order under another shape, without a copy.
+
+    Raises
+    ------
+    ValueError
+        It is not in C order.
+    """
+    if not lies_in_order(X):
+        raise ValueError(
+            f"an array of shape {tuple(X.shape)} is not in C order, and is read as rows of memory here: "
+            "pass np.ascontiguousarray of it, which is a copy"
+        )
+    if isinstance(X, np.ndarray):
+        return X.reshape(shape)
+    return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
 
 
 def matrix_of(X, z: int):
