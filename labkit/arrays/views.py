@@ -77,6 +77,8 @@ def rows_of(X, first: int, most: int):
     if X.shape[0] <= most:
         return X
     rows = min(most, X.shape[0] - first)
+    if isinstance(X, np.ndarray):
+        return X[first : first + rows]
     return viewed(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
 
 
