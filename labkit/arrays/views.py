@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -63,6 +64,11 @@ def reshaped(X, *shape: int):
     if isinstance(X, np.ndarray):
         return X.reshape(shape)
     return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+
+
+def flat(X):
+    """The elements of an array in C order as a vector, without a copy."""
+    return reshaped(X, prod(X.shape))
 
 
 def matrix_of(X, z: int):

@@ -48,13 +48,15 @@ def sizes(problem: Convolution) -> Sizes:
     C, K = problem.C // problem.groups, problem.K // problem.groups
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     for what, count in (
-        ("an image", problem.C * problem.H * problem.W),
-        ("a filter", C * RS),
+        ("the pixels of an image", problem.C * problem.H * problem.W),
+        ("all filters", problem.K * C * RS),
         ("the outputs of an image", problem.K * PQ),
-        ("a channel of all outputs", problem.N * PQ),
+        ("the outputs of a filter", problem.N * PQ),
     ):
         if count >= MOST:
-            raise ValueError(f"{what} has {count} elements, and this step counts below {MOST}: take fewer at a time")
+            raise ValueError(
+                f"{what} would have {count} elements, and this step counts below {MOST}: take fewer at a time"
+            )
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
