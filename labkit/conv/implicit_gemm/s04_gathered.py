@@ -27,13 +27,13 @@ Limited by what limits the product, and by five instructions for each pixel that
 
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.division import divided
+from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -42,10 +42,10 @@ TAKES = {"layout": ("NCHW",)}
 NONE, BITS, COMPARED = range(3)  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARED
 OUTSIDE = 2**31  # rows below any window
-WM, WN = 64, 64  # a warp's part of the outputs: filters, and pixels of images
+WM = 64  # a warp's part of the outputs: filters, and WN pixels
 LANES_Y, LANES_X = 4, 8  # its lanes
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
-WARPS_Y, WARPS_X = 2, 4
+WARPS_X = 4
 THREADS = 32 * WARPS_Y * WARPS_X
 BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
@@ -68,13 +68,13 @@ def find_row(rows, buffer, crs, of):
     tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
     r = divided(tap, of.S)
     below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
-    place, exists = crs % BK, crs < of.CRS
-    rows[buffer, 0, place] = np.uint32((c * of.H + below) * of.W + beside)
+    row, exists = crs % BK, crs < of.CRS
+    rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
     if BORDER == COMPARED:
-        rows[buffer, 1, place] = below if exists else np.uint32(OUTSIDE)
-        rows[buffer, 2, place] = beside
+        rows[buffer, 1, row] = below if exists else np.uint32(OUTSIDE)
+        rows[buffer, 2, row] = beside
     else:
-        rows[buffer, 1, place] = np.uint32(np.uint32(exists) << (tap if BORDER == BITS else np.uint32(0)))
+        rows[buffer, 1, row] = np.uint32(np.uint32(exists) << (tap if BORDER == BITS else np.uint32(0)))
 
 
 @cuda.jit(device=True)
@@ -224,51 +224,24 @@ def gathered(x, w, y, of):
                         y[n, k, pq] = sums[i, j + m]
 
 
-class Tiling(NamedTuple):
-    """What a warp and a block compute: `rows` filters of a warp, of two in a block, and so many pairs of warps."""
-
-    rows: int
-    pairs: int
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        return WARPS_Y * self.rows, WN * self.pairs
-
-
-TILINGS = tuple(Tiling(rows, pairs) for rows in (64, 48, 32) for pairs in (4, 2, 1))
-SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # reckoned, of a warp that has so many rows
-PAIRS = 4  # of warps that an SM holds
 MOST = 2**32  # elements of images that a launch counts
-
-
-def best_tiling(problem: Convolution, sms: int) -> Tiling:
-    """The tiling that wastes least of so many SMs."""
-
-    def time(tiling):
-        rows, cols = tiling.tile
-        blocks = -(-problem.K // problem.groups // rows) * -(-problem.N * problem.P * problem.Q // cols)
-        in_turn = -(-blocks * problem.groups // sms)  # that an SM computes
-        at_once = min(in_turn, PAIRS // tiling.pairs) * tiling.pairs  # pairs, of which all four are needed
-        return in_turn * rows * cols / SPEED[tiling.rows] / (0.5 + at_once / PAIRS / 2)
-
-    return min(TILINGS, key=time)
 
 
 def launches(x, w, y, problem, tiling=None):
     """y = the convolution of x and w, by the tiling that is given."""
     problem.check(x, w, y, TAKES)
-    chosen = tiling or best_tiling(problem, cuda.get_current_device().MULTIPROCESSOR_COUNT)
-    kernel, shared_bytes = with_tiling(chosen, border(problem))
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
+    tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
+    kernel, shared_bytes = with_tiling(tiling, border(problem))
     images, outputs = reshaped(x, problem.N, pixels), reshaped(y, problem.N, problem.K, problem.P * problem.Q)
-    rows, cols = chosen.tile
+    rows, cols = tiling.tile
     made = []
     most = max(1, MOST // pixels)  # images, of which pixels are counted in 32 bits
     for first in range(0, problem.N, most):
         some = replace(problem, N=min(most, problem.N - first))
         grid = -(-some.N * problem.P * problem.Q // cols), -(-filters // rows), problem.groups
         parts = flat(rows_of(images, first, most)), flat(w), rows_of(outputs, first, most), sizes(some)
-        made.append(Launch(kernel, grid, (32, WARPS_Y * chosen.pairs), parts, shared_bytes))
+        made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), parts, shared_bytes))
     return made
 
 
@@ -282,7 +255,7 @@ def border(problem: Convolution) -> int:
 @cache
 def with_tiling(tiling: Tiling, border: int):
     """The kernel for a tiling, and the bytes of shared memory that it takes."""
-    (rows, cols), threads = tiling.tile, 32 * WARPS_Y * tiling.pairs
+    rows, cols = tiling.tile
     bytes_of_filters, bytes_of_pixels = 2 * rows * BK * 4, 2 * BK * cols * 4
     kernel = specialise(
         gathered,
@@ -290,10 +263,10 @@ def with_tiling(tiling: Tiling, border: int):
         WM=tiling.rows,
         TM=tiling.rows // LANES_Y,
         WARPS_X=tiling.pairs,
-        THREADS=threads,
+        THREADS=tiling.threads,
         BM=rows,
         BN=cols,
-        A_STEP=threads * 4 // BK,
+        A_STEP=tiling.threads * 4 // BK,
         B_BYTE=bytes_of_filters,
         ROWS_BYTE=bytes_of_filters + bytes_of_pixels,
     )
