@@ -7,11 +7,10 @@ place of the divisions. A filter that is turned by half a turn, and groups, are 
 
 Costs, for K and NPQ that are multiples of TILE, and CRS too:
 
-    2 * CRS / TILE                      global loads per output for pixels and filters
-    CRS / TILE                          global loads per output from the table
-    2 * TILE * TILE * 4                 bytes of shared memory per block
-    2 * CRS / TILE                      barriers per block
-    16 * CRS                            bytes of workspace
+    3 * CRS / TILE          global loads per output: of a filter, of a pixel, and of the table
+    2 * TILE * TILE * 4     bytes of shared memory per block
+    2 * CRS / TILE          barriers per block
+    16 * CRS                bytes of workspace
 
 Limited by shared memory, as the tiled product is: two loads for a multiply-add.
 """

@@ -16,7 +16,7 @@ Costs, for K and NPQ that are multiples of the tile, and CRS too:
 
     CRS * (1 / (4 * BN) + 1 / BM)                 global loads per output
     CRS * ((1 + 4 / BK) / TM + 1 / TN) / 4        shared loads per output for products
-    CRS / BM                                      shared loads per output for copies
+    (CRS + BK) / (2 * BM)                         shared loads per output for copies
     2 * (BM + BN) * BK * 4 + 2 * BK * 12          bytes of shared memory per block
     CRS / BK + 1                                  barriers per block
     0                                             bank conflicts per block

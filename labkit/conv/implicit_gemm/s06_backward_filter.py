@@ -179,9 +179,15 @@ def backward_filter(x, y, w, length, groups, of):
         k = np.uint32(first + y_lane + i * LANES_Y)
         for j in range(0, TN, 4):
             crs = np.uint32(left + x_lane + j * LANES_X)
-            for m in range(4):
-                if k < of.K and crs + m < of.CRS:
-                    w[part, group * of.K + k, np.uint32(crs + m)] = sums[i, j + m]
+            if of.CRS % np.uint32(4) == 0:
+                if k < of.K and crs < of.CRS:
+                    ptx.store4(
+                        w, (part, group * of.K + k, crs), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3]
+                    )
+            else:
+                for m in range(4):
+                    if k < of.K and crs + m < of.CRS:
+                        w[part, group * of.K + k, np.uint32(crs + m)] = sums[i, j + m]
 
 
 @cuda.jit
