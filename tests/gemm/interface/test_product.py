@@ -146,14 +146,14 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
         (("rows", "rows", "rows"), (5, 5), 3),
         (("rows", "columns", "rows"), (5, 5), 3),
         (("inside", "wide", "apart"), (5, 5), 3),
-        (("rows", "rows", "rows"), (None, 5), 0),
+        (("rows", "rows", "rows"), (None, 5), 3),
     ],
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
     made = []
     in_planes = launches.in_planes
-    monkeypatch.setattr(launches, "in_planes", lambda kernel: made.append(kernel) or in_planes(kernel))
+    monkeypatch.setattr(launches, "in_planes", lambda kernel, beside: made.append(kernel) or in_planes(kernel, beside))
     monkeypatch.setattr(launches, "MOST_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
     assert len(made) == count
