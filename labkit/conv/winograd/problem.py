@@ -1,5 +1,7 @@
 """Convolutions whose result may be off as far as sums of transformed pixels and filters can be."""
 
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float64
 
@@ -8,12 +10,11 @@ from labkit.conv.problem import BackwardData, Convolution, Forward
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
-OUTS = 2, 4  # rows and columns of a tile's outputs, in one step or another
 TAPS = 3
 
 
 class Transformed(Convolution):
-    """Bounds the errors of a convolution with 3 x 3 taps that is computed in float32 by F(2x2, 3x3) or F(4x4, 3x3).
+    """Bounds the errors of a convolution with 3 x 3 taps that is computed in float32 by F(m x m, 3x3).
 
     Every rounding is off by eps / 2 of what it rounds at most, and that is never more than what the transforms make of
     absolute values: S = |A.T| ((|G| |g| |G.T|) * (|B.T| |d| |B|)) |A|, summed over channels. An output stands behind
@@ -21,14 +22,21 @@ class Transformed(Convolution):
     matrix, which is used twice, and of coefficients. So it is off by n eps / 2 S at most: the zeros in the matrices
     save more roundings than products of errors add up to. (Higham, Accuracy and Stability of Numerical Algorithms,
     2002, section 3.1.)
+
+    Attributes
+    ----------
+    out
+        Rows and columns of a tile's outputs, m.
     """
+
+    out: ClassVar[int] = 4
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()
         *arrays, problem = operands  # which may be a part of this one
         inputs = problem._as_forward(*(np.abs(format.decode(np.asarray(X))) for X in arrays))
-        roundings = inputs[1].shape[1] + 2 * TAPS + 4 * (max(OUTS) + TAPS - 1) + 7
-        size = np.maximum.reduce([convolved(*inputs, absolute(transforms(out, TAPS))) for out in OUTS])
+        roundings = inputs[1].shape[1] + 2 * TAPS + 4 * (self.out + TAPS - 1) + 7
+        size = convolved(*inputs, absolute(transforms(self.out, TAPS)))
         return {position: ladder.Expected(direct.value, roundings * np.finfo(np.float32).eps / 2 * size)}
 
 
@@ -38,6 +46,18 @@ class TransformedForward(Transformed, Forward):
     def _as_forward(self, x, w, y):
         """Images, filters, zeros above and to the left, rows and columns of a correlation that has the same result."""
         return x, w[..., ::-1, ::-1] if self.flipped else w, self.top, self.left, self.P, self.Q
+
+
+class Forward2x2(TransformedForward):
+    """By tiles of 2 x 2 outputs."""
+
+    out = 2
+
+
+class Forward6x6(TransformedForward):
+    """By tiles of 6 x 6 outputs."""
+
+    out = 6
 
 
 class TransformedBackwardData(Transformed, BackwardData):

@@ -21,10 +21,12 @@ Limited by memory: V and M are four times as large as images and outputs.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.products import products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
+PROBLEM = Forward2x2
 TAKES = {
     "R": (3,),
     "S": (3,),

@@ -5,11 +5,18 @@ import pytest
 
 from labkit import ladder
 from labkit.conv.problem import BackwardData, Forward
-from labkit.conv.winograd.problem import TransformedBackwardData, TransformedForward, convolved
+from labkit.conv.winograd.problem import (
+    Forward2x2,
+    Forward6x6,
+    TransformedBackwardData,
+    TransformedForward,
+    convolved,
+)
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 SIZES = (2, 24, 9, 7, 5, 3, 3, 1, 1, 1, 0, 2, 1)
 STEPS = ladder.ladder("conv", "winograd")
+KINDS = (Forward2x2, TransformedForward, Forward6x6)
 
 
 @pytest.mark.parametrize("flipped", [False, True])
@@ -50,13 +57,13 @@ def test_a_step_keeps_the_bound_on_hard_data(step, draw):
     assert problem.is_right(before, step.simulate(*before).operands)
 
 
-def test_sums_of_many_channels_one_after_the_other_keep_the_bound():
-    problem = TransformedForward(1, 512, 4, 4, 1, 3, 3, 1, 1, 1, 1, 1, 1)
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_many_channels_one_after_the_other_keep_the_bound(kind):
+    problem = kind(1, 512, 6, 6, 1, 3, 3, 1, 1, 1, 1, 1, 1)
     for seed in range(3):
         operands = problem.operands(seed=seed)
         ((_, expected),) = problem.expected(operands).items()
-        for out in (2, 4):
-            assert expected.holds(in_float32(*operands[:2], out))
+        assert expected.holds(in_float32(*operands[:2], kind.out))
 
 
 def test_it_is_far_below_the_values():
@@ -65,34 +72,33 @@ def test_it_is_far_below_the_values():
     assert np.mean(expected.bound) < 0.02 * np.mean(np.abs(expected.value))
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("matrix", ["A", "G", "B"])
-def test_a_wrong_coefficient_breaks_it(matrix):
-    problem = TransformedForward(*SIZES)
-    operands = problem.operands()
-    x, w, *_ = (X.astype(np.float64) for X in operands[:2])
-    for out in (2, 4):
-        right = transforms(out, 3)
-        for place in np.ndindex(getattr(right, matrix).shape):
-            wrong = getattr(right, matrix).copy()
-            wrong[place] += 1 if wrong[place] == 0 else wrong[place] / 8
-            y = convolved(x, w, problem.top, problem.left, problem.P, problem.Q, right._replace(**{matrix: wrong}))
-            assert not problem.is_right(operands, (None, None, y.astype(np.float32)))
+def test_a_wrong_coefficient_breaks_it(kind, matrix):
+    problem = kind(*SIZES)
+    operands, right = problem.operands(), transforms(kind.out, 3)
+    inputs = problem._as_forward(*(X.astype(np.float64) for X in operands[:3]))
+    for place in np.ndindex(getattr(right, matrix).shape):
+        wrong = getattr(right, matrix).copy()
+        wrong[place] += 1 if wrong[place] == 0 else wrong[place] / 2
+        y = convolved(*inputs, right._replace(**{matrix: wrong}))
+        assert not problem.is_right(operands, (None, None, y.astype(np.float32)))
 
 
 def in_float32(x, w, out):
-    """The outputs for one filter, each sum in float32 from the first to the last channel."""
+    """The outputs of 6 x 6 pixels for one filter, each sum in float32 from the first to the last channel."""
     A, G, B = map(as_float32, transforms(out, 3))
-    padded = np.zeros((x.shape[1], 6, 6), np.float32)
-    padded[:, 1:5, 1:5] = x[0]
-    y = np.empty((1, 1, 4, 4), np.float32)
-    for top in range(0, 4, out):
-        for left in range(0, 4, out):
+    padded = np.zeros((x.shape[1], 10, 10), np.float32)
+    padded[:, 1:7, 1:7] = x[0]
+    y = np.empty((1, 1, 8, 8), np.float32)
+    for top in range(0, 6, out):
+        for left in range(0, 6, out):
             M = np.zeros((len(A), len(A)), np.float32)
             for c in range(len(padded)):
                 d = padded[c, top : top + len(A), left : left + len(A)]
                 M += (G @ w[0, c] @ G.T) * (B.T @ d @ B)
             y[0, 0, top : top + out, left : left + out] = A.T @ M @ A
-    return y
+    return y[:, :, :6, :6]
 
 
 @pytest.mark.parametrize(("kind", "plain"), [(TransformedForward, Forward), (TransformedBackwardData, BackwardData)])
