@@ -77,7 +77,7 @@ def load_roots(root_re, root_im, j):
 def transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j):
     """The transform of a line, of which thread j has its points in `re` and `im`, before and after.
 
-    Elements from `begin` on in two rows of `lines`, in shared memory, are overwritten. All threads of the warp must call.
+    Elements from `begin` on in two rows of `lines`, in shared memory, are overwritten. A warp calls as a whole.
     """
     fft8(re, im)
     for k in range(8):

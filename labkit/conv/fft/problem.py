@@ -59,18 +59,18 @@ class Spectral(Convolution):
 class SpectralForward(Spectral, Forward):
     """As `Forward`, with a bound by norms."""
 
-    kept = {"x": 0, "w": 0}
+    kept: ClassVar = {"x": 0, "w": 0}
 
 
 @dataclass(frozen=True)
 class SpectralData(Spectral, BackwardData):
     """As `BackwardData`, with a bound by norms."""
 
-    kept = {"y": 0, "w": 1}
+    kept: ClassVar = {"y": 0, "w": 1}
 
 
 @dataclass(frozen=True)
 class SpectralFilter(Spectral, BackwardFilter):
     """As `BackwardFilter`, with a bound by norms."""
 
-    kept = {"y": 1, "x": 1}
+    kept: ClassVar = {"y": 1, "x": 1}

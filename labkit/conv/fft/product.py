@@ -77,7 +77,8 @@ def multiply(A, B, C, M, N, K):
         copy_tile(B_tile, other, B_bin, following, left, B_sides, BN, t)
         ptx.cp_async_commit()
         for first in range(0, BK, 4):
-            for k in range(first, first + 4):
+            for n in range(4):
+                k = first + n
                 for i in range(0, TM, 2):
                     a_re[i], a_im[i], a_re[i + 1], a_im[i + 1] = ptx.load4(A_tile, (now, k, 2 * (y + i * LANES_Y)))
                 for j in range(0, TN, 2):
