@@ -20,7 +20,7 @@ from labkit import cuda
 T = 16  # points of a line: 16, 32 or 64
 F = T // 8  # threads of a line
 PITCH = 9 * F  # from one line to the next in shared memory
-MOST = 64  # points
+MOST = 128  # points that there are roots for
 ROOTS = np.exp(-2j * np.pi * np.arange(MOST) / MOST)
 ROOTS_RE, ROOTS_IM = ROOTS.real.astype(np.float32), ROOTS.imag.astype(np.float32)
 HALF_ROOT = np.float32(np.sqrt(0.5))

@@ -14,6 +14,7 @@ BM, BN, BK = 128, 64, 16  # a block's part of C, and its steps along the sum
 WM, WN = 32, 32  # a warp's part of that
 LANES_Y, LANES_X = 4, 8  # its lanes
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 2
+A_OWN, B_OWN = 2 * TM, 2 * TN  # elements that make them
 WARPS_Y, WARPS_X = BM // WM, BN // WN
 THREADS = 32 * WARPS_Y * WARPS_X
 A_WIDTH, B_WIDTH = 2 * BM, 2 * BN  # elements of a row of a tile
@@ -39,32 +40,51 @@ def copy_tile(tile, buffer, X, start, left, sides, width, t):
         ptx.cp_async(tile, (buffer, np.uint32(row + i), np.uint32(2 * col)), X, (k, np.uint32(2 * place)), 16, valid)
 
 
+@cuda.jit(device=True)
+def load_row(a, b, A_tile, B_tile, buffer, k, y, x):
+    """Loads this thread's numbers of a row of both tiles."""
+    for i in range(0, A_OWN, 4):
+        a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (buffer, k, y + i * LANES_Y))
+    for j in range(0, B_OWN, 4):
+        b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (buffer, k, x + j * LANES_X))
+
+
+@cuda.jit(device=True)
+def add_products(sums, a, b):
+    """Adds the complex products of all numbers in `a` and all in `b`."""
+    for i in range(TM):
+        for j in range(0, B_OWN, 2):
+            sums[i, j] += a[2 * i] * b[j]
+            sums[i, j + 1] += a[2 * i] * b[j + 1]
+            sums[i, j] -= a[2 * i + 1] * b[j + 1]
+            sums[i, j + 1] += a[2 * i + 1] * b[j]
+
+
 @cuda.jit(launch_bounds=(THREADS, 2))
 def multiply(A, B, C, M, N, K):
     """C[bin] (M x N) = A[bin].T @ B[bin], sums over K."""
     A_tile = ptx.shared_array(0, (2, BK, A_WIDTH), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, B_WIDTH), np.float32)
-    sums_re = cuda.local.array((TM, TN), np.float32)
-    sums_im = cuda.local.array((TM, TN), np.float32)
-    a_re = cuda.local.array(TM, np.float32)
-    a_im = cuda.local.array(TM, np.float32)
-    b_re = cuda.local.array(TN, np.float32)
-    b_im = cuda.local.array(TN, np.float32)
+    sums = cuda.local.array((TM, B_OWN), np.float32)
+    a = cuda.local.array(A_OWN, np.float32)
+    b = cuda.local.array(B_OWN, np.float32)
+    a_next = cuda.local.array(A_OWN, np.float32)
+    b_next = cuda.local.array(B_OWN, np.float32)
     # unsigned, so that the compiler knows: no index below counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     top, left = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
     z = cuda.blockIdx.z
     A_bin, B_bin, C_bin = A[z], B[z], C[z]
-    y = np.uint32(warp // WARPS_X * WM + (lane // 2 % 2 + lane // 16 * 2) * 2)
-    x = np.uint32(warp % WARPS_X * WN + (lane % 2 + lane // 4 % 4 * 2) * 2)
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    y = np.uint32(2 * (warp // WARPS_X * WM + 2 * lane_y))  # in elements of a row of the tiles
+    x = np.uint32(2 * (warp % WARPS_X * WN + 2 * lane_x))
     t = np.uint32(warp * 32 + lane)
     A_sides = np.uint32(K), np.uint32(M)
     B_sides = np.uint32(K), np.uint32(N)
 
     for i in range(TM):
-        for j in range(TN):
-            sums_re[i, j] = 0
-            sums_im[i, j] = 0
+        for j in range(B_OWN):
+            sums[i, j] = 0
     now = np.uint32(0)
     copy_tile(A_tile, now, A_bin, np.uint32(0), top, A_sides, BM, t)
     copy_tile(B_tile, now, B_bin, np.uint32(0), left, B_sides, BN, t)
@@ -76,29 +96,22 @@ def multiply(A, B, C, M, N, K):
         copy_tile(A_tile, other, A_bin, following, top, A_sides, BM, t)
         copy_tile(B_tile, other, B_bin, following, left, B_sides, BN, t)
         ptx.cp_async_commit()
-        for first in range(0, BK, 4):
-            for n in range(4):
-                k = first + n
-                for i in range(0, TM, 2):
-                    a_re[i], a_im[i], a_re[i + 1], a_im[i + 1] = ptx.load4(A_tile, (now, k, 2 * (y + i * LANES_Y)))
-                for j in range(0, TN, 2):
-                    b_re[j], b_im[j], b_re[j + 1], b_im[j + 1] = ptx.load4(B_tile, (now, k, 2 * (x + j * LANES_X)))
-                for i in range(TM):
-                    for j in range(TN):
-                        sums_re[i, j] += a_re[i] * b_re[j]
-                        sums_im[i, j] += a_re[i] * b_im[j]
-                        sums_re[i, j] -= a_im[i] * b_im[j]
-                        sums_im[i, j] += a_im[i] * b_re[j]
+        load_row(a, b, A_tile, B_tile, now, 0, y, x)
+        for k in range(0, BK, 2):
+            load_row(a_next, b_next, A_tile, B_tile, now, k + 1, y, x)
+            add_products(sums, a, b)
+            load_row(a, b, A_tile, B_tile, now, (k + 2) % BK, y, x)  # the last time in vain, for want of a branch
+            add_products(sums, a_next, b_next)
         now = other
 
     for i in range(TM):
-        row = top + y + i // 2 * 2 * LANES_Y + i % 2
-        for j in range(0, TN, 2):
-            col = left + x + j * LANES_X
-            if row < M and col + 1 < N:
-                ptx.store4(C_bin, (row, 2 * col), sums_re[i, j], sums_im[i, j], sums_re[i, j + 1], sums_im[i, j + 1])
-            elif row < M and col < N:
-                ptx.store2(C_bin, (row, 2 * col), sums_re[i, j], sums_im[i, j])
+        row = top + y // 2 + i // 2 * 2 * LANES_Y + i % 2
+        for j in range(0, B_OWN, 4):
+            col = 2 * left + x + j * LANES_X
+            if row < M and col + 2 < 2 * N:
+                ptx.store4(C_bin, (row, col), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
+            elif row < M and col < 2 * N:
+                ptx.store2(C_bin, (row, col), sums[i, j], sums[i, j + 1])
 
 
 def product(A, B, C, M: int, N: int, K: int) -> Launch:

@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.fft.lines import MOST, PITCH, F, T, at, load_points, load_roots, store_points, transform
+from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, store_points, transform
 from labkit.conv.fft.product import product
 from labkit.ladder import Launch
 
@@ -280,7 +280,7 @@ def chosen_side(problem) -> int:
     sides = [side for side in SIDES if side >= max(problem.R, problem.S)]
     if not sides:
         raise ValueError(
-            f"the filter has {problem.R} x {problem.S} taps, and tiles here have {MOST} x {MOST} points at most: "
+            f"the filter has {problem.R} x {problem.S} taps, and tiles have {SIDES[-1]} x {SIDES[-1]} points at most: "
             "choose another step"
         )
     return min(sides, key=lambda side: predicted_ms(problem, side))
