@@ -9,8 +9,8 @@ other threads of its line through shared memory; then it transforms F points of 
 the points k = j + F m + 8 k'', in the order of m and k''. The inverse is the same with real and imaginary parts
 exchanged, before and after, times 1 / T.
 
-A line lies in shared memory with a gap after each eight points: point k at `at(k)`, a line every PITCH. Then neither
-pass meets a bank twice, for all T here, where threads are numbered along a line first.
+A line lies in shared memory with a gap after each eight points, point k at `at(k)`. Then neither pass meets a bank
+twice, where threads are numbered along a line first.
 """
 
 import numpy as np
@@ -19,10 +19,17 @@ from labkit import cuda
 
 T = 16  # points of a line: 16, 32 or 64
 F = T // 8  # threads of a line
-PITCH = 9 * F  # from one line to the next in shared memory
 MOST = 128  # points that there are roots for
 ROOTS = np.exp(-2j * np.pi * np.arange(MOST) / MOST)
 ROOTS_RE, ROOTS_IM = ROOTS.real.astype(np.float32), ROOTS.imag.astype(np.float32)
+
+
+def pitch(points: int) -> int:
+    """Elements from one line to the next in shared memory, by which the lines of a warp meet different banks."""
+    return {16: 20, 32: 36, 64: 72}[points]
+
+
+PITCH = pitch(T)
 HALF_ROOT = np.float32(np.sqrt(0.5))
 
 

@@ -5,9 +5,11 @@ registers by, as in `s10_tuned`. A complex product takes four multiply-adds for 
 one one for two: what shared memory must give for each is half.
 """
 
+from functools import cache
+
 import numpy as np
 
-from labkit import cuda, ptx
+from labkit import cuda, ptx, specialise
 from labkit.ladder import Launch
 
 BM, BN, BK = 128, 64, 16  # a block's part of C, and its steps along the sum
@@ -19,7 +21,6 @@ WARPS_Y, WARPS_X = BM // WM, BN // WN
 THREADS = 32 * WARPS_Y * WARPS_X
 A_WIDTH, B_WIDTH = 2 * BM, 2 * BN  # elements of a row of a tile
 B_BYTE = 2 * BK * A_WIDTH * 4  # where B's tiles begin in dynamic shared memory
-SHARED_BYTES = B_BYTE + 2 * BK * B_WIDTH * 4
 
 
 @cuda.jit(device=True)
@@ -60,7 +61,7 @@ def add_products(sums, a, b):
             sums[i, j + 1] += a[2 * i + 1] * b[j]
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
+@cuda.jit(launch_bounds=(THREADS, 2))  # two blocks on an SM
 def multiply(A, B, C, M, N, K):
     """C[bin] (M x N) = A[bin].T @ B[bin], sums over K."""
     A_tile = ptx.shared_array(0, (2, BK, A_WIDTH), np.float32)
@@ -114,7 +115,18 @@ def multiply(A, B, C, M, N, K):
                 ptx.store2(C_bin, (row, col), sums[i, j], sums[i, j + 1])
 
 
+@cache
+def _with(rows, cols, steps):
+    """The kernel for tiles of rows x cols, and its dynamic shared memory in bytes."""
+    warps_y, warps_x = rows // WM, cols // WN
+    widths = {"A_WIDTH": 2 * rows, "B_WIDTH": 2 * cols, "B_BYTE": 2 * steps * 2 * rows * 4}
+    kernel = specialise(multiply, BM=rows, BN=cols, BK=steps, WARPS_X=warps_x, THREADS=32 * warps_y * warps_x, **widths)
+    return kernel, 2 * steps * 2 * (rows + cols) * 4
+
+
 def product(A, B, C, M: int, N: int, K: int) -> Launch:
     """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `spectra`."""
-    grid = -(-N // BN), -(-M // BM), C.shape[0]
-    return Launch(multiply, grid, (32, WARPS_Y * WARPS_X), (A, B, C, M, N, K), SHARED_BYTES)
+    rows, cols = BM if M > WM else WM, BN if N > WN else WN
+    kernel, shared_bytes = _with(rows, cols, BK if K > BK // 2 else BK // 2)
+    grid = -(-N // cols), -(-M // rows), C.shape[0]
+    return Launch(kernel, grid, (32, rows // WM * (cols // WN)), (A, B, C, M, N, K), shared_bytes)

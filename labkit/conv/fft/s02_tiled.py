@@ -20,14 +20,14 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, store_points, transform
+from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
 from labkit.conv.fft.product import product
 from labkit.ladder import Launch
 
 TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {"layout": ("NCHW",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
-TILES = 16  # of a block, neighbours in a row of the spectra
+TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
 BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
 SLOT = 162  # elements from one tile to the next, by which TILES tiles meet different banks
@@ -36,27 +36,20 @@ TFLOPS, TB_S = 48.0, 3.0  # of the product, and of memory: what a choice of T is
 
 
 @cuda.jit(device=True)
-def first_tile(swapped, columns, tiles_h, tiles_w):
-    """Which row of the spectra a block has, its first column, and of that the image, the channel and the tile."""
+def place_of_block(columns):
+    """Which row of the spectra a block has, and its first column."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
-    row = np.uint32(cuda.blockIdx.x) // blocks
-    column = np.uint32(np.uint32(cuda.blockIdx.x) % blocks * np.uint32(TILES))
-    place = row if swapped else column
-    channel = column if swapped else row
-    tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
-    return row, column, place // tiles_w // tiles_h, channel, place // tiles_w % tiles_h, place % tiles_w
+    block = np.uint32(cuda.blockIdx.x)
+    return np.uint32(block // blocks), np.uint32(block % blocks * np.uint32(TILES))
 
 
 @cuda.jit(device=True)
-def next_tile(swapped, image, channel, tile_h, tile_w, tiles_h, tiles_w):
-    """The image, the channel and the tile of the following column."""
-    if swapped:
-        return image, np.uint32(channel + 1), tile_h, tile_w
-    if tile_w + 1 < tiles_w:
-        return image, channel, tile_h, np.uint32(tile_w + 1)
-    if tile_h + 1 < tiles_h:
-        return image, channel, np.uint32(tile_h + 1), np.uint32(0)
-    return np.uint32(image + 1), channel, np.uint32(0), np.uint32(0)
+def place_of_tile(swapped, row, column, tiles_h, tiles_w):
+    """The image, the channel, and the tile along both axes that a row and a column of the spectra stand for."""
+    place = row if swapped else column
+    channel = column if swapped else row
+    tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
+    return place // tiles_w // tiles_h, channel, place // tiles_w % tiles_h, place % tiles_w
 
 
 @cuda.jit(launch_bounds=(THREADS, 2))
@@ -73,20 +66,20 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
-    spectra_row, column, image, channel, tile_h, tile_w = first_tile(swapped, columns, tiles_h, tiles_w)
+    spectra_row, first_column = place_of_block(columns)
     H, W = np.uint32(X.shape[2]), np.uint32(X.shape[3])
 
-    row, col = t // T, t % T
-    for tile in range(TILES):
-        h, w = np.uint32(tile_h * step_h - top + row), np.uint32(tile_w * step_w - left + col)  # huge if negative
-        inside = column + tile < columns and col < cols and w < W
-        for i in range(0, T, THREADS // T):
-            value = np.float32(0)
-            if inside and row + i < rows and np.uint32(h + i) < H:
-                value = X[image, channel, np.uint32(h + i), w]
-            # rows r and r + T / 2 become one complex line
-            lines[(row + i) // HALF * TILES + tile, (row + i) % HALF * PITCH + at(col)] = value
-        image, channel, tile_h, tile_w = next_tile(swapped, image, channel, tile_h, tile_w, tiles_h, tiles_w)
+    tile, col = t // T, t % T
+    column = np.uint32(first_column + tile)
+    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
+    inside = column < columns and col < cols and w < W
+    for row in range(T):
+        value = np.float32(0)
+        if inside and row < rows and np.uint32(h + row) < H:
+            value = X[image, channel, np.uint32(h + row), w]
+        # rows r and r + T / 2 become one complex line
+        lines[row // HALF * TILES + tile, row % HALF * PITCH + at(col)] = value
     cuda.syncthreads()
 
     j, line = t % F, t // F % HALF
@@ -115,7 +108,7 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
     cuda.syncthreads()
 
     tile, first = t % TILES, t // TILES
-    column = np.uint32(column + tile)
+    column = np.uint32(first_column + tile)
     if column < columns:
         for u in range(first, HALF + 1, THREADS // TILES):
             a_re, a_im = lines[tile, at(u)], lines[tile + TILES, at(u)]
@@ -145,10 +138,10 @@ def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h,
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
-    spectra_row, column, image, channel, tile_h, tile_w = first_tile(swapped, columns, tiles_h, tiles_w)
+    spectra_row, first_column = place_of_block(columns)
 
     tile, first = t % TILES, t // TILES
-    at_column = np.uint32(min(column + tile, columns - 1))  # beyond the last one, that one again
+    at_column = np.uint32(min(first_column + tile, columns - 1))  # beyond the last one, that one again
     for u in range(first, HALF + 1, THREADS // TILES):
         zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * at_column))
         half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * at_column))
@@ -190,42 +183,35 @@ def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h,
     cuda.syncthreads()
 
     scale = np.float32(1 / (T * T))
-    P, Q = np.uint32(Y.shape[2]), np.uint32(Y.shape[3])
-    row, col = t // T, t % T
-    from_col = at((col + first_col) % T)
-    for tile in range(TILES):
-        p, q = np.uint32(tile_h * step_h + row), np.uint32(tile_w * step_w + col)
-        inside = column + tile < columns and col < step_w and q < Q
-        for i in range(0, T, THREADS // T):
-            if inside and row + i < step_h and p + i < P:
-                from_row = np.uint32(row + i + first_row) % np.uint32(T)
-                value = lines[from_row // HALF * TILES + tile, from_row % HALF * PITCH + from_col]
-                Y[image, channel, np.uint32(p + i), q] = value * scale
-        image, channel, tile_h, tile_w = next_tile(swapped, image, channel, tile_h, tile_w, tiles_h, tiles_w)
+    tile, col = t // T, t % T
+    column = np.uint32(first_column + tile)
+    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w + col)
+    if column < columns and col < step_w and q < Y.shape[3]:
+        from_col = at((col + first_col) % T)
+        for row in range(min(step_h, Y.shape[2] - p)):
+            from_row = np.uint32(row + first_row) % np.uint32(T)
+            value = lines[from_row // HALF * TILES + tile, from_row % HALF * PITCH + from_col]
+            Y[image, channel, np.uint32(p + row), q] = value * scale
 
 
 @cache
 def _with(kernel, side):
     """A kernel for tiles of side x side."""
-    tiles, pitch = tiles_of_block(side), 9 * side // 8
+    tiles = THREADS // side
     of_block = {"TILES": tiles, "ROWS": 2 * tiles, "SLOT": slot(side), "BATCH": THREADS * 16 // side**2}
-    return specialise(kernel, T=side, F=side // 8, HALF=side // 2, PITCH=pitch, **of_block)
-
-
-def tiles_of_block(side: int) -> int:
-    """How many tiles of side x side a block takes: fewer of the larger ones, since they lie in shared memory."""
-    return {16: 16, 32: 8, 64: 4}[side]
+    return specialise(kernel, T=side, F=side // 8, HALF=side // 2, PITCH=pitch(side), **of_block)
 
 
 def slot(side: int) -> int:
     """Elements from one tile to the next: neighbouring tiles of a block meet different banks."""
-    lines = side // 2 * (9 * side // 8)
-    return lines + (32 // tiles_of_block(side) - lines) % 32
+    lines = side // 2 * pitch(side)
+    return lines + (side // 8 - lines) % 32
 
 
 def shared_bytes(side: int) -> int:
     """Of a block that transforms tiles."""
-    return 2 * tiles_of_block(side) * slot(side) * 4
+    return 2 * (THREADS // side) * slot(side) * 4
 
 
 def bins(side: int) -> int:
@@ -241,7 +227,7 @@ def spectra(workspace, role: str, side: int, rows: int, columns: int):
 def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
     """The launch that writes spectra of tiles of X."""
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
-    blocks = to.shape[1] * -(-columns // tiles_of_block(side))
+    blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
     arguments = X, to, int(swapped), sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
     return Launch(_with(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
@@ -250,7 +236,7 @@ def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h,
 def inverted(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
     """The launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
-    blocks = spectrum.shape[1] * -(-columns // tiles_of_block(side))
+    blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
     arguments = spectrum, Y, int(swapped), first_row, first_col, step_h, step_w, tiles_h, tiles_w
     return Launch(_with(restored, side), blocks, THREADS, arguments, shared_bytes(side))
 
