@@ -49,10 +49,11 @@ def place_of_tile(swapped, row, column, tiles_h, tiles_w):
     place = row if swapped else column
     channel = column if swapped else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
-    return place // tiles_w // tiles_h, channel, place // tiles_w % tiles_h, place % tiles_w
+    line = np.uint32(place // tiles_w)
+    return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(place % tiles_w)
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
+@cuda.jit(launch_bounds=(THREADS, 3))
 def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
     """Writes the spectra of tiles of X, `rows` x `cols` pixels each, with zeros around them, to [bin, row, column].
 
@@ -70,16 +71,22 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
     H, W = np.uint32(X.shape[2]), np.uint32(X.shape[3])
 
     tile, col = t // T, t % T
-    column = np.uint32(first_column + tile)
+    column = np.uint32(min(first_column + tile, columns - 1))
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
-    inside = column < columns and col < cols and w < W
-    for row in range(T):
-        value = np.float32(0)
-        if inside and row < rows and np.uint32(h + row) < H:
-            value = X[image, channel, np.uint32(h + row), w]
-        # rows r and r + T / 2 become one complex line
-        lines[row // HALF * TILES + tile, row % HALF * PITCH + at(col)] = value
+    inside = first_column + tile < columns and col < cols and w < W
+    w, last, at_col = min(w, np.uint32(W - 1)), np.uint32(rows), np.uint32(at(col))
+    for first in range(0, T, 8):
+        for i in range(8):  # all loads are under way before one is waited for: outside of X, one of its edge
+            re[i] = plane[min(np.uint32(h + first + i), np.uint32(H - 1)), w]
+        for i in range(8):
+            row = np.uint32(first + i)
+            value = re[i] if inside and row < last and np.uint32(h + row) < H else np.float32(0)
+            # rows r and r + T / 2 become one complex line
+            part = np.uint32(row // np.uint32(HALF) * np.uint32(TILES) + tile)
+            lines[part, np.uint32(row % np.uint32(HALF) * np.uint32(PITCH) + at_col)] = value
+        cuda.syncwarp()  # else more than eight would be under way, and registers be short
     cuda.syncthreads()
 
     j, line = t % F, t // F % HALF
@@ -125,7 +132,7 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
             )
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
+@cuda.jit(launch_bounds=(THREADS, 4))
 def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
     """Writes to Y the part of tiles that begins at `first_row` and `first_col`, from their spectra [bin, row, column].
 
@@ -188,11 +195,13 @@ def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h,
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w + col)
     if column < columns and col < step_w and q < Y.shape[3]:
-        from_col = at((col + first_col) % T)
+        plane = Y[image, channel]
+        from_col = np.uint32(at((col + first_col) % T))
         for row in range(min(step_h, Y.shape[2] - p)):
-            from_row = np.uint32(row + first_row) % np.uint32(T)
-            value = lines[from_row // HALF * TILES + tile, from_row % HALF * PITCH + from_col]
-            Y[image, channel, np.uint32(p + row), q] = value * scale
+            from_row = np.uint32(np.uint32(row) + np.uint32(first_row)) % np.uint32(T)
+            part = np.uint32(from_row // np.uint32(HALF) * np.uint32(TILES) + tile)
+            value = lines[part, np.uint32(from_row % np.uint32(HALF) * np.uint32(PITCH) + from_col)]
+            plane[np.uint32(p + np.uint32(row)), q] = value * scale
 
 
 @cache
