@@ -6,6 +6,7 @@ gaps between them, which cost microseconds each, stay out of the time of a kerne
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import cycle, islice
 from math import ceil
 from statistics import median
@@ -38,9 +39,7 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
     calls
         How many launches.
     """
-    from numba import cuda
-
-    stream, times_us = cuda.stream(), []
+    stream, times_us = own_stream(), []
     launch(stream)
     for call in range(calls):
         if call % CALLS_IN_QUEUE == 0:
@@ -50,6 +49,14 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
         times_us.append((time.perf_counter() - start) * 1e6)
     stream.synchronize()
     return median(times_us)
+
+
+@cache
+def own_stream():
+    """The stream on which launches are timed, always the same: each stream has memory that is kept for it."""
+    from numba import cuda
+
+    return cuda.stream()
 
 
 def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
@@ -73,7 +80,7 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
     """As `gpu_times_ms`, with the time of one launch in each replay."""
     from numba import cuda
 
-    stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+    stream, start, end = own_stream(), cuda.event(), cuda.event()
 
     def elapsed_ms(work):
         start.record(stream)
