@@ -12,7 +12,6 @@ from labkit import places
 from labkit.ladder import operations
 
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
-BENCHES = sorted(TABLES.union(operations()))  # an operation needs no table of its own
 
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
@@ -70,15 +69,16 @@ def build(
 
 @app.command()
 def bench(
-    operation: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(BENCHES)}.")],
+    operation: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(sorted({*TABLES, *operations()}))}.")],
     record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
     """Measure an operation beside its rivals, in one run."""
     from labkit.bench import _harness
 
-    if operation not in BENCHES:
-        _fail(f"there is no bench {operation!r}; there are {', '.join(BENCHES)}")
+    known = sorted({*TABLES, *operations()})  # an operation needs no table of its own
+    if operation not in known:
+        _fail(f"there is no bench {operation!r}; there are {', '.join(known)}")
     if out:
         _check_folder(out)
     if operation in TABLES:
