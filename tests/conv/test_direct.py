@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from labkit import conv, cuda, cuda_cpp
+from labkit.formats import FP32
+from labkit.ladder import relative_error
 
 STEPS = conv.ladder("direct")
 WHOLE = conv.Forward(1, 4, 18, 40, 128, 3, 9, groups=2)  # whole blocks of outputs, and rows of whole sectors
@@ -100,3 +102,14 @@ def test_step_and_twin_are_right_on_the_gpu(step, problem):
         y.copy_to_device(before[2])
         run()
         assert problem.is_right(before, (x, w, y.copy_to_host()))
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(("C", "K"), [(32, 1), (1, 32)], ids=["images", "outputs"])
+def test_more_elements_than_32_bits_with_a_sign_count(step, C, K):
+    problem = conv.Forward(2**31 // (32 * 64 * 64) + 1, C, 64, 64, K, 3, 3, top=1, bottom=1, left=1, right=1)
+    before = problem.operands()
+    x, w, y = map(cuda.to_device, before[:3])
+    step.launch(x, w, y, problem)
+    after = before[0], before[1], y.copy_to_host(), problem
+    assert relative_error(problem, problem.expected(problem.part(before)), after, FP32) < 1e-6

@@ -1,7 +1,6 @@
 """The convolution problem: shapes, oracle, bounds, parts, and what bad input is told."""
 
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -60,7 +59,7 @@ def test_the_backward_directions_are_adjoint_to_the_forward_one(problem):
     assert np.vdot(w, backward_filter.oracle(x, y)) == pytest.approx(forward, abs=1e-12 * scale)
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.needs("torch")
 @settings(max_examples=40)
 @given(problem=convolutions(Forward, {"layout": ("NCHW",), "flipped": (False,)}))
 def test_the_oracles_are_what_torch_computes(problem):

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from random_convolutions import convolutions
 from sampling import WHOLE
 
-from labkit import conv
+from labkit import conv, cuda
 from labkit.ladder import ladders
 
+pytestmark = pytest.mark.long
 PROBLEMS = 300 if WHOLE else 40  # of a ladder
 AS_DRAWN = [Phase.generate]  # a problem that fails is small as it is, and to look for smaller ones takes minutes
 STEPS = [(ladder, step) for ladder in ladders("conv") for step in ladder]
@@ -25,25 +26,39 @@ def takes(step, problem) -> bool:
     return isinstance(problem, step.problem) and not problem.misfit(taken(step))
 
 
-def hold(steps, problem, seed):
-    """Fails where one of the steps that take the problem computes something else, or makes an error."""
+def simulated(step, before, format):
+    """What a step makes of its operands in the simulator, which finds no error."""
+    run = step.simulate(*before, format=format)
+    assert run.errors == (), f"{step.path} {format}"
+    return run.operands
+
+
+def launched(step, before, format):
+    """What a step makes of its operands on the GPU."""
+    *arrays, problem = before
+    on_gpu = list(map(cuda.to_device, arrays))
+    step.launch(*on_gpu, problem, format=format)
+    return *(X.copy_to_host() for X in on_gpu), problem
+
+
+def hold(steps, problem, seed, run=simulated):
+    """Fails where one of the steps that take the problem computes something else."""
     for step in steps:
         for format in step.formats if takes(step, problem) else ():
             before = problem.operands(format, seed)
-            run = step.simulate(*before, format=format)
-            assert run.errors == (), f"{step.path} {format}"
-            assert problem.is_right(before, run.operands, format), f"{step.path} {format}"
+            assert problem.is_right(before, run(step, before, format), format), f"{step.path} {format}"
 
 
-@pytest.mark.parametrize(("ladder", "step"), STEPS, ids=lambda one: getattr(one, "path", None))
-def test_steps_are_right_on_random_problems(ladder, step):
+@pytest.mark.parametrize("run", [simulated, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
+@pytest.mark.parametrize(("ladder", "step"), STEPS, ids=lambda one: getattr(one, "name", None))
+def test_steps_are_right_on_random_problems(ladder, step, run):
     """Each step has its share of the problems drawn for it, and the others of its ladder that take one compute it."""
 
     @settings(max_examples=-(-PROBLEMS // len(ladder)), phases=AS_DRAWN)
     @given(problem=convolutions(step.problem, taken(step)), seed=st.integers(0, 2**16))
     def check(problem, seed):
         assert takes(step, problem)
-        hold(ladder, problem, seed)
+        hold(ladder, problem, seed, run)
 
     check()
 
