@@ -9,7 +9,7 @@ from sampling import sampled
 
 from labkit import conv
 from labkit.arrays.workspace import Workspace
-from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_tiling
+from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
 from labkit.conv.sizes import sizes
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
@@ -109,6 +109,7 @@ def test_values_that_are_not_finite_stay_where_they_are_met(step):
 COSTLY = {  # whole tiles of every step, and no borders; and by which tiling
     **{slug: ((4, 16, 9, 9, 128, 2, 2), {}) for slug in ("index", "offsets", "magic")},
     "gathered": ((4, 16, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4)}),
+    "split": ((4, 16, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4), "parts": 2}),
     "backward_data": ((4, 128, 8, 8, 64, 1, 1), {"tiling": Tiling(64, 4)}),
     "backward_filter": ((4, 64, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4)}),
 }
@@ -133,7 +134,8 @@ def test_a_step_costs_what_its_docstring_says(step):
         "bytes of workspace": workspace_bytes,
     }
     names = {"CRS": problem.C * problem.R * problem.S, "KRS": problem.K * problem.R * problem.S}
-    names |= {"NPQ": problem.N * problem.P * problem.Q, "K": problem.K, "C": problem.C, "parts": 2}
+    names |= {"NPQ": problem.N * problem.P * problem.Q, "K": problem.K, "C": problem.C, "N": problem.N}
+    names |= {"PQ": problem.P * problem.Q, "parts": 2}
     lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:[:;,].*)?$", step.module.__doc__, re.MULTILINE)
     assert len(lines) >= 4
     value = {what: eval(expression, dict(names), vars(step.module)) for expression, what in lines}
@@ -142,9 +144,29 @@ def test_a_step_costs_what_its_docstring_says(step):
     assert value == {what: counted[what] for what in value}
 
 
-def test_no_forward_step_but_the_one_with_a_table_takes_workspace():
+@pytest.mark.parametrize(
+    ("numbers", "parts"), [((1, 50, 5, 4, 3, 2, 2), 3), ((2, 70, 3, 3, 2, 1, 1, 1, 1), 5)], ids=str
+)
+def test_parts_of_a_sum_are_added_up(numbers, parts):
+    problem, step = conv.Forward(*numbers), STEPS.step("split")
+    traces, found = simulated(step, problem.operands(), tiling=Tiling(32, 1), parts=parts)
+    parts = traces[0].grid[2]
+    assert len(traces) == 2 and parts > 1
+    assert found == -(-4 * parts * problem.N * problem.K * problem.P * problem.Q // 256) * 256
+    assert is_right(step, problem, tiling=Tiling(32, 1), parts=parts)
+
+
+def test_only_where_it_fills_the_gpu_is_a_sum_cut_into_parts():
+    assert best_parts(128, 401408, 5184) == (Tiling(64, 4), 1)
+    tiling, parts = best_parts(128, 1600, 6272)
+    blocks = -(-128 // tiling.tile[0]) * -(-1600 // tiling.tile[1])
+    assert parts > 4 and 100 < blocks * parts < 600
+
+
+def test_no_forward_step_but_those_with_a_table_or_parts_takes_workspace():
     assert [step.slug for step in STEPS if "workspace" in step.module.launches.__code__.co_varnames] == [
         "offsets",
+        "split",
         "backward_data",
         "backward_filter",
     ]
