@@ -54,9 +54,7 @@ def sizes(problem: Convolution) -> Sizes:
         ("the outputs of a filter", problem.N * PQ),
     ):
         if count >= MOST:
-            raise ValueError(
-                f"{what} would have {count} elements, and this step counts below {MOST}: take fewer at a time"
-            )
+            raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}

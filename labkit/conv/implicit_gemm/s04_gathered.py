@@ -81,7 +81,7 @@ def find_row(rows, buffer, crs, of):
 def taps_inside(top, left, of):
     """A bit for each tap of a window that lies in the image."""
     if BORDER != BITS:
-        return np.uint32(1)
+        return np.uint32(0xFFFFFFFF)
     bits = np.uint32(0)
     for tap in range(of.RS.value):
         r = divided(np.uint32(tap), of.S)

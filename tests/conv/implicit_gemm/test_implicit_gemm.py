@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,7 +9,8 @@ from sampling import sampled
 
 from labkit import conv
 from labkit.arrays.workspace import Workspace
-from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_tiling
+from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
+from labkit.conv.sizes import sizes
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
@@ -18,12 +18,7 @@ STEPS = conv.ladder("implicit_gemm")
 TILED = [step for step in STEPS if step.name >= "s04"]
 
 
-def of_module(step):
-    """The module in which a step's helpers are, where a test sets limits."""
-    return import_module(f"labkit.conv.implicit_gemm.{step.name}")
-
-
-def simulated(step, problem, operands, **options):
+def simulated(step, operands, **options):
     """The traces of a step's launches, which write to the operands, and the bytes of its workspace."""
     workspace = Workspace(memory=host)
     if "workspace" in step.module.launches.__code__.co_varnames:
@@ -39,25 +34,28 @@ def simulated(step, problem, operands, **options):
 def is_right(step, problem, **options):
     before = problem.operands(seed=3)
     after = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in before)
-    simulated(step, problem, after, **options)
+    simulated(step, after, **options)
     return problem.is_right(before, after)
 
 
 def some_problems(count, seed):
     """Problems with strides, paddings, dilations, groups and turned filters, small and ragged, drawn at random."""
     rng = np.random.default_rng(seed)
+
+    def draw(most):
+        return int(rng.integers(1, most + 1))
+
     while count:
-        draw = lambda most: int(rng.integers(1, most + 1))
         groups = draw(3)
         R, S, dilation_h, dilation_w = draw(4), draw(4), draw(3), draw(3)
-        sizes = {"N": draw(3), "C": groups * draw(4), "H": draw(12), "W": draw(12), "K": groups * draw(6)}
-        sizes |= {"R": R, "S": S, "stride_h": draw(3), "stride_w": draw(3), "groups": groups}
+        found = {"N": draw(3), "C": groups * draw(4), "H": draw(12), "W": draw(12), "K": groups * draw(6)}
+        found |= {"R": R, "S": S, "stride_h": draw(3), "stride_w": draw(3), "groups": groups}
         reach_h, reach_w = dilation_h * (R - 1), dilation_w * (S - 1)
-        sizes |= {name: int(rng.integers(0, reach_h + 1)) for name in ("top", "bottom")}
-        sizes |= {name: int(rng.integers(0, reach_w + 1)) for name in ("left", "right")}
-        sizes |= {"dilation_h": dilation_h, "dilation_w": dilation_w, "flipped": bool(rng.integers(2))}
+        found |= {name: int(rng.integers(0, reach_h + 1)) for name in ("top", "bottom")}
+        found |= {name: int(rng.integers(0, reach_w + 1)) for name in ("left", "right")}
+        found |= {"dilation_h": dilation_h, "dilation_w": dilation_w, "flipped": bool(rng.integers(2))}
         try:
-            yield conv.Forward(**sizes)
+            yield conv.Forward(**found)
         except ValueError:  # the filter is larger than the image
             continue
         count -= 1
@@ -76,26 +74,24 @@ def test_a_step_is_right_on_problems_of_all_kinds(step, problem):
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)
 @pytest.mark.parametrize("tiling", TILINGS, ids=str)
 def test_a_step_is_right_by_every_tiling(step, tiling):
-    assert is_right(step, step.problem(2, 7, 8, 9, 70, 3, 3, top=1, right=2), tiling=tiling)
+    C, K = (70, 2) if step.slug == "backward_data" else (2, 70)
+    assert is_right(step, step.problem(2, C, 6, 7, K, 3, 3, top=1, right=2), tiling=tiling)
 
 
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)
-@pytest.mark.parametrize("sizes", [(3, 2, 5, 5, 4, 6, 6, 1, 1, 3, 5, 1, 4), (2, 12, 6, 6, 4, 2, 2, 2, 2)], ids=str)
-def test_images_that_32_bits_do_not_count_take_several_launches(step, sizes, monkeypatch):
-    problem = step.problem(*sizes)
-    if step.slug == "backward_filter":
-        monkeypatch.setattr(of_module(step), "MOST", 900)
-    else:
-        monkeypatch.setattr(of_module(step), "MOST", 500)
+@pytest.mark.parametrize("numbers", [(3, 2, 5, 5, 4, 6, 6, 1, 1, 3, 5, 1, 4), (2, 12, 6, 6, 4, 2, 2, 2, 2)], ids=str)
+def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, monkeypatch):
+    problem = step.problem(*numbers)
+    whole = len(simulated(step, problem.operands())[0])
+    monkeypatch.setattr(step.module, "MOST", 30)
+    assert len(simulated(step, problem.operands())[0]) > whole
     assert is_right(step, problem)
 
 
 def test_what_32_bits_cannot_count_is_told():
     problem = conv.Forward(1, 1, 2**16, 2**15, 1, 1, 1)
     with pytest.raises(ValueError, match="the pixels of an image are 2147483648, and this step counts them below"):
-        conv.division_sizes(problem) if hasattr(conv, "division_sizes") else import_module("labkit.conv.sizes").sizes(
-            problem
-        )
+        sizes(problem)
 
 
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)
@@ -105,7 +101,7 @@ def test_values_that_are_not_finite_stay_where_they_are_met(step):
     operands = problem.operands()
     given = next(X for name, X in zip("xyw", (operands[0], operands[2], operands[1])) if name != problem.result)
     given.flat[0] = np.inf
-    simulated(step, problem, operands)
+    simulated(step, operands)
     result = operands["xwy".index(problem.result)]
     assert 0 < np.count_nonzero(~np.isfinite(result)) < result.size / 2
 
@@ -113,6 +109,7 @@ def test_values_that_are_not_finite_stay_where_they_are_met(step):
 COSTLY = {  # whole tiles of every step, and no borders; and by which tiling
     **{slug: ((4, 16, 9, 9, 128, 2, 2), {}) for slug in ("index", "offsets", "magic")},
     "gathered": ((4, 16, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4)}),
+    "split": ((4, 16, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4), "parts": 2}),
     "backward_data": ((4, 128, 8, 8, 64, 1, 1), {"tiling": Tiling(64, 4)}),
     "backward_filter": ((4, 64, 9, 9, 128, 2, 2), {"tiling": Tiling(64, 4)}),
 }
@@ -120,9 +117,9 @@ COSTLY = {  # whole tiles of every step, and no borders; and by which tiling
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
 def test_a_step_costs_what_its_docstring_says(step):
-    sizes, options = COSTLY[step.slug]
-    problem = step.problem(*sizes)
-    traces, workspace_bytes = simulated(step, problem, problem.operands(), **options)
+    numbers, options = COSTLY[step.slug]
+    problem = step.problem(*numbers)
+    traces, workspace_bytes = simulated(step, problem.operands(), **options)
     trace = next(trace for trace in traces if trace.counters.flops_by_dtype)
     counters, blocks = trace.counters, trace.grid[0] * trace.grid[1] * trace.grid[2]
     elements = int(np.prod(problem.shapes[problem.result]))
@@ -137,7 +134,8 @@ def test_a_step_costs_what_its_docstring_says(step):
         "bytes of workspace": workspace_bytes,
     }
     names = {"CRS": problem.C * problem.R * problem.S, "KRS": problem.K * problem.R * problem.S}
-    names |= {"NPQ": problem.N * problem.P * problem.Q, "K": problem.K, "C": problem.C, "parts": 2}
+    names |= {"NPQ": problem.N * problem.P * problem.Q, "K": problem.K, "C": problem.C, "N": problem.N}
+    names |= {"PQ": problem.P * problem.Q, "parts": 2}
     lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:[:;,].*)?$", step.module.__doc__, re.MULTILINE)
     assert len(lines) >= 4
     value = {what: eval(expression, dict(names), vars(step.module)) for expression, what in lines}
@@ -146,9 +144,29 @@ def test_a_step_costs_what_its_docstring_says(step):
     assert value == {what: counted[what] for what in value}
 
 
-def test_no_forward_step_but_the_one_with_a_table_takes_workspace():
+@pytest.mark.parametrize(
+    ("numbers", "parts"), [((1, 50, 5, 4, 3, 2, 2), 3), ((2, 70, 3, 3, 2, 1, 1, 1, 1), 5)], ids=str
+)
+def test_parts_of_a_sum_are_added_up(numbers, parts):
+    problem, step = conv.Forward(*numbers), STEPS.step("split")
+    traces, found = simulated(step, problem.operands(), tiling=Tiling(32, 1), parts=parts)
+    parts = traces[0].grid[2]
+    assert len(traces) == 2 and parts > 1
+    assert found == -(-4 * parts * problem.N * problem.K * problem.P * problem.Q // 256) * 256
+    assert is_right(step, problem, tiling=Tiling(32, 1), parts=parts)
+
+
+def test_only_where_it_fills_the_gpu_is_a_sum_cut_into_parts():
+    assert best_parts(128, 401408, 5184) == (Tiling(64, 4), 1)
+    tiling, parts = best_parts(128, 1600, 6272)
+    blocks = -(-128 // tiling.tile[0]) * -(-1600 // tiling.tile[1])
+    assert parts > 4 and 100 < blocks * parts < 600
+
+
+def test_no_forward_step_but_those_with_a_table_or_parts_takes_workspace():
     assert [step.slug for step in STEPS if "workspace" in step.module.launches.__code__.co_varnames] == [
         "offsets",
+        "split",
         "backward_data",
         "backward_filter",
     ]
@@ -156,21 +174,19 @@ def test_no_forward_step_but_the_one_with_a_table_takes_workspace():
 
 def test_the_table_and_the_filters_brought_together_take_exactly_what_is_stated():
     problem = conv.BackwardData(2, 5, 9, 8, 3, 4, 3, 2, 3, 2, 1, 1)
-    _, found = simulated(STEPS.step("backward_data"), problem, problem.operands())
+    _, found = simulated(STEPS.step("backward_data"), problem.operands())
     rows = [4 * problem.C * -(-problem.K * taps // 4) * 4 for taps in (2 * 1,) * 6]  # 2 x 3 remainders, 2 x 1 taps each
     assert found == sum(-(-size // 256) * 256 for size in rows)
 
 
-@pytest.mark.parametrize("step", [step for step in STEPS if step.slug == "backward_filter"], ids=lambda step: step.slug)
-def test_the_gradient_of_filters_is_the_same_in_every_run(step):
-    problem = step.problem(5, 3, 9, 9, 4, 2, 2)
-    found = []
-    for chunk_lanes in (512, 16384):
-        operands = problem.operands()
-        simulated(step, problem, operands)
-        found.append(operands[1])
-        assert chunk_lanes
-    np.testing.assert_array_equal(*found)
+def test_a_long_sum_is_cut_into_parts_that_a_second_launch_adds_up():
+    problem = conv.BackwardFilter(5, 6, 9, 8, 4, 3, 2)
+    traces, found = simulated(STEPS.step("backward_filter"), problem.operands())
+    assert len(traces) == 2 and traces[0].grid[2] > 1
+    assert found == -(-traces[0].grid[2] * 4 * 4 * 36 // 256) * 256
+    problem = conv.BackwardFilter(1, 6, 9, 8, 4, 3, 2)
+    traces, found = simulated(STEPS.step("backward_filter"), problem.operands())
+    assert len(traces) == 1 and found == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ that copies of a warp, which go to one column, meet eight banks.
 Costs, for K and CRS that are multiples of the tile, and NPQ of the parts:
 
     NPQ * (1 / BN + 1 / BM)                       global loads per element of the filters
-    2 * (BM * BK + BK * PITCH) * 4 + BN * 12      bytes of static and dynamic shared memory per block
+    2 * (BM * BK + BK * PITCH) * 4 + BN * 12      bytes of shared memory per block
+    NPQ / parts / BK + 1                          barriers per block
     4 * K * CRS * parts                           bytes of workspace, if there is more than one part
 
 Limited by what limits the product, and by copies of four bytes for both operands. Compute capability 8.0.
