@@ -46,11 +46,11 @@ A, G, B = map(as_float32, transforms(OUT, TAPS))
 FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, and of a step through the channels
 TK, TT = 8, 8  # filters and tiles of a thread in each of its two places, in groups of 4
 WARPS, THREADS = 8, 256
+NOTHING = np.float32(-0.0)  # to which a number is added without an instruction, unlike to 0
 ROWS = CHANNELS * PLACES  # of U and V in shared memory
 COPIED = THREADS * 4 // FILTERS  # rows of U that the block copies at once
 V_BYTE = 2 * ROWS * FILTERS * 4  # where V begins in dynamic shared memory
-WIDTH = TILES + 4  # of a row of sums there, for the sake of its banks
-SHARED_BYTES = PLACES * FILTERS * WIDTH * 4  # more than U and V take before
+SHARED_BYTES = PLACES * FILTERS * TILES * 4  # for all sums, which is more than U and V take before
 
 
 @cuda.jit
@@ -107,13 +107,13 @@ def store_transformed(V_tile, buffer, c, lane, d):
     half = cuda.local.array((TILE, TILE), np.float32)
     for i in range(TILE):
         for j in range(TILE):
-            half[i, j] = 0
+            half[i, j] = NOTHING
             for n in range(TILE):
                 if B[n, i] != 0:
                     half[i, j] += B[n, i] * d[n, j]
     for i in range(TILE):
         for j in range(TILE):
-            value = np.float32(0)
+            value = NOTHING
             for n in range(TILE):
                 if B[n, j] != 0:
                     value += half[i, n] * B[n, j]
@@ -124,9 +124,15 @@ def store_transformed(V_tile, buffer, c, lane, d):
 def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
     """This thread's part of a row of U and of V."""
     for i in range(0, TK, 4):
-        u[i], u[i + 1], u[i + 2], u[i + 3] = ptx.load4(U_tile, (buffer, row, np.uint32(y + i * 8)))
+        u[i], u[i + 1], u[i + 2], u[i + 3] = ptx.load4(U_tile, (buffer, row, y + np.uint64(i * 8)))
     for j in range(0, TT, 4):
-        v[j], v[j + 1], v[j + 2], v[j + 3] = ptx.load4(V_tile, (buffer, row, np.uint32(x + j * 4)))
+        v[j], v[j + 1], v[j + 2], v[j + 3] = ptx.load4(V_tile, (buffer, row, x + np.uint64(j * 4)))
+
+
+@cuda.jit(device=True)
+def column(k, t):
+    """Where in its row a sum lies: groups of eight tiles change places, otherwise for each four filters."""
+    return np.uint32(t ^ k // 4 % 4 * 8)
 
 
 @cuda.jit(device=True)
@@ -149,13 +155,13 @@ def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
     )
     for i in range(OUT):
         for j in range(TILE):
-            half[i, j] = 0
+            half[i, j] = NOTHING
             for n in range(TILE):
                 if A[n, i] != 0:
-                    half[i, j] += A[n, i] * sums_tile[n * TILE + j, k, lane]
+                    half[i, j] += A[n, i] * sums_tile[n * TILE + j, k, column(k, lane)]
     for i in range(OUT):
         for j in range(OUT):
-            out[i, j] = 0
+            out[i, j] = NOTHING
             for n in range(TILE):
                 if A[n, j] != 0:
                     out[i, j] += half[i, n] * A[n, j]
@@ -174,7 +180,7 @@ def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
 def fused(x, U, y, tiles_y, tiles_x, top, left):
     U_tile = ptx.shared_array(0, (2, ROWS, FILTERS), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (2, ROWS, TILES), np.float32)
-    sums_tile = ptx.shared_array(0, (PLACES, FILTERS, WIDTH), np.float32)  # in place of U and V, when all is summed up
+    sums_tile = ptx.shared_array(0, (PLACES, FILTERS, TILES), np.float32)  # in place of U and V, when all is summed up
     sums = cuda.local.array((2, TK, TT), np.float32)
     d = cuda.local.array((TILE, TILE), np.float32)
     u = cuda.local.array(TK, np.float32)
@@ -192,9 +198,9 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
     first_row, first_col = np.uint64(row - top), np.uint64(col - left)  # large where negative
     if image >= np.uint32(x.shape[0]):
         first_row = np.uint64(x.shape[2])  # outside of every image, so that there are zeros alone
-    ky = np.uint32(lane % 2 + lane // 4 % 4 * 2) * 4
-    tx = np.uint32(lane // 2 % 2 + lane // 16 * 2) * 4
-    thread, place = np.uint32(warp * 32 + lane), np.uint32(warp * 2)
+    ky = np.uint64(lane % 2 + lane // 4 % 4 * 2) * np.uint64(4)
+    tx = np.uint64(lane // 2 % 2 + lane // 16 * 2) * np.uint64(4)
+    thread, place = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
 
     for p in range(2):
         for i in range(TK):
@@ -212,11 +218,16 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
             copy_filters(U_tile, np.uint32(now ^ np.uint32(1)), U, following, filters, thread)
         load_pixels(d, x, image, np.uint32(following + warp), first_row, first_col)
         load_rows(u, v, U_tile, V_tile, now, place, ky, tx)
-        for c in range(CHANNELS):
-            at = np.uint32(c * PLACES + place)
-            load_rows(u_next, v_next, U_tile, V_tile, now, np.uint32(at + 1), ky, tx)
+        for at in range(0, ROWS, 2 * PLACES):  # two channels
+            first = np.uint64(at) + place
+            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(1), ky, tx)
             multiply(sums, 0, u, v)
-            load_rows(u, v, U_tile, V_tile, now, np.uint32((at + PLACES) % ROWS), ky, tx)  # the last in vain
+            load_rows(u, v, U_tile, V_tile, now, first + np.uint64(PLACES), ky, tx)
+            multiply(sums, 1, u_next, v_next)
+            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(PLACES + 1), ky, tx)
+            multiply(sums, 0, u, v)
+            after = (first + np.uint64(2 * PLACES)) % np.uint64(ROWS)  # for want of a branch the first one at the end
+            load_rows(u, v, U_tile, V_tile, now, after, ky, tx)
             multiply(sums, 1, u_next, v_next)
         now = np.uint32(now ^ np.uint32(1))
         store_transformed(V_tile, now, warp, lane, d)
@@ -225,7 +236,8 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
     for p in range(2):
         for i in range(TK):
             for j in range(0, TT, 4):
-                at = np.uint32(place + p), np.uint32(ky + i % 4 + i // 4 * 32), np.uint32(tx + j * 4)
+                k = np.uint32(ky + i % 4 + i // 4 * 32)
+                at = np.uint32(place + p), k, column(k, np.uint32(tx + j * 4))
                 ptx.store4(sums_tile, at, sums[p, i, j], sums[p, i, j + 1], sums[p, i, j + 2], sums[p, i, j + 3])
     cuda.syncthreads()
     for i in range(0, FILTERS, WARPS):

@@ -68,6 +68,26 @@ def test_a_forward_step_costs_what_it_says(slug, out):
     assert all(trace.counters.flops_by_dtype.keys() <= {"float32"} for trace in (of_filters, of_images, of_outputs))
 
 
+def test_the_fused_step_costs_what_it_says():
+    step, (N, C, K, H, W) = STEPS.step("fused"), (1, 16, 128, 16, 32)
+    problem = Forward(N, C, H, W, K, 3, 3, 1, 1, 1, 1, 1, 1)
+    _, fused = step.simulate(*problem.operands()).traces
+    outputs = N * K * H * W
+    loads = {site.site.array: site.requests * 32 for site in fused.sites if site.site.kind == "load"}
+    assert outputs * C / 16 * 0.9 < loads["x"] <= outputs * C / 16
+    assert fused.counters.flops >= 2 * 4 * outputs * C
+    assert fused.counters.flops_by_dtype.keys() == {"float32"}
+
+
+def test_the_fused_step_is_right_where_neither_tiles_nor_filters_nor_channels_fill_a_block():
+    step = STEPS.step("fused")
+    problem = step.problem(3, 9, 11, 13, 70, 3, 3, 1, 1, 0, 1, 1, 2)
+    before = problem.operands()
+    run = step.simulate(*before)
+    assert run.errors == ()
+    assert problem.is_right(before, run.operands)
+
+
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize(("slug", "tile"), [("f2x2", 4), ("f4x4", 6), ("f6x6", 8)])
 def test_zeros_among_coefficients_leave_no_instruction(slug, tile):
