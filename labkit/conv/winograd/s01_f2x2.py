@@ -75,15 +75,15 @@ def f2x2(x, V, tiles_y, tiles_x, top, left):
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
     images, rows, cols = np.uint32(x.shape[0]), np.uint32(x.shape[2]), np.uint32(x.shape[3])
-    image = t // np.uint32(tiles_y * tiles_x)
-    first_row = t // np.uint32(tiles_x) % np.uint32(tiles_y) * np.uint32(OUT) - np.uint32(top)
-    first_col = t % np.uint32(tiles_x) * np.uint32(OUT) - np.uint32(left)  # one before 0 is a large number
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    first_row, first_col = np.uint64(tile_y * OUT - top), np.uint64(tile_x * OUT - left)  # large where negative
     if t < V.shape[2]:
         for i in range(TILE):
             for j in range(TILE):
-                row, col = first_row + np.uint32(i), first_col + np.uint32(j)
+                row, col = first_row + np.uint64(i), first_col + np.uint64(j)
                 d[i, j] = 0
-                if image < images and row < rows and col < cols:
+                if image < images and np.uint32(row) < rows and np.uint32(col) < cols:
                     d[i, j] = x[image, c, row, col]
         for i in range(TILE):
             for j in range(TILE):
@@ -107,11 +107,11 @@ def transform_products(M, y, tiles_y, tiles_x):
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
     t, k = np.uint32(cuda.grid(1)), cuda.blockIdx.y
-    image = t // np.uint32(tiles_y * tiles_x)
-    row = t // np.uint32(tiles_x) % np.uint32(tiles_y) * np.uint32(OUT)
-    col = t % np.uint32(tiles_x) * np.uint32(OUT)
-    rows, cols = np.uint32(y.shape[2]), np.uint32(y.shape[3])
-    if image < y.shape[0]:
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
+    images, rows, cols = np.uint32(y.shape[0]), np.uint32(y.shape[2]), np.uint32(y.shape[3])
+    if image < images:
         for i in range(TILE):
             for j in range(TILE):
                 m[i, j] = M[i * TILE + j, k, t]
@@ -128,13 +128,13 @@ def transform_products(M, y, tiles_y, tiles_x):
                     if A[n, j] != 0:
                         out[i, j] += half[i, n] * A[n, j]
         for i in range(OUT):
-            at = row + np.uint32(i)
+            at = np.uint32(row + i)
             if at < rows and cols % OUT == 0:
                 ptx.store2(y, (image, k, at, col), out[i, 0], out[i, 1])
             elif at < rows:
                 for j in range(OUT):
-                    if col + np.uint32(j) < cols:
-                        y[image, k, at, col + np.uint32(j)] = out[i, j]
+                    if np.uint32(col + j) < cols:
+                        y[image, k, at, np.uint32(col + j)] = out[i, j]
 
 
 def launches(x, w, y, problem, workspace):

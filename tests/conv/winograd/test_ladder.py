@@ -11,7 +11,8 @@ from sampling import WHOLE
 from labkit import ladder, sass
 from labkit.arrays.workspace import Workspace
 from labkit.conv.problem import Forward
-from labkit.conv.winograd.products import products, waves
+from labkit.conv.winograd.products import WAYS, products
+from labkit.gemm.interface.planes import in_planes
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
@@ -68,6 +69,26 @@ def test_a_forward_step_costs_what_it_says(slug, out):
     assert all(trace.counters.flops_by_dtype.keys() <= {"float32"} for trace in (of_filters, of_images, of_outputs))
 
 
+def test_the_fused_step_costs_what_it_says():
+    step, (N, C, K, H, W) = STEPS.step("fused"), (1, 16, 128, 16, 32)
+    problem = Forward(N, C, H, W, K, 3, 3, 1, 1, 1, 1, 1, 1)
+    _, fused = step.simulate(*problem.operands()).traces
+    outputs = N * K * H * W
+    loads = {site.site.array: site.requests * 32 for site in fused.sites if site.site.kind == "load"}
+    assert outputs * C / 16 * 0.9 < loads["x"] <= outputs * C / 16
+    assert fused.counters.flops >= 2 * 4 * outputs * C
+    assert fused.counters.flops_by_dtype.keys() == {"float32"}
+
+
+def test_the_fused_step_is_right_where_neither_tiles_nor_filters_nor_channels_fill_a_block():
+    step = STEPS.step("fused")
+    problem = step.problem(3, 9, 11, 13, 70, 3, 3, 1, 1, 0, 1, 1, 2)
+    before = problem.operands()
+    run = step.simulate(*before)
+    assert run.errors == ()
+    assert problem.is_right(before, run.operands)
+
+
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize(("slug", "tile"), [("f2x2", 4), ("f4x4", 6), ("f6x6", 8)])
 def test_zeros_among_coefficients_leave_no_instruction(slug, tile):
@@ -86,26 +107,35 @@ class Numpy:
     device_array = staticmethod(np.empty)
 
 
-@pytest.mark.parametrize(("rows", "cols"), [(8, 12), (70, 300), (200, 20), (129, 4)])
-def test_products_of_both_sizes_of_blocks_are_right(rows, cols):
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.rows}x{way.cols}")
+@pytest.mark.parametrize(("rows", "cols"), [(70, 300), (129, 4), (33, 35)])
+def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
     rng = np.random.default_rng(3)
     U, V = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, rows, 36), (2, 36, cols)))
     M = np.full((2, rows, cols), np.nan, np.float32)
-    launch = products(U, V, M)
-    trace = simulate_in_place(
-        launch.kernel, launch.grid, launch.block, *launch.arguments, shared_bytes=launch.shared_bytes
-    )
+    grid, block = way.grid(*M.shape), (32, way.warps)
+    trace = simulate_in_place(in_planes(way.kernel), grid, block, U, V, M, shared_bytes=way.shared_bytes)
     assert trace.errors == ()
     np.testing.assert_allclose(M, U @ V, rtol=1e-4, atol=1e-4)
 
 
-def test_few_filters_take_blocks_of_half_the_rows():
-    threads = {rows: np.prod(products(*matrices(rows)).block) for rows in (64, 128, 256)}
-    assert threads == {64: 128, 128: 256, 256: 256}
-    assert [waves(blocks, 132) for blocks in (1, 132, 133)] == [1, 1, 2]
+@pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.rows}x{way.cols}")
+def test_as_many_blocks_fit_on_an_sm_as_are_counted_on(way):
+    matrix = np.zeros((1, 4, 4), np.float32)
+    code = sass.compiled(in_planes(way.kernel), matrix, matrix, matrix)
+    assert code.spill_bytes == 0
+    assert way.at_once * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
+    assert way.at_once * (way.shared_bytes + 1024) <= 228 * 1024
 
 
-def matrices(rows):
-    """Without memory: as large as a layer's."""
-    shapes = (36, rows, 64), (36, 64, 50176), (36, rows, 50176)
-    return tuple(np.broadcast_to(np.float32(0), shape) for shape in shapes)
+def test_blocks_are_those_that_leave_the_fewest_sms_idle():
+    found = {case: blocks_of(*case) for case in ((64, 50176), (256, 12544), (384, 1152))}
+    assert found == {(64, 50176): (64, 256), (256, 12544): (128, 256), (384, 1152): (128, 128)}
+
+
+def blocks_of(rows, cols):
+    """Rows and columns of the blocks for 36 products; the matrices need no memory."""
+    shapes = (36, rows, 64), (36, 64, cols), (36, rows, cols)
+    launch = products(*(np.broadcast_to(np.float32(0), shape) for shape in shapes))
+    return next((way.rows, way.cols) for way in WAYS if in_planes(way.kernel) is launch.kernel)
