@@ -75,17 +75,22 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
-    inside = first_column + tile < columns and col < cols and w < W
-    w, last, at_col = min(w, np.uint32(W - 1)), np.uint32(rows), np.uint32(at(col))
+    end_h = np.uint32(min(np.int32(H - h), np.int32(rows)))  # of the rows that are not zero
+    if first_column + tile >= columns or col >= cols or w >= W:
+        end_h = np.uint32(0)
+    begin_h = np.uint32(max(np.int32(-h), np.int32(0)))
+    w = min(w, np.uint32(W - 1))
     for first in range(0, T, 8):
-        for i in range(8):  # all loads are under way before one is waited for: outside of X, one of its edge
-            re[i] = plane[min(np.uint32(h + first + i), np.uint32(H - 1)), w]
+        for i in range(8):
+            re[i] = 0
+        if first < rows:
+            for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
+                re[i] = plane[min(np.uint32(h + first + i), np.uint32(H - 1)), w]
+        # rows r and r + T / 2 become one complex line
+        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
         for i in range(8):
             row = np.uint32(first + i)
-            value = re[i] if inside and row < last and np.uint32(h + row) < H else np.float32(0)
-            # rows r and r + T / 2 become one complex line
-            part = np.uint32(row // np.uint32(HALF) * np.uint32(TILES) + tile)
-            lines[part, np.uint32(row % np.uint32(HALF) * np.uint32(PITCH) + at_col)] = value
+            lines[part, place + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
         cuda.syncwarp()  # else more than eight would be under way, and registers be short
     cuda.syncthreads()
 
@@ -191,17 +196,20 @@ def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h,
 
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
-    column = np.uint32(first_column + tile)
+    column = np.uint32(min(first_column + tile, columns - 1))
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
-    p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w + col)
-    if column < columns and col < step_w and q < Y.shape[3]:
-        plane = Y[image, channel]
-        from_col = np.uint32(at((col + first_col) % T))
-        for row in range(min(step_h, Y.shape[2] - p)):
-            from_row = np.uint32(np.uint32(row) + np.uint32(first_row)) % np.uint32(T)
-            part = np.uint32(from_row // np.uint32(HALF) * np.uint32(TILES) + tile)
-            value = lines[part, np.uint32(from_row % np.uint32(HALF) * np.uint32(PITCH) + from_col)]
-            plane[np.uint32(p + np.uint32(row)), q] = value * scale
+    plane = Y[image, channel]
+    p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
+    q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
+    end_p = np.uint32(min(step_h, Y.shape[2] - p))
+    if first_column + tile >= columns or q >= min(tile_w * step_w + step_w, Y.shape[3]):
+        end_p = np.uint32(0)
+    for first in range(0, T, 8):
+        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+        for i in range(8):
+            row = np.uint32(first + i - first_row) % np.uint32(T)
+            if row < end_p:
+                plane[np.uint32(p + row), q] = lines[part, place + i * PITCH] * scale
 
 
 @cache
