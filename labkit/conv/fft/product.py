@@ -76,7 +76,7 @@ def multiply(A, B, C, M, N, K):
     top, left = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
     z = cuda.blockIdx.z
     A_bin, B_bin, C_bin = A[z], B[z], C[z]
-    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    lane_y, lane_x = lane // 2 % 2 + lane // (2 * LANES_X) * 2, lane % 2 + lane // 4 % (LANES_X // 2) * 2
     y = np.uint32(2 * (warp // WARPS_X * WM + 2 * lane_y))  # in elements of a row of the tiles
     x = np.uint32(2 * (warp % WARPS_X * WN + 2 * lane_x))
     t = np.uint32(warp * 32 + lane)
@@ -117,16 +117,26 @@ def multiply(A, B, C, M, N, K):
 
 @cache
 def _with(rows, cols, steps):
-    """The kernel for tiles of rows x cols, and its dynamic shared memory in bytes."""
-    warps_y, warps_x = rows // WM, cols // WN
+    """The kernel for tiles of rows x cols, a warp's part of that, and its dynamic shared memory in bytes."""
+    lanes_x = min(LANES_X, cols // TN)
+    part = 32 // lanes_x * TM, lanes_x * TN
+    warps = rows // part[0], cols // part[1]
+    sizes = {"BM": rows, "BN": cols, "BK": steps, "WM": part[0], "WN": part[1], "WARPS_X": warps[1]}
+    lanes = {"LANES_Y": 32 // lanes_x, "LANES_X": lanes_x, "THREADS": 32 * warps[0] * warps[1]}
     widths = {"A_WIDTH": 2 * rows, "B_WIDTH": 2 * cols, "B_BYTE": 2 * steps * 2 * rows * 4}
-    kernel = specialise(multiply, BM=rows, BN=cols, BK=steps, WARPS_X=warps_x, THREADS=32 * warps_y * warps_x, **widths)
-    return kernel, 2 * steps * 2 * (rows + cols) * 4
+    return specialise(multiply, **sizes, **lanes, **widths), warps[0] * warps[1], 2 * steps * 2 * (rows + cols) * 4
+
+
+def tile(M: int, N: int, K: int) -> tuple[int, int, int]:
+    """Rows and columns of a block's tile, and its steps: smaller ones where a side would reach beyond the result."""
+    cols = next((cols for cols in (16, 32) if cols >= N), BN)
+    rows = next((rows for rows in (32, 64) if rows >= M and rows * cols >= 32 * TM * TN), BM)
+    return rows, cols, BK if K > BK // 2 else BK // 2
 
 
 def product(A, B, C, M: int, N: int, K: int) -> Launch:
     """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `spectra`."""
-    rows, cols = BM if M > WM else WM, BN if N > WN else WN
-    kernel, shared_bytes = _with(rows, cols, BK if K > BK // 2 else BK // 2)
+    rows, cols, steps = tile(M, N, K)
+    kernel, warps, shared_bytes = _with(rows, cols, steps)
     grid = -(-N // cols), -(-M // rows), C.shape[0]
-    return Launch(kernel, grid, (32, rows // WM * (cols // WN)), (A, B, C, M, N, K), shared_bytes)
+    return Launch(kernel, grid, (32, warps), (A, B, C, M, N, K), shared_bytes)

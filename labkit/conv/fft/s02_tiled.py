@@ -20,6 +20,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
+from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.views import viewed
 from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
 from labkit.conv.fft.product import product
 from labkit.ladder import Launch
@@ -54,11 +56,11 @@ def place_of_tile(swapped, row, column, tiles_h, tiles_w):
 
 
 @cuda.jit(launch_bounds=(THREADS, 3))
-def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
+def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
     """Writes the spectra of tiles of X, `rows` x `cols` pixels each, with zeros around them, to [bin, row, column].
 
-    A column is a tile of X[n, c], and its row is c; or where `swapped` a column is c, and its row is a tile. `sign` is
-    -1 for conjugates.
+    X[n, c] holds H rows of W pixels. A column is a tile of it, and its row is c; or where `swapped` a column is c, and
+    its row is a tile. `sign` is -1 for conjugates.
     """
     lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)  # real parts of all tiles, then imaginary ones
     re = cuda.local.array(8, np.float32)
@@ -68,24 +70,29 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
     t = np.uint32(cuda.threadIdx.x)
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     spectra_row, first_column = place_of_block(columns)
-    H, W = np.uint32(X.shape[2]), np.uint32(X.shape[3])
+    H, W = np.uint32(H), np.uint32(W)
 
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
-    inside = first_column + tile < columns and col < cols and w < W
-    w, last, at_col = min(w, np.uint32(W - 1)), np.uint32(rows), np.uint32(at(col))
+    end_h = np.uint32(min(np.int32(H - h), np.int32(rows)))  # of the rows that are not zero
+    if first_column + tile >= columns or col >= cols or w >= W:
+        end_h = np.uint32(0)
+    begin_h = np.uint32(max(np.int32(-h), np.int32(0)))
+    w = min(w, np.uint32(W - 1))
     for first in range(0, T, 8):
-        for i in range(8):  # all loads are under way before one is waited for: outside of X, one of its edge
-            re[i] = plane[min(np.uint32(h + first + i), np.uint32(H - 1)), w]
+        for i in range(8):
+            re[i] = 0
+        if first < rows:
+            for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
+                re[i] = plane[np.uint32(min(np.uint32(h + first + i), np.uint32(H - 1)) * W + w)]
+        # rows r and r + T / 2 become one complex line
+        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
         for i in range(8):
             row = np.uint32(first + i)
-            value = re[i] if inside and row < last and np.uint32(h + row) < H else np.float32(0)
-            # rows r and r + T / 2 become one complex line
-            part = np.uint32(row // np.uint32(HALF) * np.uint32(TILES) + tile)
-            lines[part, np.uint32(row % np.uint32(HALF) * np.uint32(PITCH) + at_col)] = value
+            lines[part, place + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
         cuda.syncwarp()  # else more than eight would be under way, and registers be short
     cuda.syncthreads()
 
@@ -133,10 +140,11 @@ def tiled(X, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tile
 
 
 @cuda.jit(launch_bounds=(THREADS, 4))
-def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
+def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
     """Writes to Y the part of tiles that begins at `first_row` and `first_col`, from their spectra [bin, row, column].
 
-    A column is a tile of Y[n, k], and its row is k; or where `swapped` a column is k, and its row is a tile.
+    Y[n, k] holds P rows of Q pixels. A column is a tile of it, and its row is k; or where `swapped` a column is k, and
+    its row is a tile.
     """
     lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)
     re = cuda.local.array(8, np.float32)
@@ -191,17 +199,21 @@ def restored(spectra, Y, swapped, first_row, first_col, step_h, step_w, tiles_h,
 
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
-    column = np.uint32(first_column + tile)
+    column = np.uint32(min(first_column + tile, columns - 1))
     image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
-    p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w + col)
-    if column < columns and col < step_w and q < Y.shape[3]:
-        plane = Y[image, channel]
-        from_col = np.uint32(at((col + first_col) % T))
-        for row in range(min(step_h, Y.shape[2] - p)):
-            from_row = np.uint32(np.uint32(row) + np.uint32(first_row)) % np.uint32(T)
-            part = np.uint32(from_row // np.uint32(HALF) * np.uint32(TILES) + tile)
-            value = lines[part, np.uint32(from_row % np.uint32(HALF) * np.uint32(PITCH) + from_col)]
-            plane[np.uint32(p + np.uint32(row)), q] = value * scale
+    plane = Y[image, channel]
+    p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
+    q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
+    place_in_plane = np.uint32(p * np.uint32(Q) + q)
+    end_p = np.uint32(min(step_h, P - p))
+    if first_column + tile >= columns or q >= min(tile_w * step_w + step_w, Q):
+        end_p = np.uint32(0)
+    for first in range(0, T, 8):
+        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+        for i in range(8):
+            row = np.uint32(first + i - first_row) % np.uint32(T)
+            if row < end_p:
+                plane[np.uint32(place_in_plane + row * np.uint32(Q))] = lines[part, place + i * PITCH] * scale
 
 
 @cache
@@ -233,12 +245,23 @@ def spectra(workspace, role: str, side: int, rows: int, columns: int):
     return workspace.array(role, (bins(side), rows, 2 * (columns + columns % 2)), np.float32)
 
 
+def planes(X):
+    """X[n, c] as one row of pixels."""
+    if not lies_in_order(X):
+        raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
+    N, C, H, W = X.shape
+    if isinstance(X, np.ndarray):
+        return X.reshape(N, C, H * W)
+    size = X.dtype.itemsize
+    return viewed(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
+
+
 def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
     """The launch that writes spectra of tiles of X."""
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
-    arguments = X, to, int(swapped), sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
+    arguments = planes(X), *X.shape[2:], to, int(swapped), sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
     return Launch(_with(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
@@ -246,7 +269,7 @@ def inverted(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, t
     """The launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
-    arguments = spectrum, Y, int(swapped), first_row, first_col, step_h, step_w, tiles_h, tiles_w
+    arguments = spectrum, planes(Y), *Y.shape[2:], int(swapped), first_row, first_col, step_h, step_w, tiles_h, tiles_w
     return Launch(_with(restored, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
