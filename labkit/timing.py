@@ -89,7 +89,7 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
         end.synchronize()
         return start.elapsed_time(end)
 
-    graphs, replays = {}, 0
+    graphs, replays = {}, {}
     for name, launches in contenders.items():
         for launch in launches:
             launch(stream)
@@ -97,12 +97,13 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
         once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))  # noqa: B023
         in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
         graphs[name] = _graph(stream, islice(cycle(launches), in_graph)), in_graph
-        replays = max(replays, REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG)
+        replays[name] = REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG
         graphs[name][0]()
     times_ms = {name: [] for name in contenders}
-    for _ in range(replays):
+    for turn in range(REPLAYS):
         for name, (replay, in_graph) in graphs.items():
-            times_ms[name].append(elapsed_ms(replay) / in_graph)
+            if turn < replays[name]:
+                times_ms[name].append(elapsed_ms(replay) / in_graph)
     return times_ms
 
 

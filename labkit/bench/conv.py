@@ -1,6 +1,7 @@
 """`labkit bench conv`: every step of a convolution beside torch and the fastest that cuDNN's own search finds."""
 
 from functools import partial
+from pathlib import Path
 
 from labkit import conv
 from labkit.bench import _cudnn, _harness, _torch
@@ -54,10 +55,12 @@ def rivals(problem, format):
     return found
 
 
-TABLE = _harness.Table(
-    name="conv",
-    title="Convolution",
-    ladders=ladders("conv"),
-    rivals=rivals,
-)
-main = partial(_harness.run, TABLE)
+TABLES = [
+    _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), rivals=rivals) for ladder in ladders("conv")
+]
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    """A table and a record for each ladder, one after the other."""
+    for table in TABLES:
+        _harness.run(table, record, out)

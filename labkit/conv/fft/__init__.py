@@ -14,4 +14,4 @@ EXAMPLES = (
 BENCHED = sizes(128, TABLE_2)
 STANDING = 2, 16, 14, 14, 32, 3, 3
 COMPARED = BENCHED[1]
-RECORD = "conv"
+RECORD = "conv_fft"

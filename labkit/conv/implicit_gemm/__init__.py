@@ -18,4 +18,4 @@ EXAMPLES = (
 )
 BENCHED = sizes(128, TABLE_2)
 STANDING = 2, 16, 10, 10, 64, 3, 3
-RECORD = "conv"
+RECORD = "conv_implicit_gemm"

@@ -14,3 +14,4 @@ EXAMPLES = (
 BENCHED = (*sizes(64, VGG_16, 1), *sizes(64, RESNET_50_3X3, 1), *sizes(128, TABLE_2[4:]))
 STANDING = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
 COMPARED = sizes(64, VGG_16, 1)[4]
+RECORD = "conv_winograd"
