@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from labkit import places
+from labkit.ladder import operations
+
+TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
@@ -61,26 +64,24 @@ def build(
     if not changed:
         print("every notebook is up to date")
     if check and changed:
-        _fail("run `labkit build` and commit what it changes")
+        _fail("run `python -m labkit build` and commit what it changes")
 
 
 @app.command()
 def bench(
-    operation: Annotated[str, typer.Argument(help="What to measure: gemm, simulator, views, ...")],
+    operation: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(sorted({*TABLES, *operations()}))}.")],
     record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
     """Measure an operation beside its rivals, in one run."""
-    import labkit.bench
     from labkit.bench import _harness
-    from labkit.ladder import operations
 
-    tables = {m.name for m in iter_modules(labkit.bench.__path__) if not m.name.startswith("_")}
-    if operation not in tables.union(operations()):
-        _fail(f"there is no bench {operation!r}; there are {', '.join(sorted(tables.union(operations())))}")
+    known = sorted({*TABLES, *operations()})  # an operation needs no table of its own
+    if operation not in known:
+        _fail(f"there is no bench {operation!r}; there are {', '.join(known)}")
     if out:
         _check_folder(out)
-    if operation in tables:
+    if operation in TABLES:
         import_module(f"labkit.bench.{operation}").main(record, out)
     else:
         _harness.run(_harness.of_operation(operation), record, out)
@@ -118,7 +119,7 @@ def grade(
 ):
     """Grade notebooks: the exercises of each, from their source, with points and reasons."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     from labkit.grading import book_solutions, grade, totals, write_reports
@@ -135,7 +136,7 @@ def grade(
     grades = grade(paths, seed=seed)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
-    table = Table("notebook", "exercise", "points", "why")
+    table = Table(Column("notebook", overflow="fold"), "exercise", "points", "why")
     for row in grades:
         table.add_row(Text(row.submission), row.exercise, f"{row.points}/{row.out_of}", Text(row.message))
     console = Console()
@@ -159,4 +160,4 @@ def _fail(message):
 
 
 if __name__ == "__main__":
-    app(prog_name="labkit")
+    app(prog_name="python -m labkit")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from labkit import device as _device
 from labkit.gpus import gpu as published
-from labkit.rebinding import names_of, rebuilt
+from labkit.rebinding import names_of, rebuilt, recomputed
 from labkit.simulator import host
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
@@ -175,8 +175,9 @@ def specialise(kernel, **constants):
     """A copy of a kernel or function with new values for module constants or closure variables.
 
     numba freezes such a value when it first compiles, so setting the global later changes nothing. Device
-    functions that the kernel calls and that use the same names are copied too. All other names keep the
-    values they have now.
+    functions that the kernel calls and that use the same names are copied too. What a function's file computes
+    from these constants, such as `THREADS = TILE * TILE`, is computed anew, unless it is given as well. All other
+    names keep the values they have now.
 
     Parameters
     ----------
@@ -213,8 +214,9 @@ def specialise(kernel, **constants):
 def _specialised(kernel, constants, used):
     function = getattr(kernel, "py_func", kernel)
     names = names_of(function)
-    changes = {name: value for name, value in constants.items() if name in names}
-    used.update(changes)
+    values, sources = recomputed(function, constants)
+    used |= constants.keys() & (names.keys() | sources)
+    changes = {name: value for name, value in values.items() if name in names}
     for name, value in names.items():
         if name not in constants and hasattr(value, "py_func") and value is not kernel:
             helper = _specialised(value, constants, used)
@@ -222,7 +224,7 @@ def _specialised(kernel, constants, used):
                 changes[name] = helper
     if not changes:
         return kernel
-    copy = rebuilt(function, changes)
+    copy = rebuilt(function, {**values, **changes})  # all, for a copy of this copy
     if isinstance(kernel, Kernel):
         return Kernel(copy, kernel.device, kernel.options, kernel.signatures)
     if kernel is not function:

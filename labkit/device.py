@@ -49,7 +49,7 @@ def current() -> Device:
     found = detect()
     if wanted == "gpu" and found.kind != "gpu":
         raise DeviceError(
-            f"LABKIT_DEVICE asks for a GPU, but {found.detail}; run `labkit doctor` to see what to do, "
+            f"LABKIT_DEVICE asks for a GPU, but {found.detail}; run `python -m labkit doctor` to see what to do, "
             "or set LABKIT_DEVICE=simulator"
         )
     return found

@@ -141,7 +141,7 @@ def _toolkit(driver):
 def _torch(driver):
     torch = _version("torch")
     if torch is None:
-        return Checkup("torch", "absent", "not installed", "nothing; `labkit bench` on a GPU needs 'labkit[torch]'")
+        return Checkup("torch", "absent", "not installed", "nothing; a bench on a GPU needs 'labkit[torch]'")
     if driver is None:
         return Checkup("torch", "works", torch)
     ask = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]

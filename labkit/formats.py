@@ -76,9 +76,9 @@ class Format:
         TF32 stays float32: the tensor cores leave its last 13 bits away. What e4m3 cannot hold becomes its largest
         number, 448.
         """
-        values = np.asarray(values, np.float32)
+        values = np.asarray(values)
         if self.name == "bfloat16":
-            bits = values.view(np.uint32)
+            bits = _to_odd(values).view(np.uint32)
             rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
             return np.where(np.isnan(values), BF16_NAN, rounded)
         if self.name == "float8_e4m3":
@@ -113,7 +113,7 @@ def format_named(name: "str | Format") -> Format:
     """
     if isinstance(name, Format):
         return name
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
@@ -127,6 +127,19 @@ def _values_of_e4m3() -> Float64[np.ndarray, "256"]:
 
 
 _E4M3_VALUES = _values_of_e4m3()
+
+
+def _to_odd(values):
+    """As float32: what that cannot hold goes to the neighbour whose last bit is 1, so that one more rounding is right.
+
+    (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd, 2008.)
+    """
+    with np.errstate(over="ignore"):
+        nearest = np.array(values, np.float32)
+    bits = nearest.view(np.uint32)
+    moved = (nearest != values) & (bits & 1 == 0) & ~np.isnan(nearest)
+    bits[moved] += np.where(np.abs(nearest) < np.abs(values), 1, -1)[moved].astype(np.uint32)
+    return nearest
 
 
 def _e4m3(values):

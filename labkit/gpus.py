@@ -112,17 +112,36 @@ _SHARED_CHOICES = {
     (10, 0): (0, 8, 16, 32, 64, 100, 132, 164, 196, 228),
 }
 
+# KB of L1, threads and blocks of an SM, by compute capability.
+_OF_AN_SM = {
+    (7, 0): (128, 2048, 32),
+    (7, 5): (96, 1024, 16),
+    (8, 0): (192, 2048, 32),
+    (8, 6): (128, 1536, 16),
+    (8, 9): (128, 1536, 24),
+    (9, 0): (256, 2048, 32),
+    (10, 0): (256, 2048, 32),
+}
+
 # As `labkit bench latency` measured it on an H100 SXM (results/nvidia-h100-80gb-hbm3/latency.json).
 _LATENCIES = {(9, 0): Latencies(l1=40, l2=279, dram=688)}
 
 
 def _gpu(name, capability, *, source, **figures):
     before_ampere = capability < (8, 0)
+    reserved = 0 if before_ampere else KIB
+    choices = tuple(kib * KIB for kib in _SHARED_CHOICES[capability])
+    l1_kib, threads, blocks = _OF_AN_SM[capability]
     derived = {
+        "l1_bytes": l1_kib * KIB,
+        "threads_per_sm": threads,
+        "blocks_per_sm": blocks,
+        "shared_bytes_per_sm": choices[-1],
+        "shared_bytes_per_block": choices[-1] - reserved,
         "l2_bytes_per_clock": 64 * figures["sms"],
-        "shared_bytes_reserved": 0 if before_ampere else KIB,
+        "shared_bytes_reserved": reserved,
         "shared_bytes_unit": 256 if before_ampere else 128,
-        "shared_bytes_choices": tuple(kib * KIB for kib in _SHARED_CHOICES[capability]),
+        "shared_bytes_choices": choices,
         "latencies": _LATENCIES.get(capability),
     }
     return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **derived | figures)
@@ -134,11 +153,6 @@ _HOPPER = {
     "l2_bytes": 50 * MIB,
     "l2_partitions": 2,
     "l2_bytes_per_clock": 5120,
-    "l1_bytes": 256 * KIB,
-    "shared_bytes_per_sm": 228 * KIB,
-    "shared_bytes_per_block": 227 * KIB,
-    "threads_per_sm": 2048,
-    "blocks_per_sm": 32,
     "peak_tflops": {
         "float64": 33.5,
         "float32": 66.9,
@@ -164,11 +178,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb=32,
             l2_bytes=6 * MIB,
             l2_bytes_per_clock=2048,
-            l1_bytes=128 * KIB,
-            shared_bytes_per_sm=96 * KIB,
-            shared_bytes_per_block=96 * KIB,
-            threads_per_sm=2048,
-            blocks_per_sm=32,
             peak_tflops={"float64": 7.8, "float32": 15.7, "float16": 31.4, "float16 tensor": 125},
             source="NVIDIA V100 datasheet (SXM2) and Volta whitepaper",
         ),
@@ -180,11 +189,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=320,
             dram_gb=16,
             l2_bytes=4 * MIB,
-            l1_bytes=96 * KIB,
-            shared_bytes_per_sm=64 * KIB,
-            shared_bytes_per_block=64 * KIB,
-            threads_per_sm=1024,
-            blocks_per_sm=16,
             peak_tflops={
                 "float64": 0.254,
                 "float32": 8.1,
@@ -204,11 +208,6 @@ GPUS: dict[str, Gpu] = {
             l2_bytes=40 * MIB,
             l2_partitions=2,
             l2_bytes_per_clock=5120,
-            l1_bytes=192 * KIB,
-            shared_bytes_per_sm=164 * KIB,
-            shared_bytes_per_block=163 * KIB,
-            threads_per_sm=2048,
-            blocks_per_sm=32,
             peak_tflops={
                 "float64": 9.7,
                 "float32": 19.5,
@@ -229,11 +228,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=936,
             dram_gb=24,
             l2_bytes=6 * MIB,
-            l1_bytes=128 * KIB,
-            shared_bytes_per_sm=100 * KIB,
-            shared_bytes_per_block=99 * KIB,
-            threads_per_sm=1536,
-            blocks_per_sm=16,
             peak_tflops={
                 "float64": 0.556,
                 "float32": 35.6,
@@ -253,11 +247,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=300,
             dram_gb=24,
             l2_bytes=48 * MIB,
-            l1_bytes=128 * KIB,
-            shared_bytes_per_sm=100 * KIB,
-            shared_bytes_per_block=99 * KIB,
-            threads_per_sm=1536,
-            blocks_per_sm=24,
             peak_tflops={
                 "float64": 0.473,
                 "float32": 30.3,
@@ -278,11 +267,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=1008,
             dram_gb=24,
             l2_bytes=72 * MIB,
-            l1_bytes=128 * KIB,
-            shared_bytes_per_sm=100 * KIB,
-            shared_bytes_per_block=99 * KIB,
-            threads_per_sm=1536,
-            blocks_per_sm=24,
             peak_tflops={
                 "float64": 1.29,
                 "float32": 82.6,
@@ -343,11 +327,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb=180,
             l2_bytes=126 * MIB,
             l2_partitions=2,
-            l1_bytes=256 * KIB,
-            shared_bytes_per_sm=228 * KIB,
-            shared_bytes_per_block=227 * KIB,
-            threads_per_sm=2048,
-            blocks_per_sm=32,
             peak_tflops={
                 "float64": 37,
                 "float32": 75,

@@ -310,7 +310,12 @@ class Ladder(Sequence):
     def steps(self) -> tuple[Step, ...]:
         folder = Path(self.module.__file__).parent
         names = sorted(path.stem for path in folder.glob(PATTERN))
-        return tuple(Step(self, name, import_module(f"{self.module.__name__}.{name}")) for name in names)
+        steps = tuple(Step(self, name, _loaded(f"{self.module.__name__}.{name}")) for name in names)
+        known = {}
+        for step in steps:
+            if (other := known.setdefault(step.slug, step)) is not step:
+                raise ValueError(f"the steps {other.path} and {step.path} have one slug: name one otherwise")
+        return steps
 
     def step(self, slug: str) -> Step:
         """One step by its slug.
@@ -329,21 +334,27 @@ class Ladder(Sequence):
 def operations() -> list[str]:
     """The operations of labkit: its packages with steps."""
     packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
-    return sorted(name for name, folder in packages.items() if _has_steps(folder))
+    deep = f"*/{PATTERN}"
+    return sorted(name for name, at in packages.items() if any(at.glob(PATTERN)) or any(at.glob(deep)))
 
 
 @cache
 def ladders(operation: str) -> tuple[Ladder, ...]:
     """The ladders of an operation."""
-    package = import_module(f"labkit.{operation}")
+    package = _loaded(f"labkit.{operation}")
     folder = Path(package.__file__).parent
     names = sorted({path.parent.name for path in folder.glob(f"*/{PATTERN}")})
     own = [Ladder(operation, "", package)] if any(folder.glob(PATTERN)) else []
-    return (*own, *(Ladder(operation, name, import_module(f"{package.__name__}.{name}")) for name in names))
+    return (*own, *(Ladder(operation, name, _loaded(f"{package.__name__}.{name}")) for name in names))
 
 
-def _has_steps(folder: Path) -> bool:
-    return any(folder.glob(PATTERN)) or any(folder.glob(f"*/{PATTERN}"))
+def _loaded(name: str) -> ModuleType:
+    """The module of that name; an ImportError says which file fails, and why."""
+    try:
+        return import_module(name)
+    except Exception as error:
+        why, path = f"{type(error).__name__}: {error}", name.replace(".", "/")
+        raise ImportError(f"{path} cannot be loaded ({why}): mend it, or take it away", name=name) from error
 
 
 def ladder(operation: str, name: str = "") -> Ladder:

@@ -15,7 +15,7 @@ from functools import partial
 from threading import get_ident
 
 from labkit import cuda
-from labkit.arrays.addresses import address_of, extent, overlaps_itself, share_memory
+from labkit.arrays.addresses import address_of, check_own_memory, extent, share_memory
 from labkit.arrays.operands import check_on_device, layout, seen, taken
 from labkit.arrays.views import View
 from labkit.arrays.workspace import Workspace, handle_of
@@ -67,8 +67,7 @@ class Plan:
         self._output = self._names.index(output)
         for name, X in operands.items():
             check_on_device(name, X)
-        if overlaps_itself(taken(operands[output])):
-            raise ValueError(f"elements of {output} share their memory: pass an array in which each has its own")
+        check_own_memory(output, taken(operands[output]))
         self._layouts = [layout(X) for X in arrays]
         self._near = self._distances()
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts

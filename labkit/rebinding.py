@@ -1,7 +1,12 @@
-"""Copies of functions that see other values under the names they use."""
+"""The names that functions use: where their values come from, and copies that see other values under them."""
 
+import ast
 import dis
-from types import CellType, CodeType, FunctionType
+import sys
+from functools import cache
+from linecache import getlines
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
 
 
 def names_of(function) -> dict:
@@ -24,6 +29,41 @@ def _contents(cell: CellType):
         return cell.cell_contents
     except ValueError:  # assigned later
         return None
+
+
+def assignments(source: str, names: set[str]) -> list[ast.Assign]:
+    """What gives names their values at the top level of a source, and what these values come from, in its order."""
+    found = []
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.Assign) and names & named(node, ast.Store):
+            names = names | named(node)
+            found.insert(0, node)
+    return found
+
+
+def named(tree: ast.AST, context: type = ast.Load) -> set[str]:
+    """The names that are read anywhere in a tree, or assigned."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+@cache
+def imports(module: ModuleType) -> dict[str, tuple[ModuleType, str]]:
+    """The names that a module imports from others of labkit: from which one, and what they are called there."""
+    body = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
+    lines = [line for line in body if isinstance(line, ast.ImportFrom) and str(line.module).startswith("labkit.")]
+    return {name.asname or name.name: (sys.modules[line.module], name.name) for line in lines for name in line.names}
+
+
+def recomputed(function, constants: dict) -> tuple[dict, set[str]]:
+    """Constants and what a function's file computes from them for it; and all names from which it computes."""
+    values, sources, filename = dict(constants), set(), function.__code__.co_filename
+    for node in assignments("".join(getlines(filename)), _globals_of(function.__code__)):
+        sources |= named(node)
+        if named(node) & values.keys():
+            scope = {**function.__globals__, **values}
+            exec(compile(ast.Module([node], []), filename, "exec"), scope)
+            values |= {name: scope[name] for name in named(node, ast.Store) & scope.keys() - constants.keys()}
+    return values, sources
 
 
 def rebuilt(function, changes: dict):

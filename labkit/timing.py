@@ -6,6 +6,7 @@ gaps between them, which cost microseconds each, stay out of the time of a kerne
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import cycle, islice
 from math import ceil
 from statistics import median
@@ -38,9 +39,7 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
     calls
         How many launches.
     """
-    from numba import cuda
-
-    stream, times_us = cuda.stream(), []
+    stream, times_us = own_stream(), []
     launch(stream)
     for call in range(calls):
         if call % CALLS_IN_QUEUE == 0:
@@ -50,6 +49,14 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
         times_us.append((time.perf_counter() - start) * 1e6)
     stream.synchronize()
     return median(times_us)
+
+
+@cache
+def own_stream():
+    """The stream on which launches are timed, always the same: each stream has memory that is kept for it."""
+    from numba import cuda
+
+    return cuda.stream()
 
 
 def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
@@ -73,7 +80,7 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
     """As `gpu_times_ms`, with the time of one launch in each replay."""
     from numba import cuda
 
-    stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+    stream, start, end = own_stream(), cuda.event(), cuda.event()
 
     def elapsed_ms(work):
         start.record(stream)
@@ -82,7 +89,7 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
         end.synchronize()
         return start.elapsed_time(end)
 
-    graphs, replays = {}, 0
+    graphs, replays = {}, {}
     for name, launches in contenders.items():
         for launch in launches:
             launch(stream)
@@ -90,12 +97,13 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
         once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))  # noqa: B023
         in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
         graphs[name] = _graph(stream, islice(cycle(launches), in_graph)), in_graph
-        replays = max(replays, REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG)
+        replays[name] = REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG
         graphs[name][0]()
     times_ms = {name: [] for name in contenders}
-    for _ in range(replays):
+    for turn in range(REPLAYS):
         for name, (replay, in_graph) in graphs.items():
-            times_ms[name].append(elapsed_ms(replay) / in_graph)
+            if turn < replays[name]:
+                times_ms[name].append(elapsed_ms(replay) / in_graph)
     return times_ms
 
 

@@ -6,7 +6,6 @@ kept that these kernels are made of: when one of them changes, that choice is fo
 cannot be read counts as none.
 """
 
-import ast
 import json
 import os
 import sys
@@ -21,7 +20,7 @@ from platformdirs import user_cache_path
 
 from labkit import cuda, ptx, results, timing
 from labkit.places import PACKAGE
-from labkit.rebinding import names_of
+from labkit.rebinding import imports, names_of
 
 
 def choice(operation: str, question: str, candidates: Sequence):
@@ -106,7 +105,7 @@ def sources_of(kernel) -> set[Path]:
         module = sys.modules[function.__module__]
         files |= _files(module)
         names = names_of(function)
-        files |= {file for name in names.keys() & _imported(module).keys() for file in _files(_imported(module)[name])}
+        files |= {file for name, (home, _) in imports(module).items() if name in names for file in _files(home)}
         families = [value for value in names.values() if value is ptx]  # of whose instructions it names some
         members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]
         waiting += [one for one in (*names.values(), *members) if _is_ours(getattr(one, "py_func", one))]
@@ -115,16 +114,6 @@ def sources_of(kernel) -> set[Path]:
 
 def _is_ours(value) -> bool:
     return isinstance(value, FunctionType) and value.__module__.startswith("labkit.")
-
-
-@cache
-def _imported(module: ModuleType) -> dict[str, ModuleType]:
-    """The names that a module imports from others of labkit, and these."""
-    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-    lines = [
-        line for line in tree.body if isinstance(line, ast.ImportFrom) and (line.module or "").startswith("labkit.")
-    ]
-    return {name.asname or name.name: sys.modules[line.module] for line in lines for name in line.names}
 
 
 def _files(module: ModuleType) -> set[Path]:

@@ -12,9 +12,11 @@ def argument_type(argument):
 
     if isinstance(argument, ptx.TensorMap):
         return TensorMapType(len(argument.box))
+    if isinstance(argument, tuple):
+        return types.BaseTuple.from_types(tuple(map(argument_type, argument)), type(argument))
     if getattr(argument, "ndim", 0):
         return types.Array(numba_type(argument.dtype), argument.ndim, "C")
-    return types.float32 if isinstance(argument, np.float32) else types.int64
+    return numba_type(argument.dtype) if isinstance(argument, np.generic) else types.int64
 
 
 def numba_type(dtype):

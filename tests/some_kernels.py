@@ -42,6 +42,28 @@ def label_tiles(out):
     out[i] = i // TILE
 
 
+PARTS = 2
+HALF = TILE // PARTS
+QUARTER = HALF // PARTS
+
+
+@cuda.jit
+def label_quarters(out):
+    i = cuda.grid(1)
+    out[i] = i // QUARTER
+
+
+@cuda.jit(device=True)
+def my_quarter():
+    return cuda.threadIdx.x // QUARTER
+
+
+@cuda.jit
+def label_quarters_by_function(out):
+    i = cuda.grid(1)
+    out[i] = my_quarter()
+
+
 @cuda.jit(device=True)
 def my_tile():
     return cuda.threadIdx.x // TILE

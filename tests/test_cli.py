@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from labkit import cli, doctor
+from labkit import cli, doctor, places
 
 
 def invoke(*arguments):
@@ -41,7 +41,7 @@ def test_build_check_fails_on_a_stale_notebook(monkeypatch):
     result = invoke("build", "03", "--check")
     assert result.exit_code == 1
     assert "stale: 03-tiled-gemm.ipynb" in result.output
-    assert "run `labkit build`" in result.output
+    assert "run `python -m labkit build`" in result.output
 
 
 def test_build_says_what_a_broken_source_needs(monkeypatch):
@@ -61,6 +61,13 @@ def test_an_unknown_bench_lists_those_there_are():
     assert result.exit_code == 1
     assert "there is no bench 'nothing'; there are" in result.output
     assert "simulator" in result.output
+
+
+def test_the_help_of_bench_lists_every_one_by_name(monkeypatch):
+    shown = invoke("bench", "--help").output
+    there = {path.stem for path in (places.PACKAGE / "bench").iterdir() if not path.name.startswith("_")}
+    assert "gemm_tensor" in there and "counters" in there
+    assert [name for name in there if name not in shown] == []
 
 
 def test_bench_hands_over_record_and_out(monkeypatch, tmp_path):
@@ -84,6 +91,18 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     assert "[line 4] is never" in result.output
     assert "ada.ipynb: 1 of 2 points" in result.output
     assert {path.suffix for path in (tmp_path / "grades").iterdir()} == {".xml", ".csv", ".json"}
+
+
+def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch, tmp_path):
+    from labkit import grading
+
+    files = [f"submissions/autumn-term/group-{n}/homework-of-the-first-week/06-tensor-cores.ipynb" for n in (1, 2)]
+    rows = [grading.Grade(file, "06.2", 0, 2, "[line 4] is never reached, and so nothing is copied") for file in files]
+    monkeypatch.setattr(grading, "grade", lambda paths, seed: rows)
+    printed = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades")).output
+    table = printed.partition("The sizes")[0]
+    cells = [line.split("\u2502")[1].strip() for line in table.splitlines() if line.count("\u2502") == 5]
+    assert "".join(cells) == "".join(files)
 
 
 def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypatch, tmp_path):
@@ -115,7 +134,7 @@ def test_grading_what_is_not_there(tmp_path):
 def test_the_module_runs_as_a_command():
     shown = subprocess.run([sys.executable, "-m", "labkit.cli", "bench", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0
-    assert "Usage: labkit bench" in shown.stdout
+    assert "Usage: python -m labkit bench" in shown.stdout
 
 
 @pytest.mark.parametrize("name", ["99", "abc"])

@@ -307,6 +307,24 @@ def test_specialise_replaces_closure_variables():
     assert (x == 5).all()
 
 
+@pytest.mark.parametrize("kernel", ["label_quarters", "label_quarters_by_function"])
+@pytest.mark.parametrize(
+    ("constants", "quarter"),
+    [({"TILE": 32}, 8), ({"HALF": 32}, 16), ({"TILE": 8, "HALF": 64}, 32), ({"QUARTER": 1}, 1)],
+)
+def test_specialise_computes_anew_what_comes_from_a_constant(kernels, kernel, constants, quarter):
+    out = np.zeros(64, np.float32)
+    labkit.specialise(getattr(kernels, kernel), **constants)[1, 64](out)
+    assert (out == np.arange(64) // quarter).all()
+    assert (kernels.TILE, kernels.HALF, kernels.QUARTER) == (16, 8, 4)
+
+
+def test_a_copy_of_a_copy_computes_from_the_constants_of_both(kernels):
+    out = np.zeros(64, np.float32)
+    labkit.specialise(labkit.specialise(kernels.label_quarters, TILE=64), PARTS=4)[1, 64](out)
+    assert (out == np.arange(64) // 4).all()
+
+
 def test_specialise_works_on_plain_functions(kernels):
     assert labkit.specialise(kernels.tiles_in, TILE=4)(64) == 16
     assert kernels.tiles_in(64) == 4

@@ -42,7 +42,7 @@ def test_a_gpu_that_is_there_can_be_asked_for(machine):
 
 def test_asking_for_a_gpu_that_is_not_there_says_what_to_do(machine):
     machine("gpu", SIMULATOR)
-    with pytest.raises(DeviceError, match=r"no NVIDIA GPU was found; run `labkit doctor`.*LABKIT_DEVICE=simulator"):
+    with pytest.raises(DeviceError, match="no NVIDIA GPU was found; run `python -m labkit doctor`.*=simulator"):
         device.current()
 
 

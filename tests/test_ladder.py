@@ -1,6 +1,7 @@
 """Every step of every ladder is right, in each of its formats; and a folder is all that a new operation takes."""
 
 import json
+import sys
 from importlib import import_module
 from textwrap import dedent
 
@@ -208,6 +209,44 @@ def test_its_steps_are_held_against_their_oracle(toy):
     assert not toy.step("serial").examples[1].is_right(before, (before[0], np.ones(1, np.float32)))
 
 
+def broken(folder, monkeypatch, **files):
+    """Another operation beside labkit's own: the toy's first step, and files of these names."""
+    place = folder / "broken"
+    for name, text in {**TOY, **files}.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text).replace("labkit.toy", "labkit.broken").lstrip(), encoding="utf-8")
+    monkeypatch.setattr(labkit, "__path__", [*labkit.__path__, str(folder)])
+    monkeypatch.setattr(ladder, "ladders", ladder.ladders.__wrapped__)  # which remembers nothing
+    for name in [name for name in sys.modules if name.startswith("labkit.broken")]:
+        monkeypatch.delitem(sys.modules, name)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def launches(x:\n", "SyntaxError"),
+        ("import nothing_of_the_kind\n", "ModuleNotFoundError"),
+        ("1 / 0\n", "Zero"),
+    ],
+)
+def test_a_step_that_cannot_be_loaded_is_named(text, why, tmp_path, monkeypatch):
+    broken(tmp_path, monkeypatch, **{"plain/s03_third.py": text})
+    with pytest.raises(
+        ImportError, match=rf"^labkit/broken/plain/s03_third cannot be loaded \({why}.*mend it"
+    ) as raised:
+        [step for found in ladder.every_ladder() for step in found]
+    assert "\n" not in str(raised.value)
+
+
+def test_two_steps_of_one_slug_are_refused(tmp_path, monkeypatch):
+    broken(tmp_path, monkeypatch, **{"plain/s03_serial.py": TOY["plain/s01_serial.py"]})
+    words = "broken/plain/s01_serial and broken/plain/s03_serial have one slug"
+    with pytest.raises(ValueError, match=words):
+        ladder.ladder("broken", "plain").step("serial")
+
+
 def test_a_step_may_say_otherwise_than_its_ladder(toy):
     assert [step.compared.n for step in toy] == [4096, 2048]
 
@@ -229,7 +268,7 @@ def test_it_stands_under_the_roofline(toy):
 def test_it_has_rows_in_a_bench(toy, tmp_path, monkeypatch):
     bench = import_module("labkit.bench._harness")
     monkeypatch.setattr(bench, "times", lambda contenders: {name: bench.Time(2.0, 0.01, 5.0) for name in contenders})
-    monkeypatch.setattr(bench._record, "require_gpu", lambda what: type("Gpu", (), {"name": "Some GPU"}))
+    monkeypatch.setattr(bench._record, "require_gpu", lambda what, program="": type("Gpu", (), {"name": "Some GPU"}))
     done = CliRunner().invoke(cli.app, ["bench", "toy", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     rows = json.loads((tmp_path / "some-gpu" / "toy.json").read_text())["rows"]

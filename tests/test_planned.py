@@ -144,6 +144,22 @@ def test_multiply_remembers_what_it_planned_by_layout(monkeypatch):
     product.forget()
 
 
+def test_multiply_remembers_what_it_planned_for_a_factor_that_is_no_number(monkeypatch):
+    product.forget()
+    made, planned = [], product.planned
+    monkeypatch.setattr(product, "planned", lambda *of, **options: made.append(of) or planned(*of, **options))
+    A, B, C = on_device(random(8, 8), random(8, 8), np.zeros((8, 8), np.float32))
+    for _ in range(3):
+        gemm.multiply(A, B, C, alpha=float("nan"))
+        assert np.isnan(C.copy_to_host()).all()
+    assert len(made) == 1
+    gemm.multiply(A, B, C, beta=float("nan"))
+    assert len(made) == 2 and np.isnan(C.copy_to_host()).all()
+    gemm.multiply(A, B, C)
+    assert len(made) == 3 and right(C, A, B)
+    product.forget()
+
+
 def test_a_factor_that_only_equals_one_is_still_refused():
     operands = on_device(random(4, 4), random(4, 4), np.zeros((4, 4), np.float32))
     gemm.multiply(*operands)

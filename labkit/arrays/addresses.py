@@ -64,16 +64,13 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
     return sum(end for end in ends if end < 0), sum(end for end in ends if end > 0) + itemsize
 
 
-def overlaps_itself(X) -> bool:
-    """Whether two elements of an array have bytes in common, as far as its strides tell."""
-    if 0 in X.shape:
-        return False
+def check_own_memory(name: str, X) -> None:
+    """Raises ValueError where two elements of an array have bytes in common, as far as its strides tell."""
     reach = X.dtype.itemsize
     for stride, length in sorted((abs(stride), length) for stride, length in zip(X.strides, X.shape)):
-        if length > 1 and stride < reach:
-            return True
+        if length > 1 and stride < reach and 0 not in X.shape:
+            raise ValueError(f"elements of {name} share their memory: pass an array in which each has its own")
         reach += stride * (length - 1)
-    return False
 
 
 def share_memory(X, Y) -> bool:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, lies_in_order
+from labkit.layout import c_strides
 from labkit.simulator.host import DeviceArray
 
 
@@ -46,6 +48,29 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
     return View(owner, tuple(shape), tuple(strides), dtype, address_of(X) + begin_byte)
 
 
+def reshaped(X, *shape: int):
+    """The elements of an array in C order under another shape, without a copy.
+
+    Raises
+    ------
+    ValueError
+        It is not in C order.
+    """
+    if not lies_in_order(X):
+        raise ValueError(
+            f"an array of shape {tuple(X.shape)} is not in C order, and is read as rows of memory here: "
+            "pass np.ascontiguousarray of it, which is a copy"
+        )
+    if isinstance(X, np.ndarray):
+        return X.reshape(shape)
+    return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+
+
+def flat(X):
+    """The elements of an array in C order as a vector, without a copy."""
+    return reshaped(X, prod(X.shape))
+
+
 def matrix_of(X, z: int):
     """One matrix of a batch; of a matrix, the matrix itself."""
     if len(X.shape) == 2:
@@ -58,6 +83,8 @@ def rows_of(X, first: int, most: int):
     if X.shape[0] <= most:
         return X
     rows = min(most, X.shape[0] - first)
+    if isinstance(X, np.ndarray):
+        return X[first : first + rows]
     return viewed(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
 
 

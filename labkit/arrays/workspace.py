@@ -73,14 +73,14 @@ def current_device() -> int:
 
 
 def handle_of(stream) -> int:
-    """The driver's handle of a stream, numba's or another's that is one by its `__cuda_stream__`; 0 in the simulator.
+    """The driver's handle of a stream, numba's or another's that is one by its `__cuda_stream__`.
 
     Raises
     ------
     TypeError
         It is no stream.
     """
-    if stream == 0 or not cuda.on_gpu():
+    if stream == 0:
         return 0
     if not hasattr(stream, "__cuda_stream__"):
         raise TypeError(f"{stream!r} is no stream: give one of cuda.stream(), or 0")

@@ -237,7 +237,7 @@ def _error(problem, expected, launch, before, operands, format) -> float:
     for place in expected:
         operands[place].copy_to_device(before[place])
     cuda.synchronize()
-    stream = cuda.stream()
+    stream = timing.own_stream()
     launch(stream)
     stream.synchronize()
     after = tuple(X.copy_to_host() if place in expected else before[place] for place, X in enumerate(operands))

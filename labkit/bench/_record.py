@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -10,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from labkit import __version__, results
+from labkit import __version__, device, results
 
 WIDTH_OF_FILES = 120
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
@@ -29,21 +30,18 @@ def header() -> dict:
     }
 
 
-def require_gpu(what: str):
-    """The GPU; ends the program with a sentence where there is none. `what` the bench does: "times kernels"."""
-    from labkit import device
-
+def require_gpu(what: str, program: str = ""):
+    """The GPU; ends this process with a sentence where it, or a program, is missing. `what`: "times kernels"."""
     found = device.detect()
-    if found.kind != "gpu":
-        Console().print(f"This bench {what} on a GPU, but {found.detail}; run `labkit doctor`.")
+    missing = found.detail if found.kind != "gpu" else f"{program} is not on the PATH"
+    if found.kind != "gpu" or (program and shutil.which(program) is None):
+        Console().print(f"This bench {what} on a GPU, but {missing}; run `python -m labkit doctor`.")
         raise SystemExit(1)
     return found
 
 
 def gpu() -> dict:
     """Name, compute capability and driver of the GPU; nothing where there is none."""
-    from labkit import device
-
     found = device.detect()
     if found.kind != "gpu":
         return {}

@@ -8,7 +8,6 @@ may break the GPU's context, or hang, has a process of its own.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -17,10 +16,8 @@ from itertools import product
 from multiprocessing import get_context
 from pkgutil import iter_modules
 
-from rich.console import Console
-
 import labkit
-from labkit import device, places
+from labkit import places
 from labkit.bench import _record
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -32,17 +29,9 @@ NO_END = f"no end within {TIMEOUT_S} s"
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    missing = None
     if places.CHECKOUT is None:
-        missing = "the planted bugs are in the repository's tests, not in the installed package"
-    elif found.kind != "gpu":
-        missing = found.detail
-    elif shutil.which("compute-sanitizer") is None:
-        missing = "compute-sanitizer is not on the PATH"
-    if missing:
-        Console().print(f"This bench watches kernels on a GPU, but {missing}; run `labkit doctor`.")
-        raise SystemExit(1)
+        sys.exit("This bench needs a checkout: the planted bugs are in its tests, not in the installed package.")
+    found = _record.require_gpu("watches kernels", "compute-sanitizer")
     rows = compare()
     shown = [{name: str(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows]
     _record.show(f"planted bugs on {found.name}", shown, COLUMNS)

@@ -6,25 +6,36 @@ import sys
 from collections.abc import Callable
 from textwrap import dedent
 
+from labkit import ptx
+from labkit.rebinding import assignments, imports, named
 
-def constants(function: Callable) -> list[tuple[int, str]]:
+
+def constants(function: Callable) -> list[tuple[int | None, str]]:
     """The lines of a module that give a function its constants, and those that these come from, each with its number.
+
+    Before them come those of other modules of labkit from which it imports constants, under the names of their files.
 
     Parameters
     ----------
     function
         A function of the package. For any other, such as a learner's own, there are none.
     """
-    if not _of_package(function):
-        return []
-    source = inspect.getsource(sys.modules[function.__module__])
-    needed, kept = _names(function), []
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, ast.Assign) and needed & _stored(node):
-            needed |= _loaded(node)
-            kept.append(node)
-    lines = source.splitlines()
-    return [(n, lines[n - 1]) for node in reversed(kept) for n in range(node.lineno, node.end_lineno + 1)]
+    return _constants(sys.modules[function.__module__], _names(function)) if _of_package(function) else []
+
+
+def _constants(module, names):
+    source = inspect.getsource(module)
+    lines, given = source.splitlines(), assignments(source, names)
+    wanted: dict = {}  # names by the module from which they are imported
+    for name in sorted(imports(module).keys() & names.union(*map(named, given))):
+        home, there = imports(module)[name]
+        wanted.setdefault(home, set()).add(there)
+    found = []
+    for home, of_home in wanted.items():
+        if theirs := _constants(home, of_home):
+            found += [(None, f"# {home.__name__.replace('.', '/')}.py"), *theirs, (None, "")]
+    own = [(n, lines[n - 1]) for node in given for n in range(node.lineno, node.end_lineno + 1)]
+    return found + own if own else found[:-1]
 
 
 def helpers(function: Callable) -> list[Callable]:
@@ -43,13 +54,15 @@ def helpers(function: Callable) -> list[Callable]:
 
 def instructions(function: Callable) -> set[str]:
     """The names in `labkit.ptx` that a function of the package uses itself or through its helpers: "ldmatrix4"."""
-    trees = [_tree(one) for one in (function, *helpers(function))]
-    return {
-        node.attr
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ptx"
-    }
+    found = set()
+    for one in (function, *helpers(function)):
+        imported = imports(sys.modules[one.__module__])
+        for node in ast.walk(_tree(one)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ptx":
+                found.add(node.attr)
+            elif isinstance(node, ast.Name) and node.id in imported and imported[node.id][0] is ptx:
+                found.add(imported[node.id][1])
+    return found
 
 
 def _of_package(function):
@@ -58,17 +71,9 @@ def _of_package(function):
 
 def _names(function):
     """Every name that a function's source reads, its decorator's too."""
-    return _loaded(_tree(function))
+    return named(_tree(function))
 
 
 def _tree(function):
     lines, _ = inspect.getsourcelines(function)
     return ast.parse(dedent("".join(lines)))
-
-
-def _loaded(node):
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)}
-
-
-def _stored(node):
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}

@@ -13,8 +13,10 @@ SIZES = ((1000, 5), (333, 40))  # elements, blocks of one warp
 
 
 def launch(rng, size, blocks):
-    x, y = rng.integers(-20, 20, (2, size)).astype(np.float32)  # whole numbers, whose sums float32 holds exactly
+    x, y = rng.integers(-32, 33, (2, size)).astype(np.float32)
     squares = (x.astype(np.float64) - y) ** 2
+    total = squares.sum(keepdims=True)
+    bound = np.where(total < 2**24, 0, size * np.finfo(np.float32).eps * total)  # float32 holds whole numbers to 2**24
     allowed = 2 * size + 2 * blocks
     return Launch(
         label=f"{size} elements, {blocks} blocks of 32",
@@ -22,7 +24,7 @@ def launch(rng, size, blocks):
         outputs={
             3: Expected(np.zeros(1), np.zeros(1)),  # counted round to where it was
             2: Expected(np.zeros(blocks), np.full(blocks, np.inf)),  # each block's own sum, however the work is shared
-            4: Expected(squares.sum(keepdims=True), np.zeros(1)),
+            4: Expected(total, bound),
         },
         grid=(blocks,),
         block=(32,),

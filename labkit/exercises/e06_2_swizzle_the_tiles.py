@@ -27,7 +27,7 @@ def launch(rng, M, N, K):
 EXERCISE = Exercise(
     id="06.2",
     title="Swizzle the tiles",
-    task="Choose for each 16-byte piece of a row where in the row it lies, so that no `ldmatrix` meets a bank twice.",
+    task="Choose the slot of each 16-byte piece in its row, so that no `ldmatrix` meets a bank twice.",
     points=2,
     function="no_conflicts",
     launch=launch,

@@ -47,11 +47,8 @@ def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
 
 def from_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
     """That each element of T is loaded once from shared memory."""
-
-    def results(disturbance):
-        return [expect(disturbance.scaled(SHARED_LOADS, T).astype(float))]
-
-    return Dependence(SHARED_LOADS, "take each element of T from the tile in shared memory", results)
+    why = "take each element of T from the tile in shared memory"
+    return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.scaled(SHARED_LOADS, T).astype(float))])
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:

@@ -142,8 +142,6 @@ def _typed(name, value):
         kind, array = _typed(name, value.array)
         return TensorMap(kind, value.box), value.of(array)
     value = _on_host(value)
-    if isinstance(value, np.ma.MaskedArray):
-        raise LaunchError(f"the argument `{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
     if isinstance(value, np.ndarray):
         value = np.asarray(value)  # a matrix would keep its two dimensions
         if value.nbytes > MAX_ARGUMENT_BYTES:

@@ -12,22 +12,8 @@ from labkit.simulator.memory import count_accesses, flatten, of_each, watch_atom
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
-OPERATIONS = {
-    "add": ADD,
-    "sub": SUB,
-    "max": MAX,
-    "min": MIN,
-    "nanmax": NANMAX,
-    "nanmin": NANMIN,
-    "and_": AND,
-    "or_": OR,
-    "xor": XOR,
-    "inc": INC,
-    "dec": DEC,
-    "exch": EXCH,
-    "cas": CAS,
-    "compare_and_swap": CAS,
-}
+_NAMES = "add sub max min nanmax nanmin and_ or_ xor inc dec exch cas".split()
+OPERATIONS = {**{name: number for number, name in enumerate(_NAMES)}, "compare_and_swap": CAS}
 
 
 @njit(cache=True)

@@ -131,7 +131,9 @@ def unwrap(value):
 
 
 def check_copied(name: str, array: np.ndarray) -> None:
-    """Raises LaunchError for a host array that numba does not copy to a GPU: one whose elements lie apart."""
+    """Raises LaunchError for a host array that is not copied to a GPU: masked, or with elements that lie apart."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise LaunchError(f"`{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
     whole = array[tuple(slice(None) if stride else 0 for stride in array.strides)] if array.size else array
     if not whole.flags.forc:
         raise LaunchError(
@@ -161,7 +163,7 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
     """A device array with the elements of `obj`; with `copy=False`, of its shape and type only."""
     if isinstance(obj, DeviceArray):
         return obj
-    source = np.asarray(obj)
+    source = np.asanyarray(obj)
     check_copied("the array", source)
     if to is None:
         to = device_array_like(source)
@@ -264,6 +266,9 @@ class Stream:
     @contextmanager
     def auto_synchronize(self):
         yield self
+
+    def __cuda_stream__(self):
+        return 0, 0  # the protocol's version, and the handle of the stream on which all is done
 
     def __repr__(self):
         return "<stream of the simulator>"

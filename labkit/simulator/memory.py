@@ -152,7 +152,7 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
     """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
         lanes = _arrived(w, site, array, flat, lanes)
-        order, race = races.order_of(w), w.chunk.launch.noted_race
+        order, race = races.order_of(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
         told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
         _tell(w, site, array, flat, *races.most(told))
@@ -211,11 +211,9 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
     launch = w.chunk.launch
     lanes = _arrived(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
-    found = 0
+    order, race, found = races.order_of(w, site), launch.noted_race, 0
     for cells, places in array.shadow.cells(flat):
-        here = races.watch_stores(
-            places, lanes, unchanged, landed, races.order_of(w), launch.instruction, site, cells, launch.noted_race
-        )
+        here = races.watch_stores(places, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
         found = max(found, here)
     if found:
         launch.log.race(w, site, array, found)
@@ -224,7 +222,7 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
 def deliver(w, site, array, mask, flat, value):
     """Puts values at `flat` whose writing began earlier and was watched then."""
     array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
-    order = races.order_of(w)
+    order = races.order_of(w, site)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)
     if array.unfenced is not None:

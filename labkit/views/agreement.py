@@ -34,7 +34,7 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
         There are no rows.
     """
     if not rows:
-        raise ValueError("agreement needs the rows of `labkit bench counters`; load them with labkit.results")
+        raise ValueError("agreement needs the rows of `python -m labkit bench counters`; load them with labkit.results")
     points = [row for row in rows if not row["counter"].endswith(RATES)]
     kinds = [kind for kind in VERDICTS if any(verdict(row) == kind for row in points)]
 

@@ -70,7 +70,7 @@ def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
     monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found"))
     with pytest.raises(SystemExit):
         bench.main()
-    assert "no NVIDIA GPU was found; run `labkit doctor`" in " ".join(capsys.readouterr().out.split())
+    assert "no NVIDIA GPU was found; run `python -m labkit doctor`" in " ".join(capsys.readouterr().out.split())
 
 
 def test_both_simulators_are_timed_on_the_same_kernel():

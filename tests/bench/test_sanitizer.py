@@ -49,7 +49,7 @@ def test_a_bench_for_a_gpu_says_what_is_missing(monkeypatch, capsys):
     monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found"))
     with pytest.raises(SystemExit):
         sanitizer.main()
-    assert "no NVIDIA GPU was found; run `labkit doctor`" in " ".join(capsys.readouterr().out.split())
+    assert "no NVIDIA GPU was found; run `python -m labkit doctor`" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "sanitizer"])

@@ -3,7 +3,7 @@ from html import unescape
 
 import pytest
 
-from labkit import places
+from labkit import gemm, places
 from labkit.blas import gemv
 from labkit.book import show
 from labkit.gemm.fp32 import s03_tiled, s10_tuned
@@ -37,6 +37,21 @@ def test_constants_stand_above_the_kernel_that_names_them():
     assert "WARPS_Y, WARPS_X = BM // WM, BN // WN" in shown and "BM, BN, BK = " in shown
     assert shown.index("BM, BN, BK = ") < shown.index("def tuned")
     assert "A_STEP" not in shown  # it is for a function that the kernel calls
+
+
+def test_constants_that_a_kernel_imports_stand_above_it_under_the_name_of_their_file():
+    heading, *lines = repr(show(gemm.general)).splitlines()
+    path = "labkit/gemm/library/constants.py"
+    assert heading.strip() == f"# {path}"
+    constants = lines[: lines.index("")]
+    of_file = (places.PACKAGE.parent / path).read_text(encoding="utf-8").splitlines()
+    for line in constants:
+        number, code = re.fullmatch(r" *(\d+)  (.*)", line).groups()
+        assert code == of_file[int(number) - 1]
+    shown = "\n".join(constants)
+    for name in ("STAGES = 4", "BM, BN = ", "WARPS = "):  # the last is for its decorator
+        assert name in shown
+    assert "BOX = " not in shown  # it is for a function that the kernel calls
 
 
 def test_functions_that_it_calls_are_folded_beneath_it():

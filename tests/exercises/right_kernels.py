@@ -230,6 +230,15 @@ RIGHT = {
     ),
     "03.4": (
         _right(
+            "sums in shared memory",
+            (
+                "    total = np.float32(0)\n",
+                "    total = cuda.shared.array((TILE, TILE), np.float32)\n    total[y, x] = 0\n",
+            ),
+            ("total += A_tile", "total[y, x] += A_tile"),
+            ("C[row, col] = total", "C[row, col] = total[y, x]"),
+        ),
+        _right(
             "decorated afterwards",
             (_DECORATED, "def tiled_matmul"),
             (_STORED, f"{_STORED}\n\n\ntiled_matmul = cuda.jit(tiled_matmul)"),
@@ -270,7 +279,7 @@ RIGHT = {
                 "        cuda.threadfence()\n        cuda.threadfence()\n        before",
             ),
         ),
-        _right("a power", ("total += away * away", "total += away ** 2")),
+        _right("a power", ("total += apart * apart", "total += apart ** 2")),
     ),
     "04.2": (_right("products in another order", ("        xy += x * y\n", "        xy = xy + y * x\n")),),
     "04.3": (

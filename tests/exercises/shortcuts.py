@@ -671,19 +671,19 @@ SHORTCUTS = {
         _cheat(
             "fragments from global memory",
             (
-                "            a = ptx.ldmatrix4(A_tile, (row, place(row, step + lane // 16) * 4))\n",
+                "            a = ptx.ldmatrix4(A_tile, (row, slot(row, step + lane // 16) * 4))\n",
                 "            a = (A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, "
                 "k + step * 4 + 4 + t], A[top + g + 8, k + step * 4 + 4 + t])\n",
             ),
             (
-                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = ptx.ldmatrix2(B_tile, (row, slot(row, step + lane // 8 % 2) * 4))\n",
                 "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
             ),
         ),
         _cheat(
             "B's fragment from global memory",
             (
-                "            b = ptx.ldmatrix2(B_tile, (row, place(row, step + lane // 8 % 2) * 4))\n",
+                "            b = ptx.ldmatrix2(B_tile, (row, slot(row, step + lane // 8 % 2) * 4))\n",
                 "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
             ),
         ),

@@ -13,6 +13,9 @@ from labkit.exercises.check import judge
 MISSED = {  # shortcuts that pass
     "all blocks but the last wait for nobody",
 }
+REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a sum in shared memory, nobody can tell
+    "sums in shared memory",
+}
 SEEDS = {"gpu": (1, 2, 3), "cpu": (1,)}  # a grade takes three
 
 
@@ -41,7 +44,7 @@ def test_a_wrong_kernel_is_refused(id, case):
 @pytest.mark.parametrize(("id", "case"), cases(RIGHT, 24))
 def test_a_right_kernel_is_accepted(id, case):
     for verdict in verdicts(id, case):
-        assert verdict.passed, verdict
+        assert verdict.passed == (case.what not in REFUSED), verdict
 
 
 def test_there_are_many_of_each_over_all_chapters():
@@ -49,6 +52,7 @@ def test_there_are_many_of_each_over_all_chapters():
     for book, least in ((SHORTCUTS, 40), (WRONG, 60), (RIGHT, 40)):
         assert {id[:2] for id in book} == chapters
         assert sum(map(len, book.values())) >= least
-    whats = [case.what for some in SHORTCUTS.values() for case in some]
-    assert len(MISSED) <= 2
-    assert all(whats.count(what) == 1 for what in MISSED)
+    for book, exceptions, most in ((SHORTCUTS, MISSED, 2), (RIGHT, REFUSED, 1)):
+        whats = [case.what for some in book.values() for case in some]
+        assert len(exceptions) <= most
+        assert all(whats.count(what) == 1 for what in exceptions)

@@ -16,7 +16,7 @@ from labkit.simulator.errors import SimulatorError
 def other_launches(exercise, kernel, seed):
     """Launches of other shapes, on other numbers than the check's."""
     rng = np.random.default_rng([seed, 20])
-    most = np.minimum(np.array(exercise.sizes), 60 if exercise.machine == "gpu" else 12)
+    most = np.minimum(np.abs(exercise.sizes).astype(int), 60 if exercise.machine == "gpu" else 12)
     constants = {name: python_function(kernel).__globals__[name] for name in exercise.constants}
     return [exercise.launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
 

@@ -13,6 +13,7 @@ from numba_oracle import variable_types
 
 import labkit
 from labkit import cuda
+from labkit.simulator import host
 from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.language import OPERATORS
@@ -252,6 +253,10 @@ def test_a_masked_array_is_refused():
     for given in (masked, (masked,)):
         with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
             labkit.simulate(kernel_in("@cuda.jit\ndef kernel(x):\n    pass"), 1, 8, given)
+    with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
+        labkit.simulate(kernel_in("@cuda.jit('void(f8[:])')\ndef kernel(x):\n    pass"), 1, 8, masked)
+    with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
+        host.to_device(masked)
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

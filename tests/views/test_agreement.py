@@ -50,7 +50,7 @@ def test_the_chart_follows_the_theme():
 
 
 def test_nothing_to_show_is_told():
-    with pytest.raises(ValueError, match="needs the rows of `labkit bench counters`"):
+    with pytest.raises(ValueError, match="needs the rows of `python -m labkit bench counters`"):
         agreement([], "T4")
 
 

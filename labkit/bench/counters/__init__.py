@@ -4,13 +4,9 @@
 the compiler made of the source, and `ncu` runs the profiler.
 """
 
-import shutil
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-
-from labkit import device
 from labkit.bench import _record
 from labkit.bench.counters import ncu
 from labkit.bench.counters.compared import COUNTERS
@@ -29,11 +25,7 @@ COLUMNS = {
 
 
 def main(record=False, out=None) -> None:
-    found = device.detect()
-    if found.kind != "gpu" or shutil.which("ncu") is None:
-        missing = found.detail if found.kind != "gpu" else "Nsight Compute (ncu) is not on the PATH"
-        Console().print(f"This bench reads a GPU's counters, but {missing}; run `labkit doctor`.")
-        raise SystemExit(1)
+    found = _record.require_gpu("reads counters", "ncu")
     with tempfile.TemporaryDirectory() as folder:
         profile = ncu.start(Path(out or folder))
         traces = [one.simulate() for one in launches()]

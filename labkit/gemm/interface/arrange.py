@@ -22,7 +22,7 @@ BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 ELEMENT = np.uint16
 TILE = 64  # elements along each side
-PITCH = 66  # elements from a row of the tile to the next: 33 banks
+PITCH = TILE + 4 // np.dtype(ELEMENT).itemsize  # elements from a row of the tile to the next, one bank more
 LANES, WARPS = 32, 8
 ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, all of which it loads before it stores one
 
@@ -76,10 +76,7 @@ def turn(source, target):
 @cache
 def for_elements(kernel, itemsize: int):
     """The kernel for elements of so many bytes, as whose bits it moves them."""
-    constants = {"ELEMENT": BITS[itemsize]}
-    if kernel is turn:
-        constants["PITCH"] = TILE + 4 // itemsize
-    return specialise(kernel, **constants)
+    return specialise(kernel, ELEMENT=BITS[itemsize])
 
 
 def rearrange(source, target) -> Launch:

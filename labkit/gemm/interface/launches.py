@@ -158,10 +158,12 @@ def _multiplied(step: Step, format, A, B, C, workspace):
     batches, made = batch[0] if batch else 1, []
     if batch and M <= MOST_ROWS and step.ladder.name == "fp32" and _fits_planes(step, A, B, C):
         grid, block = step.geometry(M, N)
+        beside = len(A.shape) == 2
         for first in range(0, batches, MOST_PLANES):
             planes = (*grid, min(MOST_PLANES, batches - first))
-            matrices = tuple(rows_of(X, first, MOST_PLANES) for X in (A, B, C))
-            made.append(Launch(in_planes(step.kernel), planes, block, matrices, step.shared_bytes))
+            left = A if beside else rows_of(A, first, MOST_PLANES)
+            matrices = left, rows_of(B, first, MOST_PLANES), rows_of(C, first, MOST_PLANES)
+            made.append(Launch(in_planes(step.kernel, beside), planes, block, matrices, step.shared_bytes))
         return made
     for z in range(batches):
         A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
@@ -171,8 +173,8 @@ def _multiplied(step: Step, format, A, B, C, workspace):
     return made
 
 
-def _fits_planes(step, *arrays):
-    """Whether these are batches of as many matrices each, which lie as the step takes them."""
-    if len({X.shape[:-2] for X in arrays}) > 1:
+def _fits_planes(step, A, B, C):
+    """Whether these are batches of as many matrices each, or A is one matrix, and lie as the step takes them."""
+    if B.shape[:-2] != C.shape[:-2] or A.shape[:-2] not in ((), C.shape[:-2]):
         return False
-    return _takes_any_strides(step) or all(map(lies_in_order, arrays))
+    return _takes_any_strides(step) or all(map(lies_in_order, (A, B, C)))

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
+from labkit.arrays.addresses import check_own_memory
 from labkit.arrays.operands import check_array, check_on_device, format_of, holds, on_device, seen, taken, type_name
 from labkit.arrays.views import stacked, tidied, turned
 from labkit.arrays.workspace import current_device, handle_of, of_stream
@@ -91,9 +92,10 @@ def multiply(
     key, known = None, None
     try:
         (of_A, at_A), (of_B, at_B), (of_C, at_C) = seen(A), seen(B), seen(C)
-        key = of_A, of_B, of_C, options, type(alpha), type(beta), handle_of(stream), current_device()
+        factors = [(type(x), x if x == x else "NaN") for x in (alpha, beta)]  # no NaN is found again by itself
+        key = of_A, of_B, of_C, *factors, *options[2:], handle_of(stream), current_device()
         known = _remembered.get(key)
-    except (AttributeError, TypeError):  # no arrays, or no options: which, is told below
+    except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
         with suppress(KeyError):  # another thread forgot it
@@ -198,6 +200,7 @@ def _runs_down(C) -> bool:
 
 def _with_copies(A, B, C, alpha, beta, transpose_a, transpose_b, format, stream):
     """As `multiply`, where there is no C, or arrays are the host's."""
+    handle_of(stream)  # or it is none
     format, shape = _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format)
     on_host = isinstance(C, np.ndarray) if C is not None else all(isinstance(X, np.ndarray) for X in (A, B))
     blank = C is None or (on_host and beta == 0)
@@ -263,5 +266,7 @@ def _check_result(C, shape, format):
         raise ValueError(f"C is {found}, but op(A) @ op(B) is {needed}: make C of that shape")
     if not holds(C, format.result):
         raise TypeError(f"C holds {type_name(C)}, but products of {format} are stored as {format.result.dtype}")
-    if isinstance(C, np.ndarray) and not C.flags.writeable:
-        raise ValueError("C is read-only: pass an array that can be written to")
+    if isinstance(C, np.ndarray):
+        if not C.flags.writeable:
+            raise ValueError("C is read-only: pass an array that can be written to")
+        check_own_memory("C", C)

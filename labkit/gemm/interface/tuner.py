@@ -59,7 +59,7 @@ def tune(
     if min(M, N, K, batches, most) < 1:
         raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
     if device.current().kind != "gpu":
-        raise RuntimeError("tuning times kernels on a GPU, and kernels run in the simulator here; see `labkit doctor`")
+        raise RuntimeError("tuning times kernels on a GPU, and none is in use here; see `python -m labkit doctor`")
     batch = (batches,) if batches > 1 else ()
     of_A, of_B = (K, M) if transpose_a else (M, K), (N, K) if transpose_b else (K, N)
     operands = _operands(format, [(*batch, *sides) for sides in (of_A, of_B, (M, N))])

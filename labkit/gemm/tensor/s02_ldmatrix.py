@@ -65,11 +65,11 @@ def ldmatrix(A, B, C):
         cuda.syncthreads()
         for step in range(0, BK, STEP):
             for i in range(MI):
-                place = y + i * 16 + a_row, (step // 4 + a_piece ^ a_row % 8) * 4
-                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, place)
+                at = y + i * 16 + a_row, (step // 4 + a_piece ^ a_row % 8) * 4
+                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, at)
             for j in range(0, NI, 2):
-                place = x + j * 8 + b_row, (step // 4 + b_piece ^ b_row % 8) * 4
-                b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tile, place)
+                at = x + j * 8 + b_row, (step // 4 + b_piece ^ b_row % 8) * 4
+                b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tile, at)
             for i in range(MI):
                 for j in range(NI):
                     ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)

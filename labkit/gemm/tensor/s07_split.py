@@ -148,7 +148,6 @@ def launches_with(A, B, C, format, workspace, rows_of_tile, cols_of_tile, stages
 @cache
 def _with(format, rows_of_tile, cols_of_tile, stages, splits, swapped):
     """The kernel for a format and a shape of tile."""
-    groups = rows_of_tile // WM
     return specialise(
         split,
         FORMAT=format.number,
@@ -158,9 +157,4 @@ def _with(format, rows_of_tile, cols_of_tile, stages, splits, swapped):
         STAGES=stages,
         SPLITS=splits,
         SWAPPED=swapped,
-        SUMS=WM * cols_of_tile // 128,
-        WARPGROUPS=groups,
-        MULTIPLYING=128 * groups,
-        RIGHT_BYTE=stages * rows_of_tile * BK * 4,
-        STAGE_BYTES=(rows_of_tile + cols_of_tile) * BK * 4,
     )

@@ -52,15 +52,13 @@ class Accumulators:
             key,
             int(early.sum()),
             kind="in-flight",
-            severity="error",
             message=(
                 f"Line {site.line}: {log.name(who)} {does} {array.name}[{', '.join(map(str, element))}] while the "
                 f"product that its warpgroup began in line {begun.line} adds to it, so that it can hold anything. "
                 f"{cure}"
             ),
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=element,
             threads=(who,),

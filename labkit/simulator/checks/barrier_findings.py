@@ -30,7 +30,6 @@ def check_barriers(barriers, number, slots, call):
         log.add(
             key,
             kind="barrier",
-            severity="error",
             message=(
                 f"Line {line}: of barrier {number} of `{name}`, {what}. On a GPU it can open before all have come, or "
                 f"never. {cure}"

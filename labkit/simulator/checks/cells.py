@@ -17,47 +17,20 @@ HOST = -2  # it came filled from outside the kernel
 # `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
 # Atomics and reads for which there is no room, and that must not be forgotten, stand in a list of `crowd`.
 (
-    W_THREAD,
-    W_STAMP,
-    W_TIME,
-    V_THREAD,
-    V_STAMP,
-    V_TIME,
-    A_LOW,
-    A_LOW_STAMP,
-    A_LOW_TIME,
-    A_HIGH,
-    A_HIGH_STAMP,
-    A_HIGH_TIME,
-    A_OTHER,
-    A_OTHER_EPOCH,
-    A_OTHER_TIME,
-    R_LOW,
-    R_LOW_STAMP,
-    R_LOW_TIME,
-    R_HIGH,
-    R_HIGH_STAMP,
-    R_HIGH_TIME,
-    R_OTHER,
-    R_OTHER_EPOCH,
-    R_OTHER_TIME,
-    W_BLOCK,
-    W_EPOCH,
-    W_SITE,
-    V_BLOCK,
-    V_EPOCH,
-    V_SITE,
-    A_BLOCK,
-    A_EPOCH,
-    A_SITE,
-    A_OTHER_BLOCK,
-    R_BLOCK,
-    R_EPOCH,
-    R_SITE,
-    R_OTHER_BLOCK,
-    W_INSTRUCTION,
-    CROWD,
-) = range(40)
+    W_THREAD, W_STAMP, W_TIME,
+    V_THREAD, V_STAMP, V_TIME,
+    A_LOW, A_LOW_STAMP, A_LOW_TIME,
+    A_HIGH, A_HIGH_STAMP, A_HIGH_TIME,
+    A_OTHER, A_OTHER_EPOCH, A_OTHER_TIME,
+    R_LOW, R_LOW_STAMP, R_LOW_TIME,
+    R_HIGH, R_HIGH_STAMP, R_HIGH_TIME,
+    R_OTHER, R_OTHER_EPOCH, R_OTHER_TIME,
+    W_BLOCK, W_EPOCH, W_SITE,
+    V_BLOCK, V_EPOCH, V_SITE,
+    A_BLOCK, A_EPOCH, A_SITE, A_OTHER_BLOCK,
+    R_BLOCK, R_EPOCH, R_SITE, R_OTHER_BLOCK,
+    W_INSTRUCTION, CROWD,
+) = range(40)  # fmt: skip
 FIELDS = 40
 SHADOW_BYTES = 4 * FIELDS  # of an element
 PARTY = 3  # fields
@@ -122,6 +95,12 @@ def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
         cell[low + 1] = cell[high + 1] = stamp
         cell[low + 2] = cell[high + 2] = time
     cell[shared + 2] = site
+
+
+@njit(cache=True)
+def note_write(cell, block, epoch, thread, stamp, time, site):
+    cell[W_THREAD], cell[W_STAMP], cell[W_TIME] = thread, stamp, time
+    cell[W_BLOCK], cell[W_EPOCH], cell[W_SITE] = block, epoch, site
 
 
 @njit(cache=True)

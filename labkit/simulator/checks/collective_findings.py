@@ -14,7 +14,6 @@ def unnamed(w, place, call, lane, named):
     log.add(
         key,
         kind="mask",
-        severity="error",
         message=(
             f"Line {line}: {log.name(who)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
             f"{named:#x}, in which bit {number} is not set. What the call does then is undefined. {cure}"
@@ -40,7 +39,6 @@ def absent(w, place, call, lane, other):
     log.add(
         key,
         kind="mask",
-        severity="error",
         message=(
             f"Line {line}: the mask that {log.name(who)} gives to `cuda.{call}` names lane {other} of its warp, "
             f"but {log.name(away)}, which is that lane, does not come there with the same mask. On a GPU the "
@@ -78,7 +76,6 @@ def deaf(w, place, mask, call, lane, source, count):
         key,
         count,
         kind="shuffle",
-        severity="error",
         message=(
             f"Line {line}: {log.name(who)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
             f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
@@ -109,7 +106,6 @@ def partial(w, call, active, partial_warps):
         key,
         int(partial_warps.sum()),
         kind="mask",
-        severity="error",
         message=(
             f"Line {line}: {log.name(who[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
             f"together, or what happens is undefined. {cure}"

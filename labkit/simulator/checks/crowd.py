@@ -29,14 +29,9 @@ def add(entries, first, length, kind, block, thread, epoch, time, site):
         if at == entries.shape[0]:
             return first
         entries[0, USED] = at + 1
-    entries[at, KIND] = kind
-    entries[at, BLOCK] = block
-    entries[at, THREAD] = thread
-    entries[at, EPOCH] = epoch
-    entries[at, TIME] = time
-    entries[at, SITE] = site
-    entries[at, NEXT] = first
-    entries[at, LENGTH] = length + 1
+    entries[at, KIND], entries[at, BLOCK], entries[at, THREAD] = kind, block, thread
+    entries[at, EPOCH], entries[at, TIME], entries[at, SITE] = epoch, time, site
+    entries[at, NEXT], entries[at, LENGTH] = first, length + 1
     return at
 
 

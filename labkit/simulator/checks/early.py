@@ -20,17 +20,23 @@ class Waited:
     def __init__(self, w):
         self.lanes = ~w.everyone
         self.clocks = w.launch.clocks.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
-        self.since = np.full(len(w.warps), -1)  # how often a warp had met when some of its lanes alone had waited
+        self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # each lane's own, when it waited
+        self.since = np.full(len(w.warps), -1)  # how often a warp had heard of its block when some lanes had waited
 
 
 def _of(w) -> Waited:
     return w.groups.get("launch before") or w.groups.setdefault("launch before", Waited(w))
 
 
-def _meetings(w, waited):
-    """A number for each warp that grows whenever its lanes meet, or hear of what others of them did."""
-    by_lanes = w.lane_epochs.sum(axis=(1, 2), dtype=np.int64) if w.lane_epochs.size else 0
-    return w.warp_epochs + w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.heard[waited.clocks] + by_lanes
+def _heard(w, waited):
+    """A number for each warp that grows whenever its block meets, or all of its lanes hear of what some of them did."""
+    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.heard[waited.clocks]
+
+
+def _warp_barriers(w):
+    """For each lane of each warp, how many barriers of the warp it knows each other lane to have passed."""
+    whole = np.broadcast_to(w.warp_epochs[:, None, None], (len(w.warps), WARP_LANES, WARP_LANES))
+    return w.lane_epochs if w.lane_epochs.size else whole
 
 
 def wait(w, mask):
@@ -38,9 +44,11 @@ def wait(w, mask):
     if not w.launch.early:
         return
     waited, lanes = _of(w), w.active(mask)
-    _hear(w)  # before the warp's count of meetings begins anew
+    _hear(w)  # before the warp's counts begin anew
     rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
-    waited.since[rows] = _meetings(w, waited)[rows]
+    waited.since[rows] = _heard(w, waited)[rows]
+    here = w.row[lanes], w.lane[lanes]
+    waited.stamps[here] = _warp_barriers(w)[*here, here[1]]
     waited.lanes |= lanes
     before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
     w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
@@ -57,12 +65,13 @@ def check(w, site_number, array, lanes, flat=None):
 
 
 def _hear(w):
-    """Notes the warps that know of another's wait, or have met since some of their own lanes waited."""
+    """Notes the warps that know of another's wait, and the lanes that have met some of theirs which waited."""
     waited, clocks = _of(w), w.launch.clocks
     if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        told = clocks.know(waited.clocks, before, 1) & (waited.since < _meetings(w, waited))
-        waited.lanes |= told.take(w.row)
+        told = clocks.know(waited.clocks, before, 1) & (waited.since < _heard(w, waited))
+        met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
+        waited.lanes |= told.take(w.row) | met[w.row, w.lane]
 
 
 def _note(w, site_number, array, missing, flat):
@@ -81,14 +90,12 @@ def _note(w, site_number, array, missing, flat):
         key,
         int(missing.sum()),
         kind="early",
-        severity="error",
         message=(
             f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
             f"there, for the kernel begins early. {CURE}"
         ),
         remedy=CURE,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=array.name,
         index=index,
         threads=(who,),

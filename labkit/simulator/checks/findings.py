@@ -19,12 +19,11 @@ class Log:
     found: dict[tuple, dict] = field(default_factory=dict)
     warps_race: bool = False  # two warps of one block, somewhere
 
-    def add(self, key, count=1, **finding):
-        """Notes a finding unless its key is known already, and counts it."""
-        if key in self.found:
-            self.found[key]["count"] += count
-        else:
-            self.found[key] = {**finding, "count": count}
+    def add(self, key, count=1, severity="error", site=None, **finding):
+        """Notes a finding, at the line and column of `site` if given, unless its key is known; and counts it."""
+        if not self.known(key, count):
+            place = {"line": site.line, "column": site.column} if site else {}
+            self.found[key] = {"severity": severity, **place, **finding, "count": count}
 
     def known(self, key, count=1) -> bool:
         """Counts a finding that has been told already."""
@@ -82,13 +81,11 @@ class Log:
             key,
             w.count(mask),
             kind="bounds",
-            severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but "
                 f"{bounds_cures.called(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
             ),
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who,),
@@ -107,15 +104,13 @@ class Log:
             key,
             w.count(mask),
             kind="bounds",
-            severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. This instruction "
                 "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
                 f"a GPU it {_effect_outside(site)}. {cure}"
             ),
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who,),
@@ -141,15 +136,13 @@ class Log:
             key,
             w.count(mask),
             kind="misaligned",
-            severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
                 f"{array.name}{_brackets(place)} on, {where}, but an access of {width_bytes} bytes must begin at a "
                 f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
             ),
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who,),
@@ -179,11 +172,9 @@ class Log:
             key,
             w.count(mask),
             kind="in-flight",
-            severity="error",
             message=f"Line {site.line}: {self.name(who)} {what}, so {_effect_too_early(site, operation)}. {cure}",
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who, other),
@@ -207,8 +198,7 @@ class Log:
                 f"negative index from the end, as Python does, so this is element {place[axis] + array.shape[axis]} "
                 "and raises no error; guard it unless you mean that."
             ),
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who,),
@@ -225,14 +215,12 @@ class Log:
             key,
             count,
             kind="uninitialised",
-            severity="error",
             message=(
                 f"Line {site.line}: {self.name(who)} reads {array.name}{_brackets(place)}, which nothing has written. "
                 f"{array.space.capitalize()} memory starts with whatever was there before, so the result can change "
                 "from run to run; fill it first."
             ),
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(who,),
@@ -247,7 +235,6 @@ class Log:
             key,
             w.count(mask),
             kind="uninitialised",
-            severity="error",
             message=(
                 f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread "
                 f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
@@ -267,7 +254,6 @@ class Log:
             key,
             w.count(mask),
             kind="zero-division",
-            severity="error",
             message=(
                 f"Line {line}: {self.name(who)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
                 "division with an `if`."
@@ -280,10 +266,9 @@ class Log:
     def race(self, w, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
-        site = sites[site_number]
         cell, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
         element = array.shadow.element(cell)
-        other = sites[other_site]
+        site, other = sites[site_number], sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
@@ -310,15 +295,13 @@ class Log:
             key,
             found,
             kind="race",
-            severity="error",
             message=(
                 f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}{again}, and "
                 f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {how}, so "
                 f"{_effect_of_race(site, other)}. {cure}"
             ),
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=array.name,
             index=place,
             threads=(mine, theirs),
@@ -342,17 +325,14 @@ class Log:
         if self.known(key):
             return
         here, there = self.thread(*waiting), self.thread(*missing)
+        whom = self.name(there)
         if other_line:
-            what = (
-                f"waits at the barrier in line {line} while {self.name(there)} waits at another one, in line "
-                f"{other_line}"
-            )
+            what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
-            what = f"waits at the barrier in line {line}, but {self.name(there)} never comes there"
+            what = f"waits at the barrier in line {line}, but {whom} never comes there"
         self.add(
             key,
             kind="barrier",
-            severity="error",
             message=(
                 f"Line {line}: {self.name(here)} {what}. On a GPU the block can hang, or go on before its data are "
                 "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
@@ -374,7 +354,6 @@ class Log:
         self.add(
             key,
             kind="barrier",
-            severity="error",
             message=(
                 f"Line {line}: {self.name(here)} waits for the whole grid in line {line}, but {self.name(there)} never "
                 f"comes there. On a GPU this launch would hang. {cure}"
@@ -391,8 +370,7 @@ class Log:
         if self.known(key):
             return
         here = self.thread(*stuck)
-        also = ""
-        threads = (here,)
+        also, threads = "", (here,)
         if other is not None:
             there = self.thread(*other)
             also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
@@ -400,7 +378,6 @@ class Log:
         self.add(
             key,
             kind="deadlock",
-            severity="error",
             message=(
                 f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can "
                 "end the wait. On a GPU this launch would hang; let the thread that is waited for act before it waits "

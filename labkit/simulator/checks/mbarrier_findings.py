@@ -54,14 +54,12 @@ def never_waited_for(launch, barriers, place, copy_site):
     log.add(
         key,
         kind="in-flight",
-        severity="error",
         message=(
             f"Line {site.line}: nobody waits for the copy that this line begins, and the block's shared memory is "
             f"gone while it is under way: it can spoil that of the next block. {cure}"
         ),
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=site.array,
     )
 
@@ -77,15 +75,13 @@ def may_have_ended(launch, site_number, block, warp, other):
     log.add(
         key,
         kind="mbarrier",
-        severity="error",
         message=(
             f"Line {site.line}: the warp of {log.name(who)} arrives at {site.array} of another block of its cluster, "
             f"where {log.name(there)} and all others may have ended by then, and their shared memory may be in use "
             f"again. {cure}"
         ),
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=site.array,
         threads=(who, there),
     )
@@ -120,11 +116,9 @@ def _note(w, site_number, barriers, places, lanes, does, what, cure):
         key,
         w.count(lanes),
         kind="mbarrier",
-        severity="error",
         message=f"Line {site.line}: {log.name(who)} {does} {_name(barriers, places[lane])}, {what}. {cure}",
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=barriers.array.name,
         threads=(who,),
     )

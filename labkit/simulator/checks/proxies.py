@@ -86,14 +86,12 @@ def _check(w, site_number, array, flat, told, wrote):
         key,
         count,
         kind="proxy",
-        severity="error",
         message=(
             f"Line {site.line}: {told} {array.name}[{', '.join(map(str, place))}]: "
             f"{log.name(writer)} {wrote} behind a fence. {cure}"
         ),
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=array.name,
         index=place,
         threads=(writer,),

@@ -5,8 +5,8 @@ block between them (epochs count a block's barriers, the fast path); a `syncwarp
 atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
 kept only for kernels that use what an atomic returns). Between blocks such an atomic counts only behind a
 `threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
-functions). The order of the run is the one that is judged: had a warp found an atomic's element as it was before,
-it might have known less.
+functions), unless it is an atomic on the same element. The order of the run is the one that is judged: had a warp found
+an atomic's element as it was before, it might have known less.
 """
 
 from collections import namedtuple
@@ -33,13 +33,11 @@ from labkit.simulator.checks.cells import (
     W_BLOCK,
     W_EPOCH,
     W_INSTRUCTION,
-    W_SITE,
-    W_STAMP,
     W_THREAD,
-    W_TIME,
     block_and_epoch,
     note_agreed,
     note_party,
+    note_write,
     shared_by,
 )
 from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of
@@ -52,21 +50,22 @@ RACE_FIELDS = 7
 
 # What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
 # the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); the warps' clocks; and the entries of the crowd.
+# (empty until a barrier of part of a warp); the warps' clocks; the entries of the crowd; and whether they are made
+# because of what an atomic found.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times heard clocks crowd",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times heard clocks crowd is_answer",
 )
 
 
-def order_of(w) -> Order:
-    """What orders the accesses of the warp set now."""
+def order_of(w, site) -> Order:
+    """What orders the accesses of the warp set at a site now."""
     chunk, launch = w.chunk, w.chunk.launch
     clocks, crowd = launch.clocks, launch.crowd
     crowd.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.heard, clocks.clocks, crowd.entries,
+        clocks.nodes, clocks.times, clocks.heard, clocks.clocks, crowd.entries, site in launch.program.answers,
     )  # fmt: skip
 
 
@@ -129,6 +128,8 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
             continue
         then, time = cell[party], cell[party + 2]
         then_block, _ = block_and_epoch(cell, party)
+        if A_LOW <= party <= A_OTHER and _is_counted(order, cell, block, thread, then_block, then, time):
+            continue
         known = _learned(order, KNOWN, block, thread, then_block, then, time)
         if then_block != block:
             if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
@@ -151,6 +152,19 @@ def _is_known(order, block, thread, then_block, then_thread, then_time):
 
 
 @njit(cache=True)
+def _is_counted(order, cell, block, thread, then_block, then_thread, then_time):
+    """Did an atomic of this block find out that the other's here is done, and is that why this access is made?
+
+    Atomics on one element are done in one order: what stands behind one stands behind those before it, without a fence.
+    (PTX ISA, "Causality Order": what is observed before an operation comes before all that follows this.)
+    """
+    same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
+    if same_warp or not order.is_answer or cell[A_BLOCK] != block:
+        return False
+    return _learned(order, KNOWN, block, thread, then_block, then_thread, then_time - 1)
+
+
+@njit(cache=True)
 def _unordered_in_crowd(order, cell, kind, block, thread):
     """The entry of an access by another warp that nothing orders before this one; none where it is NONE."""
     entries, at = order.crowd, cell[CROWD]
@@ -158,7 +172,9 @@ def _unordered_in_crowd(order, cell, kind, block, thread):
         e = entries[at]
         other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
         matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
-        if matters and not _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]):
+        them = e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]
+        counted = kind == A_LOW and _is_counted(order, cell, block, thread, *them)
+        if matters and not counted and not _is_known(order, block, thread, *them):
             return at
         at = e[crowds.NEXT]
     return crowds.NONE
@@ -198,7 +214,7 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
 def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
     """Keeps whom `note_party` is about to forget."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other = low + PARTY, low + 2 * PARTY
+    high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if then_block < 0:
         return
@@ -206,10 +222,7 @@ def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
         if low_warp != high_warp:
             _join_crowd(order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread)
         if cell[other] >= 0:
-            _join_crowd(
-                order, cell, low, cell[shared + 3], cell[other], cell[other + 1], cell[other + 2], then_site, block,
-                thread,
-            )  # fmt: skip
+            _join_crowd(order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread)
     elif then_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
             _join_crowd(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
@@ -247,18 +260,23 @@ def _note(race, found, element, block, thread, other_block, other_thread, site, 
     """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
     apart = _apart(block, thread, other_block, other_thread)
     if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
-        race[0] = element
-        race[1] = block
-        race[2] = thread
-        race[3] = other_block
-        race[4] = other_thread
-        race[5] = site
-        race[6] = unfenced
+        race[0], race[5], race[6] = element, site, unfenced
+        race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
 
 
 @njit(cache=True)
-def _raced(order, row, cell, first, last, block, thread, epoch, element, found, race):
+def _moment(order, row):
+    """The lanes of a warp, its block and first thread, how often block and warp have met (-1 for parts), its time."""
+    start, stop, block, thread0, slot, _ = order.warps[row]
+    warp_epoch = np.int64(-1) if order.lane_epochs.shape[0] else order.warp_epochs[row]
+    time = order.times[block * order.per_block + thread0 // WARP_LANES] if order.times.shape[0] else np.int32(0)
+    return start, stop, block, thread0, order.epochs[slot], warp_epoch, time
+
+
+@njit(cache=True)
+def _raced(order, row, cell, first, last, who, element, found, race):
     """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
+    block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         unfenced = party >= UNFENCED
@@ -286,16 +304,9 @@ def watch_loads(flat, mask, order, site, shadow, race):
 
     Returns (races, reads of elements that nobody wrote, the first such lane).
     """
-    found = 0
-    unwritten = 0
-    first = -1
-    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
-    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    for row in range(warps.shape[0]):
-        start, stop, block, thread0, slot, _ = warps[row]
-        epoch = epochs[slot]
-        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    for row in range(order.warps.shape[0]):
+        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -304,13 +315,14 @@ def watch_loads(flat, mask, order, site, shadow, race):
             if flat[lane] == previous:  # the lane before read it too, after a write of an earlier epoch
                 shadow[previous, R_HIGH] = max(thread, shadow[previous, R_HIGH])
                 continue
+            who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             previous = -1
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, block, thread, epoch, flat[lane], found, race)
-            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and whole_warps:
+                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
                 if cell[W_THREAD] == NOBODY:
@@ -318,13 +330,11 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, *who)
                     if party >= 0:
-                        found += _raced(
-                            order, row, cell, party, W_THREAD, block, thread, epoch, flat[lane], found, race
-                        )
-            stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
-            if times.shape[0]:
+                        found += _raced(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+            if order.times.shape[0]:
                 _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
             note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
@@ -339,43 +349,35 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
     is there after the instruction. A cell holds `instruction`, which is even, or
     the next number if one of the instruction's values did not land there.
     """
-    found = 0
-    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
-    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    for row in range(warps.shape[0]):
-        start, stop, block, thread0, slot, _ = warps[row]
-        epoch = epochs[slot]
-        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+    found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
+    for row in range(order.warps.shape[0]):
+        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
+            who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             again = cell[W_INSTRUCTION] >= instruction
             lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, block, thread, epoch, flat[lane], found, race)
+                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
                 cell[V_THREAD] = NOBODY
             elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
                 note_agreed(cell, grid_epoch, block)
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, block, thread, epoch, flat[lane], found, race)
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
-            cell[W_BLOCK] = block
-            cell[W_THREAD] = thread
-            cell[W_EPOCH] = epoch
-            cell[W_STAMP] = warp_epoch if whole_warps else lane_epochs[row, lane - start, lane - start]
-            cell[W_TIME] = time
+                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+            note_write(cell, block, epoch, thread, stamp, time, site)
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
-            cell[W_SITE] = site
             cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
             if cell[CROWD] != crowds.NONE:
                 _forget_crowd(order, cell, A_LOW)
@@ -385,19 +387,13 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
 @njit(cache=True)
 def note_arrivals(flat, mask, order, site, shadow):
     """The writes that an instruction began earlier, and that were checked then, are done now."""
-    whole_warps, times = order.lane_epochs.shape[0] == 0, order.times
+    lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, slot, _ = order.warps[row]
+        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
             if mask[lane]:
-                own = lane - start
-                cell = shadow[flat[lane]]
-                cell[W_BLOCK] = block
-                cell[W_THREAD] = thread0 + own
-                cell[W_EPOCH] = order.epochs[slot]
-                cell[W_STAMP] = order.warp_epochs[row] if whole_warps else order.lane_epochs[row, own, own]
-                cell[W_TIME] = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else 0
-                cell[W_SITE] = site
+                stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+                note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
 
 
 @njit(cache=True)
@@ -407,36 +403,30 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     A guess is a read whose value a compare-and-swap then checks by itself: plain writes alone may spoil it, and it
     is not kept, as the compare-and-swap will be.
     """
-    found = 0
-    unwritten = 0
-    first = -1
-    warps, epochs, warp_epochs, lane_epochs = order.warps, order.epochs, order.warp_epochs, order.lane_epochs
-    times, grid_epoch, whole_warps = order.times, order.grid_epoch, order.lane_epochs.shape[0] == 0
-    for row in range(warps.shape[0]):
-        start, stop, block, thread0, slot, _ = warps[row]
-        epoch = epochs[slot]
-        warp_epoch = warp_epochs[row] if whole_warps else np.int64(-1)
-        time = times[block * order.per_block + thread0 // WARP_LANES] if times.shape[0] else np.int32(0)
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    for row in range(order.warps.shape[0]):
+        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
+            who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             if cell[W_THREAD] == NOBODY:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
             else:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, block, thread, epoch, warp_epoch)
+                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, block, thread, epoch, flat[lane], found, race)
+                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
             if is_guess:
                 continue
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, block, thread, epoch, warp_epoch)
+            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, block, thread, epoch, flat[lane], found, race)
-            stamp = warp_epoch if whole_warps else np.int64(lane_epochs[row, lane - start, lane - start])
-            if times.shape[0]:
+                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+            if order.times.shape[0]:
                 _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
             note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

@@ -64,7 +64,7 @@ class GlobalShadow:
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction; returns as `races.watch_loads` does."""
         [(cells, places)] = self.cells(flat)
-        return races.watch_loads(places, lanes, races.order_of(w), site, cells, w.chunk.launch.noted_race)
+        return races.watch_loads(places, lanes, races.order_of(w, site), site, cells, w.chunk.launch.noted_race)
 
     def _hold(self, pages):
         """Makes cells for these pages, and room for as many again as there are."""
@@ -117,7 +117,7 @@ class SharedShadow:
 
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
-        order = races.order_of(w)
+        order = races.order_of(w, site)
         by_barriers = not self._launch.program.keeps_clocks and not len(order.lane_epochs)  # little to keep
         if by_barriers and self._in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:

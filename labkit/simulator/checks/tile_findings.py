@@ -31,14 +31,12 @@ def left_behind(w, running):
         log.add(
             key,
             kind="in-flight",
-            severity="error",
             message=(
                 f"Line {site.line}: {log.name(who)} ends before the store that it began here has read {site.array}, "
                 f"and the block's shared memory may be gone by then. {cure}"
             ),
             remedy=cure,
-            line=site.line,
-            column=site.column,
+            site=site,
             array=site.array,
             threads=(who,),
         )
@@ -57,14 +55,12 @@ def note_tile(w, site_number, array, lanes, index, kind, what, cure):
         key,
         w.count(lanes),
         kind=kind,
-        severity="error",
         message=(
             f"Line {site.line}: the tile that {log.name(who)} names begins at "
             f"{array.name}[{', '.join(map(str, place))}], {what}. {cure}"
         ),
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=array.name,
         index=place,
         threads=(who,),

@@ -20,7 +20,6 @@ def apart(w, call, warps):
         key,
         int(warps.sum()),
         kind="warpgroup",
-        severity="error",
         message=(
             f"Line {line}: {log.name(who)} calls `{name}` without all four warps of its warpgroup, and what the call "
             f"does then is undefined. {cure}"
@@ -58,7 +57,6 @@ def fragment_not_fenced(w, call, mask, written):
         key,
         w.count(mask),
         kind="warpgroup",
-        severity="error",
         message=(
             f"Line {line}: {log.name(who)} gives the tensor cores registers that it wrote in line {written} with no "
             f"fence since, and they may find what was there before. {cure}"
@@ -94,7 +92,6 @@ def check_registers(chunk, registers, call):
     chunk.launch.log.add(
         ("deadlock", line),
         kind="deadlock",
-        severity="error",
         message=(
             f"Line {line}: the warpgroups of a block want {counts} registers a thread, {wanted[slot]:,} in all, and a "
             f"launch of {chunk.launch.threads} threads gets {there:,} at most: `{name}` waits for ever. {cure}"
@@ -116,11 +113,9 @@ def _note(w, site_number, array, lanes, what, cure):
         key,
         w.count(lanes),
         kind="warpgroup",
-        severity="error",
         message=f"Line {site.line}: {log.name(who)} {what}. {cure}",
         remedy=cure,
-        line=site.line,
-        column=site.column,
+        site=site,
         array=array.name,
         threads=(who,),
     )

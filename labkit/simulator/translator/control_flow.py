@@ -62,14 +62,18 @@ def _called_values(nodes, names):
     return (outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
 
 
+def is_atomic(node) -> bool:
+    """Is this a call of `cuda.atomic`?"""
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and getattr(function.value, "attr", "") == "atomic"
+
+
 def is_spin(loop: ast.While) -> bool:
     """Does the loop wait for another thread: by what an atomic returns, or by a bare reload in its condition?"""
     unused = {id(n.value) for n in ast.walk(loop) if isinstance(n, ast.Expr)}
     for node in ast.walk(loop):
-        if isinstance(node, ast.Call) and id(node) not in unused:
-            called = node.func
-            if isinstance(called, ast.Attribute) and getattr(called.value, "attr", "") == "atomic":
-                return True
+        if is_atomic(node) and id(node) not in unused:
+            return True
     idle = all(
         isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body
     )

@@ -111,6 +111,8 @@ class Elements(Variables):
             numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
         if node in self.guesses:
             self.program.guesses |= {*numbers.values()}
+        if node in self.answers:
+            self.program.answers |= {*numbers.values()}
         return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:

@@ -9,6 +9,7 @@ from numba import types
 from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
+from labkit.simulator.translator.answers import answers
 from labkit.simulator.translator.guesses import guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
@@ -36,6 +37,7 @@ class Emitter:
         self.names = captured(function)
         self.homes = Homes(self.source.tree)
         self.guesses = guesses(self.source.tree)
+        self.answers = answers(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1

@@ -36,7 +36,6 @@ _HELPERS = {
     half: "to_bfloat16 from_bits to_bits",
 }
 
-
 ROUNDS = 12
 
 

@@ -6,6 +6,7 @@ no harm if that is out of date. What the loop's conditions make of the guess is 
 
 import ast
 
+from labkit.simulator.translator.control_flow import is_atomic
 from labkit.simulator.translator.source import own_place
 
 
@@ -57,10 +58,7 @@ def _leaks(statement, names, swap):
 
 
 def _is_swap(node):
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    count = {"cas": 4, "compare_and_swap": 3}.get(node.func.attr)
-    return count == len(node.args) and getattr(node.func.value, "attr", "") == "atomic"
+    return is_atomic(node) and {"cas": 4, "compare_and_swap": 3}.get(node.func.attr) == len(node.args)
 
 
 def _place(swap):

@@ -55,7 +55,7 @@ const view = {
         g.fillText(`${sectors.length > 1 ? 'sectors' : 'sector'} of 32 bytes in address order${apart}; ${sectors.length > 1 ? 'the first' : 'it'} holds ${data.firsts[ui.step]}`, 0, SECTORS + TALL + 20, width);
       },
     });
-    const moved = ui.stat('bytes moved'), used = ui.stat('bytes used'), share = ui.stat('of the bytes used'), all = ui.stat('sectors at this place, whole launch');
+    const moved = ui.stat('bytes moved'), used = ui.stat('bytes used'), share = ui.stat('used of those moved'), all = ui.stat('sectors at this place, whole launch');
     ui.legend([['A', 'lane that takes part', 0.8], ['hot', 'bytes used'], ['line', 'moved for nothing']]);
     return () => {
       const {facts, address, sectors} = access();

@@ -23,7 +23,7 @@ VARIANTS = (
     Variant(
         "only what is written is moved",
         "result",
-        (("(row, place(row, step + lane // 16) * 4)", "(row, (step + lane // 16) * 4)"),),
+        (("(row, slot(row, step + lane // 16) * 4)", "(row, (step + lane // 16) * 4)"),),
     ),
     Variant(
         "no barrier before the reads",

@@ -146,14 +146,14 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
         (("rows", "rows", "rows"), (5, 5), 3),
         (("rows", "columns", "rows"), (5, 5), 3),
         (("inside", "wide", "apart"), (5, 5), 3),
-        (("rows", "rows", "rows"), (None, 5), 0),
+        (("rows", "rows", "rows"), (None, 5), 3),
     ],
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
     made = []
     in_planes = launches.in_planes
-    monkeypatch.setattr(launches, "in_planes", lambda kernel: made.append(kernel) or in_planes(kernel))
+    monkeypatch.setattr(launches, "in_planes", lambda kernel, beside: made.append(kernel) or in_planes(kernel, beside))
     monkeypatch.setattr(launches, "MOST_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
     assert len(made) == count
@@ -369,6 +369,15 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ),
         ((A, B), {"format": "bfloat16"}, TypeError, "bfloat16 is held by arrays of uint16"),
         ((A, B), {"format": "half"}, ValueError, "there is no format 'half'"),
+        ((A, B), {"format": ["x"]}, ValueError, "there is no format ['x']; there are float32"),
+        ((A, B), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),
+        ((SHARED[:4], B, C), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),
+        (
+            (A, np.ma.array(B, mask=B > 0)),
+            {},
+            TypeError,
+            "B is a masked array, and no mask is looked at: pass B.filled",
+        ),
         ((A.astype(np.uint8), B.astype(np.uint8)), {}, TypeError, 'say format="float8_e4m3"'),
         ((A.astype(np.uint16), B.astype(np.uint16)), {}, TypeError, 'say format="bfloat16"'),
         ((A, B, C.astype(np.float16)), {}, TypeError, "C holds float16"),
@@ -379,6 +388,12 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ((np.ones((2, 4, 8), np.float32), np.ones((3, 8, 6), np.float32)), {}, ValueError, "of 2 matrices and B of 3"),
         ((SHARED[:4], SHARED[:, :6], SHARED[4:, 2:]), {}, ValueError, "C shares memory with B"),
         ((SHARED[:4], B, np.broadcast_to(C, C.shape)), {}, ValueError, "C is read-only"),
+        (
+            (A, B, np.lib.stride_tricks.as_strided(C, C.shape, (0, 4))),
+            {},
+            ValueError,
+            "elements of C share their memory",
+        ),
     ],
 )
 def test_what_cannot_be_multiplied_is_refused_in_a_sentence(operands, options, error, words):

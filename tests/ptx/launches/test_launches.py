@@ -168,6 +168,13 @@ def test_a_kernel_that_begins_when_the_one_before_has_ended_may_touch_it_at_once
         ("if t < 1:\n        ptx.launch_wait()\n    cuda.syncthreads()\n    if t == 33: ptx.launch_wait()", None),
         ("if t == 0:\n        ptx.launch_wait()", "thread 1 of"),
         ("if t == 0:\n        ptx.launch_wait()\n    cuda.syncwarp()", "thread 32 of"),
+        ("if t == 0:\n        ptx.launch_wait()\n    if t < 2: cuda.syncwarp(3)", "thread 2 of"),
+        ("if t < 2: cuda.syncwarp(3)\n    if t == 0:\n        ptx.launch_wait()", "thread 1 of"),
+        (
+            "if t == 0:\n        ptx.launch_wait()\n    if t < 2: cuda.syncwarp(3)\n"
+            "    if 0 < t and t < 32: cuda.syncwarp(0xFFFFFFFE)",
+            "thread 32 of",
+        ),
         ("if t // 32 == 0:\n        ptx.launch_wait()", "thread 32 of"),
     ],
 )

@@ -265,6 +265,115 @@ def test_a_block_that_does_not_ask_whether_it_is_the_last_races(blocks):
     assert "cuda.threadfence()" not in found[0].remedy
 
 
+RESET = "\n    if is_last[0] and t == 0:\n        count[0] = 0\n"
+
+
+@pytest.mark.parametrize(("blocks", "threads"), [(3, 32), (5, 64), (300, 128), (2000, 32)])
+def test_the_last_block_may_reset_the_counter_by_a_plain_store(blocks, threads):
+    """As in NVIDIA's sample threadFenceReduction: who was last by the counter knows that all others have counted."""
+    resets = kernel_in(text_of(everyone_writes_and_fences) + RESET, "everyone_writes_and_fences", int32=int32)
+    trace = labkit.simulate(resets, blocks, threads, *arguments_of(everyone_writes_and_fences, blocks, threads))
+    assert trace.errors == ()
+    assert trace.outputs[2][0] == 0 and trace.outputs[3][0] == blocks * threads
+
+
+def test_a_device_function_may_ask_for_the_block():
+    resets = kernel_in(
+        "@cuda.jit(device=True)\ndef ticket(count):\n    return cuda.atomic.inc(count, 0, 1000)\n\n\n"
+        + text_of(everyone_writes_and_fences).replace("cuda.atomic.add(count, 0, 1)", "ticket(count)")
+        + RESET,
+        "everyone_writes_and_fences",
+        int32=int32,
+    )
+    assert "= ticket(count)" in text_of(resets)
+    assert errors(resets, 5, 64, *arguments_of(everyone_writes_and_fences, 5, 64)) == ()
+
+
+@cuda.jit
+def calls_itself(count, out):
+    if waits_for_itself(count):
+        count[0] = 0
+
+
+@cuda.jit(device=True)
+def waits_for_itself(count):
+    return waits_for_itself(count)
+
+
+def test_a_function_that_calls_itself_is_refused_as_ever():
+    with pytest.raises(labkit.KernelError, match="itself"):
+        labkit.simulate(calls_itself, 1, 1, np.zeros(1, np.int32), np.zeros(1, np.int32))
+
+
+@cuda.jit
+def the_last_warp_resets(count, out):
+    counted = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        counted[0] = 0
+    cuda.syncthreads()
+    if t % 32 == 0 and cuda.atomic.add(counted, 0, 1) == cuda.blockDim.x // 32 - 1:
+        out[cuda.blockIdx.x] = counted[0]
+        counted[0] = 0
+
+
+def test_the_last_warp_of_a_block_may_too():
+    assert errors(the_last_warp_resets, 3, 256, np.zeros(1, np.int32), np.zeros(3, np.int32)) == ()
+
+
+@cuda.jit
+def the_first_resets(count, out):
+    if cuda.threadIdx.x == 0 and cuda.atomic.add(count, 0, 1) == 0:
+        count[0] = 0
+
+
+@cuda.jit
+def whoever_has_the_last_index_reads(count, out):
+    """What the counter said is a place to write to: it does not say that the others have counted."""
+    if cuda.threadIdx.x == 0:
+        place = cuda.atomic.add(count, 0, 1)
+        if place < 60:
+            out[place] = cuda.blockIdx.x
+        if cuda.blockIdx.x == cuda.gridDim.x - 1:
+            out[63] = count[0]
+
+
+@cuda.jit
+def one_still_looks(count, out):
+    """Block 0 may look again after the last one has stored."""
+    if cuda.threadIdx.x == 0:
+        if cuda.blockIdx.x == 0:
+            while cuda.atomic.add(count, 0, 0) < cuda.gridDim.x - 1:
+                pass
+        elif cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 2:
+            count[0] = 10_000
+
+
+@cuda.jit
+def told_by_another_flag(count, out):
+    """The flag says that block 0 is through with the counter, and without a fence it may say so too early."""
+    if cuda.threadIdx.x == 0:
+        if cuda.blockIdx.x == 0:
+            cuda.atomic.add(count, 0, 1)
+            cuda.atomic.add(out, 0, 1)
+        elif cuda.blockIdx.x == 1:
+            while cuda.atomic.add(out, 0, 0) == 0:
+                pass
+            count[0] = 0
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [the_first_resets, whoever_has_the_last_index_reads, one_still_looks, told_by_another_flag],
+    ids=lambda k: k.__name__,
+)
+@pytest.mark.parametrize("blocks", [3, 600])
+def test_who_does_not_know_by_the_counter_that_all_have_counted_races(kernel, blocks):
+    found = errors(kernel, blocks, 32, np.zeros(1, np.int32), np.zeros(64, np.int32))
+    assert {(race.kind, race.array) for race in found} == {("race", "count")}
+    assert line_of(kernel, "count[0]") in {race.line for race in found}
+
+
 # --- locks and flags between blocks ----------------------------------------------------------------
 
 

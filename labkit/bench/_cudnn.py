@@ -1,0 +1,129 @@
+"""cuDNN's own convolutions as contenders of a bench: the fastest that its search finds, which torch may not choose.
+
+The library is the one that torch brings, called through ctypes. (NVIDIA cuDNN, Backend and Legacy API, "cudnn_cnn".)
+"""
+
+import ctypes
+from collections.abc import Callable
+from ctypes import byref, c_float, c_int, c_size_t, c_void_p
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from labkit import cuda
+from labkit.arrays.addresses import address_of
+from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
+from labkit.formats import BF16, FP16, FP32, Format
+
+TYPES = {FP32: 0, FP16: 2, BF16: 9}
+LAYOUTS = {"NCHW": 0, "NHWC": 1}
+FMA_MATH, TENSOR_MATH = 3, 1
+NAMES = {"y": "Forward", "x": "BackwardData", "w": "BackwardFilter"}
+MOST_FOUND = 16
+ONE, ZERO = byref(c_float(1)), byref(c_float(0))
+
+
+class _Found(ctypes.Structure):
+    """What the search says of an algorithm (cudnnConvolutionFwdAlgoPerf_t and its like)."""
+
+    _fields_ = (
+        ("algorithm", c_int),
+        ("status", c_int),
+        ("time_ms", c_float),
+        ("memory", c_size_t),
+        ("determinism", c_int),
+        ("math", c_int),
+        ("reserved", c_int * 3),
+    )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The fastest algorithm of cuDNN's search for a problem; `launch(stream, x, w, y)` runs it."""
+
+    algorithm: int
+    workspace_bytes: int
+    launch: Callable
+
+
+@cache
+def _library():
+    import torch  # noqa: F401, which loads it
+    from nvidia import cudnn  # of torch's wheels
+
+    return ctypes.CDLL(next(Path(next(iter(cudnn.__path__))).glob("lib/libcudnn.so.*")))
+
+
+def _call(name, *arguments):
+    status = getattr(_library(), f"cudnn{name}")(*arguments)
+    if status:
+        raise RuntimeError(f"cudnn{name} ended with status {status}: see cudnnStatus_t")
+
+
+def _made(kind):
+    made = c_void_p()
+    _call(f"Create{kind}Descriptor", byref(made))
+    return made
+
+
+@cache
+def _handle():
+    handle = c_void_p()
+    _call("Create", byref(handle))
+    return handle
+
+
+def applies(problem: Convolution) -> bool:
+    """Whether cuDNN takes a problem: it has as much padding on one side as on the other."""
+    return problem.top == problem.bottom and problem.left == problem.right
+
+
+@cache
+def best(problem: Convolution, format: Format) -> Best:
+    """The fastest algorithm that the search finds, in full float32 for float32, with its workspace."""
+    tensors = {}
+    for name, (N, C, H, W) in _nchw(problem).items():
+        if name == "w":
+            tensors[name] = _made("Filter")
+            _call("SetFilter4dDescriptor", tensors[name], TYPES[format], LAYOUTS[problem.layout], N, C, H, W)
+        else:
+            tensors[name] = _made("Tensor")
+            _call("SetTensor4dDescriptor", tensors[name], LAYOUTS[problem.layout], TYPES[format], N, C, H, W)
+    of = _made("Convolution")
+    sizes = problem.top, problem.left, problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
+    _call("SetConvolution2dDescriptor", of, *sizes, int(not problem.flipped), TYPES[FP32])
+    _call("SetConvolutionGroupCount", of, problem.groups)
+    math = FMA_MATH if format == FP32 else TENSOR_MATH
+    _call("SetConvolutionMathType", of, math)
+    inputs = {"y": "xw", "x": "wy", "w": "xy"}[problem.result]
+    given = [tensors[name] for name in inputs]
+    found, count = (_Found * MOST_FOUND)(), c_int()
+    kind = NAMES[problem.result]
+    _call("SetStream", _handle(), None)  # the last launch's stream may be gone
+    search = _handle(), *given, of, tensors[problem.result], MOST_FOUND, byref(count), found
+    _call(f"FindConvolution{kind}Algorithm", *search)
+    allowed = [one for one in found[: count.value] if not one.status and (format != FP32 or one.math in (0, FMA_MATH))]
+    fastest = min(allowed, key=lambda one: one.time_ms)
+    workspace = cuda.device_array(max(1, fastest.memory), "uint8")
+
+    def launch(stream, **arrays):
+        _call("SetStream", _handle(), c_void_p(int(stream)))
+        pointers = {name: c_void_p(address_of(array)) for name, array in arrays.items()}
+        operands = [part for name in inputs for part in (tensors[name], pointers[name])]
+        memory = fastest.algorithm, c_void_p(address_of(workspace)), c_size_t(fastest.memory)
+        result = tensors[problem.result], pointers[problem.result]
+        _call(f"Convolution{kind}", _handle(), ONE, *operands, of, *memory, ZERO, *result)
+
+    return Best(fastest.algorithm, fastest.memory, launch)
+
+
+def contender(problem: Convolution, format: Format, x, w, y, _):
+    """The fastest of cuDNN's own search, as `labkit.bench._harness` wants it."""
+    plain = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result](**problem.fields)  # found but once
+    launch = best(plain, format).launch
+    return lambda stream: launch(stream, x=x, w=w, y=y)
+
+
+def _nchw(problem):
+    shapes = problem.shapes
+    return shapes if problem.layout == "NCHW" else {name: (s[0], s[3], s[1], s[2]) for name, s in shapes.items()}

@@ -1,0 +1,66 @@
+"""`labkit bench conv`: every step of a convolution beside torch and the fastest that cuDNN's own search finds."""
+
+from functools import partial
+from pathlib import Path
+
+from labkit import conv
+from labkit.bench import _cudnn, _harness, _torch
+from labkit.formats import FP32
+from labkit.ladder import ladders
+
+
+def torch_chosen(problem, format, x, w, y, _):
+    """What torch in benchmark mode chooses of cuDNN."""
+    import torch
+
+    x, w, y = _torch.tensors(format, x, w, y)
+    if problem.layout == "NHWC":
+        x, w, y = (X.permute(0, 3, 1, 2) for X in (x, w, y))
+    sizes = (
+        [problem.top, problem.left],
+        [problem.stride_h, problem.stride_w],
+        [problem.dilation_h, problem.dilation_w],
+        problem.groups,
+    )
+    benchmark, deterministic, allow_tf32 = True, False, False
+    switches = benchmark, deterministic, allow_tf32
+    return _torch.on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
+
+
+def torch_fft(problem, format, x, w, y, _):
+    """Three lines of `torch.fft`, and what it costs to have the result where it belongs."""
+    import torch
+
+    x, w, y = _torch.tensors(format, x, w, y)
+    size = [problem.H, problem.W]
+
+    def call():
+        spectra = torch.fft.rfft2(x), torch.fft.rfft2(w, s=size).conj()
+        whole = torch.fft.irfft2(torch.einsum("nchw,kchw->nkhw", *spectra), s=size)
+        y.copy_(whole[:, :, : problem.P, : problem.Q])
+
+    return _torch.on_stream(call)
+
+
+def rivals(problem, format):
+    """Who else computes this problem."""
+    if not (_torch.is_here() and _cudnn.applies(problem)):
+        return {}
+    found = {"cuDNN's search": _cudnn.contender}
+    if isinstance(problem, conv.Forward) and not problem.flipped:
+        found["torch"] = torch_chosen
+        plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
+        if plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
+            found["torch.fft"] = torch_fft
+    return found
+
+
+TABLES = [
+    _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), rivals=rivals) for ladder in ladders("conv")
+]
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    """A table and a record for each ladder, one after the other."""
+    for table in TABLES:
+        _harness.run(table, record, out)

@@ -1,0 +1,76 @@
+"""What a convolution through frequencies may be off: a bound by norms, since each output hears of every pixel.
+
+A step of a fast transform multiplies by a root of unity and adds. It is off by at most eta, about 6.7 u, where u is
+half of eps, so that a transform of n points is off by log2(n) eta, relative to its result in the 2-norm. (Higham,
+Accuracy and Stability of Numerical Algorithms, 2nd edition, theorem 24.2.) Two real lines in a complex one take a step
+more. So with e = 2 (log2(T) + 1) 7 u for T x T points:
+
+- The spectra of tiles a and b are off by e |a| and e |b|. By Cauchy's inequality, and since transforms keep norms,
+  that moves no sum of their products, once transformed back, by more than 2 e |a| |b|.
+- A product of two complex numbers takes four real ones. Sums of so many of them in any order are off by at most
+  sqrt(2) terms eps |a| |b|, by the same inequality.
+- Each point of the inverse is a sum of all frequencies, each of which went through as many steps: it is off by e times
+  the sum of their sizes, which is at most |a| |b|.
+
+An element of a result is a sum of these over channels, filters or images, and Cauchy's inequality once more gives the
+norms over all of these. Tiles are parts of the operands, and have no larger norms.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from labkit import ladder
+from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
+from labkit.formats import FP32, Format
+
+EPS = float(np.finfo(np.float32).eps)
+MOST_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
+OF_TRANSFORMS = 3 * MOST_STEPS * 7 / 2  # in eps
+
+
+class Spectral(Convolution):
+    """A convolution whose result is held to the norms of its operands."""
+
+    kept: ClassVar[dict[str, int]]  # for each operand, the axis of it that the result has too
+
+    @property
+    def error(self) -> float:
+        """How far an element of the result may be off, relative to the norms of what it is made of."""
+        return (OF_TRANSFORMS + 1.5 * self.products) * EPS
+
+    @property
+    def products(self) -> int:
+        """The most complex products that a frequency of the result is the sum of."""
+        return {"y": self.C, "x": self.K, "w": self.N * self.P * self.Q}[self.result]
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        """The result in float64, and how far each element may be off it by the norms of the operands."""
+        *arrays, problem = operands  # which may be a part of this one
+        inputs = {name: np.asarray(X, np.float64) for name, X in zip("xwy", arrays) if name != self.result}
+        value = problem.oracle(*inputs.values())
+        norms = [np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.kept.items()]
+        bound = problem.error * np.multiply.outer(*norms)[:, :, None, None]
+        return {"xwy".index(self.result): ladder.Expected(value, np.broadcast_to(bound, value.shape))}
+
+
+@dataclass(frozen=True)
+class SpectralForward(Spectral, Forward):
+    """As `Forward`, with a bound by norms."""
+
+    kept: ClassVar = {"x": 0, "w": 0}
+
+
+@dataclass(frozen=True)
+class SpectralData(Spectral, BackwardData):
+    """As `BackwardData`, with a bound by norms."""
+
+    kept: ClassVar = {"y": 0, "w": 1}
+
+
+@dataclass(frozen=True)
+class SpectralFilter(Spectral, BackwardFilter):
+    """As `BackwardFilter`, with a bound by norms."""
+
+    kept: ClassVar = {"y": 1, "x": 1}

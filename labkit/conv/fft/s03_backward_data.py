@@ -1,0 +1,39 @@
+"""The gradient of the images takes the same launches: outputs take the place of images, channels that of filters.
+
+An image's pixel went into every output that a filter brought it to, so that its gradient is a convolution of the
+outputs' gradient, with as much padding as makes an image of it again. What was correlated forward is convolved
+backward: there is no conjugate, and the first whole result lies R - 1 rows and S - 1 columns behind the wrap-around.
+Where the forward filter was turned already, it is the other way around.
+
+Costs are those of `s02_tiled`, with C and K, and images and outputs, in each other's place.
+"""
+
+from labkit.conv.fft.problem import SpectralData, SpectralForward
+from labkit.conv.fft.product import product
+from labkit.conv.fft.s02_tiled import TAKES, chosen_side, inverted, spectra, tiled, transformed
+
+PROBLEM = SpectralData
+EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
+backward_data = tiled
+
+
+def launches(x, w, y, problem, workspace):
+    """x, of filters w and the gradient y of the outputs."""
+    problem.check(x, w, y, TAKES)
+    N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
+    top, left = R - 1 - problem.top, S - 1 - problem.left
+    pads = top, R - 1 - problem.bottom, left, S - 1 - problem.right
+    side = chosen_side(SpectralForward(N, K, problem.P, problem.Q, C, R, S, 1, 1, *pads))
+    step = side - R + 1, side - S + 1
+    tiles = -(-problem.H // step[0]), -(-problem.W // step[1])
+    count = N * tiles[0] * tiles[1]
+    filters = spectra(workspace, "filters", side, K, C)
+    outputs = spectra(workspace, "outputs", side, K, count)
+    images = spectra(workspace, "images", side, C, count)
+    first = (0, 0) if problem.flipped else (R - 1, S - 1)
+    return [
+        transformed(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
+        transformed(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
+        product(filters, outputs, images, C, count, K),
+        inverted(images, x, side, False, *first, *step, *tiles),
+    ]

@@ -1,0 +1,39 @@
+"""The gradient of the filters takes the same launches: it correlates images with outputs, and sums over all tiles.
+
+The outputs of a tile, with zeros around them, are the filter now, and what they are correlated with is the tile of the
+image that they came from. The result needs R x S points alone, so that all T - R + 1 rows of outputs fit. Its spectrum
+is a product K x (N tiles) times (N tiles) x C: so tiles, not channels, are the rows of the spectra.
+
+Where the filter is turned, its gradient is too. Conjugates of the other operand turn it, about the point 0, so that it
+begins R - 1 rows and S - 1 columns before that, which is at the end of the tile.
+
+Costs are those of `s02_tiled`. Limited by the product, whose sums are long and whose results are few.
+"""
+
+from labkit.conv.fft.problem import SpectralFilter
+from labkit.conv.fft.product import product
+from labkit.conv.fft.s02_tiled import TAKES, chosen_side, inverted, spectra, tiled, transformed
+
+PROBLEM = SpectralFilter
+EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
+backward_filter = tiled
+
+
+def launches(x, w, y, problem, workspace):
+    """w, of images x and the gradient y of the outputs."""
+    problem.check(x, w, y, TAKES)
+    C, K, R, S = problem.C, problem.K, problem.R, problem.S
+    side = chosen_side(problem)
+    step = side - R + 1, side - S + 1
+    tiles = -(-problem.P // step[0]), -(-problem.Q // step[1])
+    count = problem.N * tiles[0] * tiles[1]
+    outputs = spectra(workspace, "outputs", side, count, K)
+    images = spectra(workspace, "images", side, count, C)
+    filters = spectra(workspace, "filters", side, K, C)
+    first = step if problem.flipped else (0, 0)
+    return [
+        transformed(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
+        transformed(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
+        product(outputs, images, filters, K, C, count),
+        inverted(filters, w, side, True, *first, R, S, 1, 1),
+    ]

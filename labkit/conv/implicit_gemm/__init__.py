@@ -1,0 +1,21 @@
+"""Convolution as the product of a K x CRS and a CRS x NPQ matrix of which the second is never stored.
+
+Tiles of it are gathered from the images as they are needed. (Chetlur and others, cuDNN: Efficient Primitives for Deep
+Learning, 2014, section 3.1.)
+"""
+
+from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.problem import Forward
+from labkit.formats import FP32
+
+PROBLEM = Forward
+FORMATS = (FP32,)
+EXAMPLES = (
+    (1, 1, 1, 1, 1, 1, 1),
+    (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
+    (1, 5, 4, 4, 3, 2, 3, 1, 2, 0, 1, 1, 2, 3, 1),
+    (3, 17, 5, 6, 20, 1, 1),
+)
+BENCHED = sizes(128, TABLE_2)
+STANDING = 2, 16, 10, 10, 64, 3, 3
+RECORD = "conv_implicit_gemm"

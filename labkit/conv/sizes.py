@@ -1,0 +1,62 @@
+"""The sizes of a convolution as kernels take them: 32 bits each, and with them what divides by them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from labkit.conv.division import MOST, Divisor, divisor
+from labkit.conv.problem import Convolution
+
+
+class Sizes(NamedTuple):
+    """As `Convolution` has them, by the same letters; C and K are those of a group, and all are uint32.
+
+    `turn` is 1 where the filter is turned by half a turn, else 0. RS, S, PQ and Q are divisors: a number of a tap of a
+    filter, counted over C, R and S, is divided by RS and by S, and that of an output, over N, P and Q, by PQ and Q.
+    """
+
+    N: np.uint32
+    C: np.uint32
+    H: np.uint32
+    W: np.uint32
+    K: np.uint32
+    R: np.uint32
+    P: np.uint32
+    stride_h: np.uint32
+    stride_w: np.uint32
+    top: np.uint32
+    left: np.uint32
+    dilation_h: np.uint32
+    dilation_w: np.uint32
+    turn: np.uint32
+    CRS: np.uint32
+    NPQ: np.uint32
+    RS: Divisor
+    S: Divisor
+    PQ: Divisor
+    Q: Divisor
+
+
+def sizes(problem: Convolution) -> Sizes:
+    """The sizes of a problem.
+
+    Raises
+    ------
+    ValueError
+        An index that kernels compute in 32 bits would not fit.
+    """
+    C, K = problem.C // problem.groups, problem.K // problem.groups
+    RS, PQ = problem.R * problem.S, problem.P * problem.Q
+    for what, count in (
+        ("the pixels of an image", problem.C * problem.H * problem.W),
+        ("all filters", problem.K * C * RS),
+        ("the outputs of an image", problem.K * PQ),
+        ("the outputs of a filter", problem.N * PQ),
+    ):
+        if count >= MOST:
+            raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
+    names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
+    numbers = {name: getattr(problem, name) for name in names}
+    numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
+    divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
+    return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)

@@ -1,0 +1,17 @@
+"""3 x 3 filters by transformed tiles of images, which take fewer multiplications (Winograd; Lavin and Gray, 2015)."""
+
+from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, sizes
+from labkit.conv.winograd.problem import TransformedForward
+from labkit.formats import FP32
+
+PROBLEM = TransformedForward
+FORMATS = (FP32,)
+EXAMPLES = (
+    (1, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1),  # one pixel
+    (2, 3, 7, 6, 5, 3, 3, 1, 1, 0, 2, 1, 0),
+    (1, 4, 8, 10, 3, 3, 3, 1, 1, 1, 1, 1, 1),
+)
+BENCHED = (*sizes(64, VGG_16, 1), *sizes(64, RESNET_50_3X3, 1), *sizes(128, TABLE_2[4:]))
+STANDING = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
+COMPARED = sizes(64, VGG_16, 1)[4]
+RECORD = "conv_winograd"

@@ -1,0 +1,155 @@
+"""Tiles of 6 x 6 pixels with 4 x 4 outputs: a quarter of the multiplications, and fewer floats between the transforms.
+
+A tile takes 36 products for 144, and its 36 pixels make 16 outputs: 2.25 floats of V for a pixel, where F(2x2, 3x3) has
+4. The transforms cost more additions, and their coefficients, up to 8 and down to 1/24, more digits: errors are some
+ten times those of direct sums. (Lavin and Gray, 2015, section 4.3.)
+
+Costs, where tiles fit:
+
+    2.25                  multiply-adds per output and channel, in place of 9
+    2.25 * (C + K) / K    floats per output, written to V and M and read again
+    4                     floats of U per float of the filters
+
+With B bytes a second through memory and F FLOPs in products, a layer takes at least
+
+    4 N P Q (C + 2.25 C) / B                             ms for V
+    max(2 * 2.25 N K C P Q / F, 4 * 2.25 N P Q (C + K) / B)    for the products
+    4 N P Q (K + 2.25 K) / B                             for the outputs
+
+which is memory's time at 64 channels, and that of multiplications from 128 on. Limited by the bytes of V and M where
+there are few channels: every one of their floats serves but 64 filters.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.conv.winograd.products import products
+from labkit.conv.winograd.transforms import as_float32, transforms
+from labkit.ladder import Launch
+
+TAKES = {
+    "R": (3,),
+    "S": (3,),
+    "stride_h": (1,),
+    "stride_w": (1,),
+    "dilation_h": (1,),
+    "dilation_w": (1,),
+    "groups": (1,),
+    "layout": ("NCHW",),
+}
+OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
+TILE = OUT + TAPS - 1
+A, G, B = map(as_float32, transforms(OUT, TAPS))
+THREADS = 128
+
+
+@cuda.jit
+def transform_filters(w, U, turned):
+    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    g = cuda.local.array((TAPS, TAPS), np.float32)
+    half = cuda.local.array((TILE, TAPS), np.float32)
+    c, k = cuda.grid(2)
+    if c < U.shape[2]:
+        for i in range(TAPS):
+            for j in range(TAPS):
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+        for i in range(TILE):
+            for j in range(TAPS):
+                half[i, j] = 0
+                for n in range(TAPS):
+                    if G[i, n] != 0:
+                        half[i, j] += G[i, n] * g[n, j]
+        for i in range(TILE):
+            for j in range(TILE):
+                value = np.float32(0)
+                for n in range(TAPS):
+                    if G[j, n] != 0:
+                        value += half[i, n] * G[j, n]
+                U[i * TILE + j, k, c] = value
+
+
+@cuda.jit
+def f4x4(x, V, tiles_y, tiles_x, top, left):
+    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    d = cuda.local.array((TILE, TILE), np.float32)
+    half = cuda.local.array((TILE, TILE), np.float32)
+    t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
+    images, rows, cols = np.uint32(x.shape[0]), np.uint32(x.shape[2]), np.uint32(x.shape[3])
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    first_row, first_col = np.uint64(tile_y * OUT - top), np.uint64(tile_x * OUT - left)  # large where negative
+    if t < V.shape[2]:
+        for i in range(TILE):
+            for j in range(TILE):
+                row, col = first_row + np.uint64(i), first_col + np.uint64(j)
+                d[i, j] = 0
+                if image < images and np.uint32(row) < rows and np.uint32(col) < cols:
+                    d[i, j] = x[image, c, row, col]
+        for i in range(TILE):
+            for j in range(TILE):
+                half[i, j] = 0
+                for n in range(TILE):
+                    if B[n, i] != 0:
+                        half[i, j] += B[n, i] * d[n, j]
+        for i in range(TILE):
+            for j in range(TILE):
+                value = np.float32(0)
+                for n in range(TILE):
+                    if B[n, j] != 0:
+                        value += half[i, n] * B[n, j]
+                V[i * TILE + j, c, t] = value
+
+
+@cuda.jit
+def transform_products(M, y, tiles_y, tiles_x):
+    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    m = cuda.local.array((TILE, TILE), np.float32)
+    half = cuda.local.array((OUT, TILE), np.float32)
+    out = cuda.local.array((OUT, OUT), np.float32)
+    t, k = np.uint32(cuda.grid(1)), cuda.blockIdx.y
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
+    images, rows, cols = np.uint32(y.shape[0]), np.uint32(y.shape[2]), np.uint32(y.shape[3])
+    if image < images:
+        for i in range(TILE):
+            for j in range(TILE):
+                m[i, j] = M[i * TILE + j, k, t]
+        for i in range(OUT):
+            for j in range(TILE):
+                half[i, j] = 0
+                for n in range(TILE):
+                    if A[n, i] != 0:
+                        half[i, j] += A[n, i] * m[n, j]
+        for i in range(OUT):
+            for j in range(OUT):
+                out[i, j] = 0
+                for n in range(TILE):
+                    if A[n, j] != 0:
+                        out[i, j] += half[i, n] * A[n, j]
+        for i in range(OUT):
+            at = np.uint32(row + i)
+            if at < rows and cols % OUT == 0:
+                ptx.store4(y, (image, k, at, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
+            elif at < rows:
+                for j in range(OUT):
+                    if np.uint32(col + j) < cols:
+                        y[image, k, at, np.uint32(col + j)] = out[i, j]
+
+
+def launches(x, w, y, problem, workspace):
+    """The outputs y of images x and filters w."""
+    problem.check(x, w, y, TAKES)
+    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
+    tiles = problem.N * tiles_y * tiles_x
+    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
+    V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
+    M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)
+    of_filters, of_tiles = -(-problem.C // THREADS), -(-width // THREADS)
+    return [
+        Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
+        Launch(f4x4, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
+        products(U, V, M),
+        Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
+    ]

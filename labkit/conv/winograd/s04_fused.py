@@ -1,0 +1,258 @@
+"""All in one kernel: pixels are transformed on their way to shared memory, products never leave the SM.
+
+A block has 64 filters and 32 tiles of F(2x2, 3x3), and goes through the channels eight at a time. Each of its 256
+threads loads the 4 x 4 pixels of a tile in one channel, transforms them in registers and leaves them in shared memory,
+while transformed filters arrive there by `cp.async`. A warp multiplies two of the 16 places, with 8 x 8 sums a thread
+for each: what it takes from shared memory serves eight times. The pixels of the next channels are on their way
+meanwhile. At the end the products of a tile, which eight warps have, meet in shared memory, and each thread transforms
+those of eight filters. (Lavin and Gray, 2015, section 5, on fusing; Yan, Wang and Chu, Optimizing Batched Winograd
+Convolution on GPUs, 2020, for this division among warps.)
+
+F(4x4, 3x3) cannot be had so: 36 places of 64 x 32 products are 288 KB, more than the registers of an SM.
+
+Costs, where tiles, filters and channels fit:
+
+    4                     multiply-adds per output and channel, in place of 9
+    C / 16                pixels loaded per output: 16 for 4 outputs, by each block of 64 filters
+    C / 8                 floats of U per output, from L2
+    0                     floats of V and M in device memory; U alone is workspace
+
+Limited by the issue of instructions: beside 1024 multiply-adds for eight channels a thread has some 300 others, and
+F(4x4, 3x3) needs but 9 / 16 of the multiply-adds.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.conv.winograd.problem import Forward2x2
+from labkit.conv.winograd.transforms import as_float32, transforms
+from labkit.ladder import Launch
+
+PROBLEM = Forward2x2
+TAKES = {
+    "R": (3,),
+    "S": (3,),
+    "stride_h": (1,),
+    "stride_w": (1,),
+    "dilation_h": (1,),
+    "dilation_w": (1,),
+    "groups": (1,),
+    "layout": ("NCHW",),
+}
+OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
+TILE = OUT + TAPS - 1
+PLACES = TILE * TILE
+A, G, B = map(as_float32, transforms(OUT, TAPS))
+FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, and of a step through the channels
+TK, TT = 8, 8  # filters and tiles of a thread in each of its two places, in groups of 4
+WARPS, THREADS = 8, 256
+NOTHING = np.float32(-0.0)  # to which a number is added without an instruction, unlike to 0
+ROWS = CHANNELS * PLACES  # of U and V in shared memory
+COPIED = THREADS * 4 // FILTERS  # rows of U that the block copies at once
+V_BYTE = 2 * ROWS * FILTERS * 4  # where V begins in dynamic shared memory
+SHARED_BYTES = PLACES * FILTERS * TILES * 4  # for all sums, which is more than U and V take before
+
+
+@cuda.jit
+def transform_filters(w, U, turned):
+    """U = G @ g @ G.T for each channel and filter, zeros for those that fill up a block's."""
+    g = cuda.local.array((TAPS, TAPS), np.float32)
+    half = cuda.local.array((TILE, TAPS), np.float32)
+    k, c = cuda.grid(2)
+    for i in range(TAPS):
+        for j in range(TAPS):
+            g[i, j] = 0
+            if k < w.shape[0] and c < w.shape[1]:
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+    for i in range(TILE):
+        for j in range(TAPS):
+            half[i, j] = 0
+            for n in range(TAPS):
+                if G[i, n] != 0:
+                    half[i, j] += G[i, n] * g[n, j]
+    for i in range(TILE):
+        for j in range(TILE):
+            value = np.float32(0)
+            for n in range(TAPS):
+                if G[j, n] != 0:
+                    value += half[i, n] * G[j, n]
+            U[c * PLACES + i * TILE + j, k] = value
+
+
+@cuda.jit(device=True)
+def copy_filters(U_tile, buffer, U, first, filters, thread):
+    """Begins this thread's copies of U, for CHANNELS channels from `first` on."""
+    row, col = np.uint32(thread // np.uint32(FILTERS // 4)), np.uint32(thread % np.uint32(FILTERS // 4) * 4)
+    for i in range(0, ROWS, COPIED):
+        at = np.uint32(first * PLACES + row + i), np.uint32(filters + col)
+        ptx.cp_async(U_tile, (buffer, np.uint32(row + i), col), U, at, 16, np.uint32(16))
+    ptx.cp_async_commit()
+
+
+@cuda.jit(device=True)
+def load_pixels(d, x, image, c, first_row, first_col):
+    """The tile of an image in a channel; zeros stand in place of pixels that are not there."""
+    channels, rows, cols = np.uint32(x.shape[1]), np.uint32(x.shape[2]), np.uint32(x.shape[3])
+    for i in range(TILE):
+        for j in range(TILE):
+            row, col = first_row + np.uint64(i), first_col + np.uint64(j)
+            d[i, j] = 0
+            if c < channels and np.uint32(row) < rows and np.uint32(col) < cols:
+                d[i, j] = x[image, c, row, col]
+
+
+@cuda.jit(device=True)
+def store_transformed(V_tile, buffer, c, lane, d):
+    """B.T @ d @ B, to a channel's rows of shared memory."""
+    half = cuda.local.array((TILE, TILE), np.float32)
+    for i in range(TILE):
+        for j in range(TILE):
+            half[i, j] = NOTHING
+            for n in range(TILE):
+                if B[n, i] != 0:
+                    half[i, j] += B[n, i] * d[n, j]
+    for i in range(TILE):
+        for j in range(TILE):
+            value = NOTHING
+            for n in range(TILE):
+                if B[n, j] != 0:
+                    value += half[i, n] * B[n, j]
+            V_tile[buffer, np.uint32(c * PLACES + i * TILE + j), lane] = value
+
+
+@cuda.jit(device=True)
+def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
+    """This thread's part of a row of U and of V."""
+    for i in range(0, TK, 4):
+        u[i], u[i + 1], u[i + 2], u[i + 3] = ptx.load4(U_tile, (buffer, row, y + np.uint64(i * 8)))
+    for j in range(0, TT, 4):
+        v[j], v[j + 1], v[j + 2], v[j + 3] = ptx.load4(V_tile, (buffer, row, x + np.uint64(j * 4)))
+
+
+@cuda.jit(device=True)
+def column(k, t):
+    """Where in its row a sum lies: groups of eight tiles change places, otherwise for each four filters."""
+    return np.uint32(t ^ k // 4 % 4 * 8)
+
+
+@cuda.jit(device=True)
+def multiply(sums, place, u, v):
+    for i in range(TK):
+        for j in range(TT):
+            sums[place, i, j] += u[i] * v[j]
+
+
+@cuda.jit(device=True)
+def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
+    """A.T @ m @ A of the products m of a filter and this lane's tile, as far as it is inside of the outputs."""
+    half = cuda.local.array((OUT, TILE), np.float32)
+    out = cuda.local.array((OUT, OUT), np.float32)
+    images, all_filters, rows, cols = (
+        np.uint32(y.shape[0]),
+        np.uint32(y.shape[1]),
+        np.uint32(y.shape[2]),
+        np.uint32(y.shape[3]),
+    )
+    for i in range(OUT):
+        for j in range(TILE):
+            half[i, j] = NOTHING
+            for n in range(TILE):
+                if A[n, i] != 0:
+                    half[i, j] += A[n, i] * sums_tile[n * TILE + j, k, column(k, lane)]
+    for i in range(OUT):
+        for j in range(OUT):
+            out[i, j] = NOTHING
+            for n in range(TILE):
+                if A[n, j] != 0:
+                    out[i, j] += half[i, n] * A[n, j]
+    if image < images and filter < all_filters:
+        for i in range(OUT):
+            at = np.uint32(row + i)
+            if at < rows and cols % OUT == 0:
+                ptx.store2(y, (image, filter, at, col), out[i, 0], out[i, 1])
+            elif at < rows:
+                for j in range(OUT):
+                    if np.uint32(col + j) < cols:
+                        y[image, filter, at, np.uint32(col + j)] = out[i, j]
+
+
+@cuda.jit(launch_bounds=(THREADS, 1))  # one block on an SM
+def fused(x, U, y, tiles_y, tiles_x, top, left):
+    U_tile = ptx.shared_array(0, (2, ROWS, FILTERS), np.float32)
+    V_tile = ptx.shared_array(V_BYTE, (2, ROWS, TILES), np.float32)
+    sums_tile = ptx.shared_array(0, (PLACES, FILTERS, TILES), np.float32)  # in place of U and V, when all is summed up
+    sums = cuda.local.array((2, TK, TT), np.float32)
+    d = cuda.local.array((TILE, TILE), np.float32)
+    u = cuda.local.array(TK, np.float32)
+    v = cuda.local.array(TT, np.float32)
+    u_next = cuda.local.array(TK, np.float32)
+    v_next = cuda.local.array(TT, np.float32)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    blocks = np.uint32(U.shape[1] // FILTERS)  # that have the same tiles, and follow one another
+    block = np.uint32(cuda.blockIdx.x)
+    filters = np.uint32(np.uint32(block % blocks) * FILTERS)
+    t = np.uint32(np.uint32(block // blocks) * TILES + lane)
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
+    first_row, first_col = np.uint64(row - top), np.uint64(col - left)  # large where negative
+    if image >= np.uint32(x.shape[0]):
+        first_row = np.uint64(x.shape[2])  # outside of every image, so that there are zeros alone
+    ky = np.uint64(lane % 2 + lane // 4 % 4 * 2) * np.uint64(4)
+    tx = np.uint64(lane // 2 % 2 + lane // 16 * 2) * np.uint64(4)
+    thread, place = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
+
+    for p in range(2):
+        for i in range(TK):
+            for j in range(TT):
+                sums[p, i, j] = 0
+    now, channels = np.uint32(0), np.uint32(x.shape[1])
+    copy_filters(U_tile, now, U, now, filters, thread)
+    load_pixels(d, x, image, warp, first_row, first_col)
+    store_transformed(V_tile, now, warp, lane, d)
+    for start in range(0, channels, CHANNELS):
+        ptx.cp_async_wait(0)
+        cuda.syncthreads()
+        following = np.uint32(start + CHANNELS)
+        if following < channels:
+            copy_filters(U_tile, np.uint32(now ^ np.uint32(1)), U, following, filters, thread)
+        load_pixels(d, x, image, np.uint32(following + warp), first_row, first_col)
+        load_rows(u, v, U_tile, V_tile, now, place, ky, tx)
+        for at in range(0, ROWS, 2 * PLACES):  # two channels
+            first = np.uint64(at) + place
+            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(1), ky, tx)
+            multiply(sums, 0, u, v)
+            load_rows(u, v, U_tile, V_tile, now, first + np.uint64(PLACES), ky, tx)
+            multiply(sums, 1, u_next, v_next)
+            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(PLACES + 1), ky, tx)
+            multiply(sums, 0, u, v)
+            after = (first + np.uint64(2 * PLACES)) % np.uint64(ROWS)  # for want of a branch the first one at the end
+            load_rows(u, v, U_tile, V_tile, now, after, ky, tx)
+            multiply(sums, 1, u_next, v_next)
+        now = np.uint32(now ^ np.uint32(1))
+        store_transformed(V_tile, now, warp, lane, d)
+
+    cuda.syncthreads()
+    for p in range(2):
+        for i in range(TK):
+            for j in range(0, TT, 4):
+                k = np.uint32(ky + i % 4 + i // 4 * 32)
+                at = np.uint32(place + p), k, column(k, np.uint32(tx + j * 4))
+                ptx.store4(sums_tile, at, sums[p, i, j], sums[p, i, j + 1], sums[p, i, j + 2], sums[p, i, j + 3])
+    cuda.syncthreads()
+    for i in range(0, FILTERS, WARPS):
+        k = np.uint32(warp + i)
+        store_outputs(y, sums_tile, image, k, np.uint32(filters + k), row, col, lane)
+
+
+def launches(x, w, y, problem, workspace):
+    """The outputs y of images x and filters w."""
+    problem.check(x, w, y, TAKES)
+    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
+    channels, blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
+    U = workspace.array("filters", (channels * PLACES, blocks * FILTERS), np.float32)
+    grid = blocks * -(-problem.N * tiles_y * tiles_x // TILES)
+    return [
+        Launch(transform_filters, (blocks, channels), (FILTERS, 1), (w, U, int(problem.flipped))),
+        Launch(fused, grid, (32, WARPS), (x, U, y, tiles_y, tiles_x, problem.top, problem.left), SHARED_BYTES),
+    ]

@@ -1,0 +1,147 @@
+"""The gradient of the images, which is a convolution of the outputs' gradient with turned filters.
+
+Every output took from a pixel what tap (r, s) is of the distance between them, so a pixel takes it back from there: the
+sum runs over filters in place of channels, taps stand turned by half a turn, and the zeros around are those that the
+"full" convolution has more than this one, 2 - top above and 2 - left on the left. Only the transform of filters and the
+launches differ from F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014,
+section 2, for the gradients.)
+
+Costs are those of F(4x4, 3x3) with C and K exchanged; so is what limits it.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.conv.winograd.problem import TransformedBackwardData
+from labkit.conv.winograd.products import products
+from labkit.conv.winograd.transforms import as_float32, transforms
+from labkit.ladder import Launch
+
+PROBLEM = TransformedBackwardData
+TAKES = {
+    "R": (3,),
+    "S": (3,),
+    "stride_h": (1,),
+    "stride_w": (1,),
+    "dilation_h": (1,),
+    "dilation_w": (1,),
+    "groups": (1,),
+    "layout": ("NCHW",),
+}
+OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
+TILE = OUT + TAPS - 1
+A, G, B = map(as_float32, transforms(OUT, TAPS))
+THREADS = 128
+
+
+@cuda.jit
+def transform_filters(w, U, turned):
+    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    g = cuda.local.array((TAPS, TAPS), np.float32)
+    half = cuda.local.array((TILE, TAPS), np.float32)
+    k, c = cuda.grid(2)
+    if k < U.shape[2]:
+        for i in range(TAPS):
+            for j in range(TAPS):
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+        for i in range(TILE):
+            for j in range(TAPS):
+                half[i, j] = 0
+                for n in range(TAPS):
+                    if G[i, n] != 0:
+                        half[i, j] += G[i, n] * g[n, j]
+        for i in range(TILE):
+            for j in range(TILE):
+                value = np.float32(0)
+                for n in range(TAPS):
+                    if G[j, n] != 0:
+                        value += half[i, n] * G[j, n]
+                U[i * TILE + j, c, k] = value
+
+
+@cuda.jit
+def backward_data(y, V, tiles_y, tiles_x, top, left):
+    """V = B.T @ d @ B for each tile d of a filter's gradient; zeros stand in place of pixels that are not there."""
+    d = cuda.local.array((TILE, TILE), np.float32)
+    half = cuda.local.array((TILE, TILE), np.float32)
+    t, k = np.uint32(cuda.grid(1)), cuda.blockIdx.y
+    images, rows, cols = np.uint32(y.shape[0]), np.uint32(y.shape[2]), np.uint32(y.shape[3])
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    first_row, first_col = np.uint64(tile_y * OUT - top), np.uint64(tile_x * OUT - left)  # large where negative
+    if t < V.shape[2]:
+        for i in range(TILE):
+            for j in range(TILE):
+                row, col = first_row + np.uint64(i), first_col + np.uint64(j)
+                d[i, j] = 0
+                if image < images and np.uint32(row) < rows and np.uint32(col) < cols:
+                    d[i, j] = y[image, k, row, col]
+        for i in range(TILE):
+            for j in range(TILE):
+                half[i, j] = 0
+                for n in range(TILE):
+                    if B[n, i] != 0:
+                        half[i, j] += B[n, i] * d[n, j]
+        for i in range(TILE):
+            for j in range(TILE):
+                value = np.float32(0)
+                for n in range(TILE):
+                    if B[n, j] != 0:
+                        value += half[i, n] * B[n, j]
+                V[i * TILE + j, k, t] = value
+
+
+@cuda.jit
+def transform_products(M, x, tiles_y, tiles_x):
+    """Y = A.T @ m @ A for each tile m of a channel's products, as far as it is inside of the images."""
+    m = cuda.local.array((TILE, TILE), np.float32)
+    half = cuda.local.array((OUT, TILE), np.float32)
+    out = cuda.local.array((OUT, OUT), np.float32)
+    t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
+    image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
+    tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
+    row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
+    images, rows, cols = np.uint32(x.shape[0]), np.uint32(x.shape[2]), np.uint32(x.shape[3])
+    if image < images:
+        for i in range(TILE):
+            for j in range(TILE):
+                m[i, j] = M[i * TILE + j, c, t]
+        for i in range(OUT):
+            for j in range(TILE):
+                half[i, j] = 0
+                for n in range(TILE):
+                    if A[n, i] != 0:
+                        half[i, j] += A[n, i] * m[n, j]
+        for i in range(OUT):
+            for j in range(OUT):
+                out[i, j] = 0
+                for n in range(TILE):
+                    if A[n, j] != 0:
+                        out[i, j] += half[i, n] * A[n, j]
+        for i in range(OUT):
+            at = np.uint32(row + i)
+            if at < rows and cols % OUT == 0:
+                ptx.store4(x, (image, c, at, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
+            elif at < rows:
+                for j in range(OUT):
+                    if np.uint32(col + j) < cols:
+                        x[image, c, at, np.uint32(col + j)] = out[i, j]
+
+
+def launches(x, w, y, problem, workspace):
+    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+    problem.check(x, w, y, TAKES)
+    top, left = TAPS - 1 - problem.top, TAPS - 1 - problem.left
+    tiles_y, tiles_x = -(-problem.H // OUT), -(-problem.W // OUT)
+    tiles = problem.N * tiles_y * tiles_x
+    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    U = workspace.array("filters", (TILE * TILE, problem.C, problem.K), np.float32)
+    V = workspace.array("images", (TILE * TILE, problem.K, width), np.float32)
+    M = workspace.array("products", (TILE * TILE, problem.C, width), np.float32)
+    of_filters, of_tiles = -(-problem.K // THREADS), -(-width // THREADS)
+    return [
+        Launch(transform_filters, (of_filters, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
+        Launch(backward_data, (of_tiles, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
+        products(U, V, M),
+        Launch(transform_products, (of_tiles, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
+    ]
