@@ -29,7 +29,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.division import divided, divisor
-from labkit.conv.implicit_gemm.tilings import PAIRS, WARPS_Y, WN, Tiling
+from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -38,7 +38,7 @@ PROBLEM = BackwardFilter
 EXAMPLES = (
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
-    (5, 6, 9, 8, 4, 3, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
+    (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
 )  # the last in parts
 TAKES = {"layout": ("NCHW",)}
 PADDED = True  # whether some pixels lie outside of the image
@@ -202,45 +202,34 @@ def add_up(parts, w):
         w[i] = total
 
 
-def split(tiles: int, NPQ: int, tiling: Tiling) -> int:
-    """How many outputs are summed up in a part, so that blocks fill this GPU's SMs as evenly as they can."""
-    at_once = cuda.get_current_device().MULTIPROCESSOR_COUNT * (PAIRS // tiling.pairs)
-    longest = -(-NPQ // BK)
-
-    def time(parts):
-        return -(-tiles * parts // at_once) * (-(-longest // parts) + 4)  # and what a block does besides, in steps
-
-    parts = min(range(1, max(2, min(longest // 4, 2 * at_once // tiles + 1) + 1)), key=time)
-    return -(-longest // parts) * BK
-
-
-def launches(x, w, y, problem, workspace, tiling=None):
-    """w = the gradient of the filters, of the images x and the outputs' gradient y, by the tiling that is given."""
+def launches(x, w, y, problem, workspace, tiling=None, parts=1):
+    """w = the gradient of the filters, of the images x and the outputs' gradient y, by the tiling and in such parts."""
     problem.check(x, w, y, TAKES)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, problem.K * PQ)
-    tiling = tiling or Tiling(next((rows for rows in (32, 48) if WARPS_Y * rows >= K), 64), 4)
+    if tiling is None:
+        tiling, parts = best_parts(K, CRS, N * PQ, groups)
     rows, cols = tiling.tile
     tiles = -(-K // rows), -(-CRS // cols)
-    length = split(tiles[0] * tiles[1] * groups, N * PQ, tiling)
+    length = -(-N * PQ // (BK * parts)) * BK
     most = max(1, MOST // max(images.shape[1], outputs.shape[1]))  # images, whose elements are counted in 32 bits
     counts = [-(-min(most, N - first) * PQ // length) for first in range(0, N, most)]
     filters = reshaped(w, 1, problem.K, CRS)
-    parts = workspace.array("parts", (sum(counts), problem.K, CRS), np.float32) if sum(counts) > 1 else filters
+    sums = workspace.array("parts", (sum(counts), problem.K, CRS), np.float32) if sum(counts) > 1 else filters
     kernel, shared_bytes = with_tiling(tiling, any((problem.top, problem.bottom, problem.left, problem.right)))
     made = []
     for number, count in enumerate(counts):
         first = number * most
         some = replace(problem, N=min(most, N - first))
         arrays = flat(rows_of(images, first, most)), flat(rows_of(outputs, first, most))
-        of_some = rows_of(parts, sum(counts[:number]), count)
+        of_some = rows_of(sums, sum(counts[:number]), count)
         arguments = *arrays, of_some, np.uint32(length), divisor(groups), sizes(some)
         grid = tiles[1], tiles[0], count * groups
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
-    if parts is not filters:
+    if sums is not filters:
         size = problem.K * CRS
-        made.append(Launch(add_up, -(-size // THREADS), THREADS, (reshaped(parts, sum(counts), size), flat(w))))
+        made.append(Launch(add_up, -(-size // THREADS), THREADS, (reshaped(sums, sum(counts), size), flat(w))))
     return made
 
 

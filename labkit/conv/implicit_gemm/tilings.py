@@ -31,7 +31,6 @@ TILINGS = tuple(Tiling(rows, pairs) for rows in SPEED for pairs in (4, 2, 1))
 SHARE = 0.78  # of the multiply-adds that an SM could do, which a block does
 ADDING_US, CLOCK_GHZ, BYTES_US = 3, 1.755, 3e6  # of the launch that adds parts up; of an H100; by a copy
 STEP = 32  # of a sum, which a block takes at a time
-MOST_PARTS = 32
 
 
 def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
@@ -49,7 +48,7 @@ def best_parts(rows: int, cols: int, depth: int, groups: int = 1) -> tuple[Tilin
         moved_bytes = 4 * rows * cols * groups * (2 * parts + 1)
         return multiplying + (ADDING_US + moved_bytes / BYTES_US if parts > 1 else 0)
 
-    counts = range(1, max(1, min(MOST_PARTS, depth // (4 * STEP))) + 1)
+    counts = sorted({1, *(int(1.1**n) for n in range(66) if int(1.1**n) * 4 * STEP <= depth)})
     return min(((tiling, parts) for parts in counts for tiling in TILINGS), key=time_us)
 
 

@@ -51,6 +51,14 @@ def test_the_workspace_is_as_stated():
     assert found == in_whole_allocations(4 * N * 20 * 52, 4 * N * K * 52, 4 * K * 20)
 
 
+def test_the_matrix_is_written_once(step):
+    problem = conv.Forward(2, 4, 5, 5, 4, 2, 2)
+    run = step.simulate(*problem.operands())
+    lowering = [trace for trace in run.traces if trace.kernel == step.slug]
+    written = sum(trace.counters.global_stores for trace in lowering)
+    assert written == 16 * 2 * 16 and sum(trace.counters.global_loads for trace in lowering) == written
+
+
 def test_a_limit_of_workspace_makes_chunks_of_images(monkeypatch):
     library = STEPS.step("library")
     problem = conv.Forward(5, 3, 6, 6, 4, 3, 3)
