@@ -60,6 +60,17 @@ def test_sums_of_many_channels_one_after_the_other_keep_the_bound(kind):
         assert expected.holds(in_float32(*operands[:2], kind.out))
 
 
+def test_larger_tiles_cost_digits_as_the_steps_say():
+    errors = {}
+    for kind in KINDS:
+        problem = kind(1, 64, 6, 6, 1, 3, 3, 1, 1, 1, 1, 1, 1)
+        drawn = [problem.operands(seed=seed) for seed in range(40)]
+        found = [in_float32(*operands[:2], kind.out) - problem.oracle(*operands[:2]) for operands in drawn]
+        errors[kind.out] = np.sqrt(np.mean(np.square(found)))
+    assert 4 < errors[4] / errors[2] < 8
+    assert 2 < errors[6] / errors[4] < 3.5
+
+
 def test_it_is_far_below_the_values():
     problem = Forward4x4(1, 64, 16, 16, 4, 3, 3, 1, 1, 1, 1, 1, 1)
     ((_, expected),) = problem.expected(problem.operands()).items()
