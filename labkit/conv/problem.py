@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from labkit import ladder
+from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.operands import check_array, dtype_of
 from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
@@ -252,7 +253,7 @@ class Convolution(ladder.Problem):
         TypeError
             One of them is no array, or holds another type.
         ValueError
-            One of them has another shape, or the step does not apply (`misfit`).
+            One of them has another shape or gaps in memory, or the step does not apply (`misfit`).
         """
         if why := self.misfit(takes):
             raise ValueError(f"{why}: choose another step")
@@ -265,6 +266,11 @@ class Convolution(ladder.Problem):
                 raise ValueError(
                     f"{name}, the {OPERANDS[name]}, is {_sides(X.shape)}, but {axes} of this convolution is "
                     f"{_sides(self.shapes[name])}: give it that shape, or state other sizes"
+                )
+            if not lies_in_order(X):
+                raise ValueError(
+                    f"{name}, the {OPERANDS[name]}, is not in C order, and steps take neighbours at once: "
+                    f"pass np.ascontiguousarray({name}), which is a copy"
                 )
 
     def _laid(self, first, channels, rows, columns):

@@ -223,6 +223,15 @@ def test_images_in_the_other_layout_get_one_sentence():
         problem.check(x, ASYMMETRIC.operands()[1], y)
 
 
+@pytest.mark.parametrize("name", ["x", "w", "y"])
+def test_gaps_in_memory_are_told(name):
+    *arrays, problem = Forward(2, 4, 7, 9, 6, 3, 2).operands()
+    arrays = dict(zip("xwy", arrays, strict=True))
+    arrays[name] = np.asfortranarray(arrays[name])
+    with pytest.raises(ValueError, match=rf"^{name}, the .*, is not in C order.*pass np.ascontiguousarray\({name}\)"):
+        problem.check(**arrays)
+
+
 def test_a_step_that_does_not_apply_says_why():
     takes = {"groups": (1,), "layout": ("NCHW", "NHWC")}
     assert replace(ASYMMETRIC, groups=1).misfit(takes) == ASYMMETRIC.misfit({}) == ""

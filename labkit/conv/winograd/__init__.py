@@ -1,10 +1,10 @@
 """3 x 3 filters by transformed tiles of images, which take fewer multiplications (Winograd; Lavin and Gray, 2015)."""
 
 from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, sizes
-from labkit.conv.winograd.problem import TransformedForward
+from labkit.conv.winograd.problem import Forward4x4
 from labkit.formats import FP32
 
-PROBLEM = TransformedForward
+PROBLEM = Forward4x4
 FORMATS = (FP32,)
 EXAMPLES = (
     (1, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1),  # one pixel

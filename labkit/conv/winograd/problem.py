@@ -29,7 +29,7 @@ class Transformed(Convolution):
         Rows and columns of a tile's outputs, m.
     """
 
-    out: ClassVar[int] = 4
+    out: ClassVar[int]
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()
@@ -54,14 +54,22 @@ class Forward2x2(TransformedForward):
     out = 2
 
 
+class Forward4x4(TransformedForward):
+    """By tiles of 4 x 4 outputs."""
+
+    out = 4
+
+
 class Forward6x6(TransformedForward):
     """By tiles of 6 x 6 outputs."""
 
     out = 6
 
 
-class TransformedBackwardData(Transformed, BackwardData):
-    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+class BackwardData4x4(Transformed, BackwardData):
+    """The gradient x of the images, of the gradient y of the outputs and the filters w, by tiles of 4 x 4 pixels."""
+
+    out = 4
 
     def _as_forward(self, x, w, y):
         w = w.swapaxes(0, 1)

@@ -2,7 +2,7 @@
 
 A tile takes 36 products for 144, and its 36 pixels make 16 outputs: 2.25 floats of V for a pixel, where F(2x2, 3x3) has
 4. The transforms cost more additions, and their coefficients, up to 8 and down to 1/24, more digits: errors are some
-ten times those of direct sums. (Lavin and Gray, 2015, section 4.3.)
+five times those of F(2x2, 3x3). (Lavin and Gray, 2015, section 4.3.)
 
 Costs, where tiles fit:
 
@@ -10,14 +10,14 @@ Costs, where tiles fit:
     2.25 * (C + K) / K    floats per output, written to V and M and read again
     4                     floats of U per float of the filters
 
-With B bytes a second through memory and F FLOPs in products, a layer takes at least
+With B bytes a second from memory and F FLOPs a second in products, a layer takes at least
 
-    4 N P Q (C + 2.25 C) / B                             ms for V
-    max(2 * 2.25 N K C P Q / F, 4 * 2.25 N P Q (C + K) / B)    for the products
-    4 N P Q (K + 2.25 K) / B                             for the outputs
+    4 * N * P * Q * (C + 2.25 * C) / B                                                    for V
+    max(2 * 2.25 * N * P * Q * C * K / F, 4 * 2.25 * N * P * Q * (C + K) / B)             for the products
+    4 * N * P * Q * (K + 2.25 * K) / B                                                    for the outputs
 
-which is memory's time at 64 channels, and that of multiplications from 128 on. Limited by the bytes of V and M where
-there are few channels: every one of their floats serves but 64 filters.
+Limited by the bytes of V and M where there are few channels or filters: a float that is read from memory serves so many
+multiply-adds. From 128 on the products take longer than both transforms.
 """
 
 import numpy as np

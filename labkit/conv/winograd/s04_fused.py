@@ -82,10 +82,11 @@ def transform_filters(w, U, turned):
 @cuda.jit(device=True)
 def copy_filters(U_tile, buffer, U, first, filters, thread):
     """Begins this thread's copies of U, for CHANNELS channels from `first` on."""
-    row, col = np.uint32(thread // np.uint32(FILTERS // 4)), np.uint32(thread % np.uint32(FILTERS // 4) * 4)
+    row, col = np.uint64(thread // (FILTERS // 4)), np.uint64(thread % (FILTERS // 4) * 4)
+    begin, filters = np.uint64(first) * np.uint64(PLACES) + row, np.uint64(filters) + col
     for i in range(0, ROWS, COPIED):
-        at = np.uint32(first * PLACES + row + i), np.uint32(filters + col)
-        ptx.cp_async(U_tile, (buffer, np.uint32(row + i), col), U, at, 16, np.uint32(16))
+        at = begin + np.uint64(i), filters
+        ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, at, 16, np.uint32(16))
     ptx.cp_async_commit()
 
 
@@ -105,6 +106,7 @@ def load_pixels(d, x, image, c, first_row, first_col):
 def store_transformed(V_tile, buffer, c, lane, d):
     """B.T @ d @ B, to a channel's rows of shared memory."""
     half = cuda.local.array((TILE, TILE), np.float32)
+    first = np.uint64(c) * np.uint64(PLACES)
     for i in range(TILE):
         for j in range(TILE):
             half[i, j] = NOTHING
@@ -117,7 +119,7 @@ def store_transformed(V_tile, buffer, c, lane, d):
             for n in range(TILE):
                 if B[n, j] != 0:
                     value += half[i, n] * B[n, j]
-            V_tile[buffer, np.uint32(c * PLACES + i * TILE + j), lane] = value
+            V_tile[buffer, first + np.uint64(i * TILE + j), lane] = value
 
 
 @cuda.jit(device=True)

@@ -12,12 +12,12 @@ Costs are those of F(4x4, 3x3) with C and K exchanged; so is what limits it.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import TransformedBackwardData
+from labkit.conv.winograd.problem import BackwardData4x4
 from labkit.conv.winograd.products import products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
-PROBLEM = TransformedBackwardData
+PROBLEM = BackwardData4x4
 TAKES = {
     "R": (3,),
     "S": (3,),
