@@ -205,16 +205,19 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
     q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
     place_in_plane = np.uint32(p * np.uint32(Q) + q)
-    end_p = np.uint32(min(step_h, P - p))
-    if first_column + tile >= columns or q >= min(tile_w * step_w + step_w, Q):
-        end_p = np.uint32(0)
-    for first in range(0, T, 8):
-        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
-        for i in range(8):
-            row = np.uint32(first + i - first_row) % np.uint32(T)
-            value = lines[part, place + i * PITCH] * scale
-            if row < end_p:
-                plane[np.uint32(place_in_plane + row * np.uint32(Q))] = value
+    end_p = np.int32(min(step_h, P - p))
+    if first_column + tile < columns and q < min(tile_w * step_w + step_w, Q):
+        for first in range(0, T, 8):
+            part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+            begin = np.int32(first - first_row)
+            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
+                for i in range(8):
+                    plane[np.uint32(place_in_plane + (begin + i) * Q)] = lines[part, place + i * PITCH] * scale
+            else:
+                for i in range(8):
+                    row = np.int32(np.uint32(begin + i) % np.uint32(T))
+                    if row < end_p:
+                        plane[np.uint32(place_in_plane + row * Q)] = lines[part, place + i * PITCH] * scale
 
 
 @cache
