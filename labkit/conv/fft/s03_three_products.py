@@ -115,7 +115,7 @@ def three_products(A, B, C, M, N, K):
         copy_tile(A_tile, other, A_bin, following, top, A_sides, BM, t)
         copy_tile(B_tile, other, B_bin, following, left, B_sides, BN, t)
         ptx.cp_async_commit()
-        for k in range(0, BK, 2):
+        for k in range(0, min(BK, K - start), 2):  # beyond K there are zeros
             load_row(a, b, A_tile, B_tile, now, k, y, x)
             add_products(of_re, of_im, of_both, a, b)
             load_row(a, b, A_tile, B_tile, now, k + 1, y, x)

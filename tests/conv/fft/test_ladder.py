@@ -85,4 +85,4 @@ def test_a_product_takes_three_real_ones_instead_of_four():
         np.prod(trace.grid) * np.prod(trace.block) * 32 for trace in (of_four, of_three)
     )
     assert of_four.counters.flops / outputs_of_four == 8 * 8
-    assert of_three.counters.flops / outputs_of_three == 16 * (6 + 1 / 4 + 1 / 8) + 3
+    assert of_three.counters.flops / outputs_of_three == 8 * (6 + 1 / 4 + 1 / 8) + 3
