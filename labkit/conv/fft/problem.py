@@ -7,8 +7,8 @@ more. So with e = 2 (log2(T) + 1) 7 u for T x T points:
 
 - The spectra of tiles a and b are off by e |a| and e |b|. By Cauchy's inequality, and since transforms keep norms,
   that moves no sum of their products, once transformed back, by more than 2 e |a| |b|.
-- A product of two complex numbers takes four real ones. Sums of so many of them in any order are off by at most
-  sqrt(2) terms eps |a| |b|, by the same inequality.
+- Sums of so many products of complex numbers, in any order, are off by at most sqrt(2) terms eps |a| |b| where each
+  takes four real ones, and by (1.6 terms + 3.1) eps |a| |b| where it takes three, by the same inequality.
 - Each point of the inverse is a sum of all frequencies, each of which went through as many steps: it is off by e times
   the sum of their sizes, which is at most |a| |b|.
 
@@ -38,7 +38,7 @@ class Spectral(Convolution):
     @property
     def error(self) -> float:
         """How far an element of the result may be off, relative to the norms of what it is made of."""
-        return (OF_TRANSFORMS + 1.5 * self.products) * EPS
+        return (OF_TRANSFORMS + 1.6 * self.products + 3.1) * EPS
 
     @property
     def products(self) -> int:

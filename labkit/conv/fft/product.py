@@ -98,7 +98,7 @@ def multiply(A, B, C, M, N, K):
         copy_tile(B_tile, other, B_bin, following, left, B_sides, BN, t)
         ptx.cp_async_commit()
         load_row(a, b, A_tile, B_tile, now, 0, y, x)
-        for k in range(0, BK, 2):
+        for k in range(0, min(BK, K - start), 2):  # beyond K there are zeros
             load_row(a_next, b_next, A_tile, B_tile, now, k + 1, y, x)
             add_products(sums, a, b)
             load_row(a, b, A_tile, B_tile, now, (k + 2) % BK, y, x)  # the last time in vain, for want of a branch

@@ -11,10 +11,10 @@ are kept.
 
 Costs:
 
-    T * (T / 2 + 1)                               frequencies
-    8 * K * C * N * T * (T / 2 + 1)               FLOPs of the product
-    8 * T * T                                     bytes of shared memory per block
-    4 * log2(T) + 6                               barriers per block of a transform
+    T * (T // 2 + 1)                        frequencies
+    8 * T * (T + 1)                         bytes of shared memory per block
+    2 * log2(T) + 3                         barriers per block
+    2 * C                                   global loads of 8 bytes per output of the product
 
 Limited by the product, in which each thread loads all that it multiplies; and filters become as large as images.
 """

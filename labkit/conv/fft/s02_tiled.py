@@ -205,15 +205,19 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
     q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
     place_in_plane = np.uint32(p * np.uint32(Q) + q)
-    end_p = np.uint32(min(step_h, P - p))
-    if first_column + tile >= columns or q >= min(tile_w * step_w + step_w, Q):
-        end_p = np.uint32(0)
-    for first in range(0, T, 8):
-        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
-        for i in range(8):
-            row = np.uint32(first + i - first_row) % np.uint32(T)
-            if row < end_p:
-                plane[np.uint32(place_in_plane + row * np.uint32(Q))] = lines[part, place + i * PITCH] * scale
+    end_p = np.int32(min(step_h, P - p))
+    if first_column + tile < columns and q < min(tile_w * step_w + step_w, Q):
+        for first in range(0, T, 8):
+            part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+            begin = np.int32(first - first_row)
+            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
+                for i in range(8):
+                    plane[np.uint32(place_in_plane + (begin + i) * Q)] = lines[part, place + i * PITCH] * scale
+            else:
+                for i in range(8):
+                    row = np.int32(np.uint32(begin + i) % np.uint32(T))
+                    if row < end_p:
+                        plane[np.uint32(place_in_plane + row * Q)] = lines[part, place + i * PITCH] * scale
 
 
 @cache
@@ -304,18 +308,23 @@ def chosen_side(problem) -> int:
     return min(sides, key=lambda side: predicted_ms(problem, side))
 
 
+def tiles_of(problem, side: int | None = None):
+    """The side of a tile, the chosen one if it is None, from one tile to the next, and how many, along both axes."""
+    side = side or chosen_side(problem)
+    step = side - problem.R + 1, side - problem.S + 1
+    return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))
+
+
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w."""
-    problem.check(x, w, y, TAKES)
-    side = chosen_side(problem)
-    return launches_with(x, w, y, problem, workspace, side)
+    return launches_with(x, w, y, problem, workspace)
 
 
-def launches_with(x, w, y, problem, workspace, side):
+def launches_with(x, w, y, problem, workspace, side=None):
     """As `launches`, with tiles of side x side."""
+    problem.check(x, w, y, TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
-    step = side - R + 1, side - S + 1
-    tiles = -(-problem.P // step[0]), -(-problem.Q // step[1])
+    side, step, tiles = tiles_of(problem, side)
     count = problem.N * tiles[0] * tiles[1]
     filters = spectra(workspace, "filters", side, C, K)
     images = spectra(workspace, "images", side, C, count)

@@ -65,3 +65,24 @@ def test_workspace_is_what_the_docstring_says():
     s02_tiled.launches_with(*problem.operands(), workspace, 16)
     stated = 8 * (16 * 16 / 2 + 2) * (4 * 2 * 4 + 6 * 4 + 6 * 2 * 4)
     assert 0 <= workspace.size_bytes - stated < 3 * 256
+
+
+def test_whole_images_cost_what_the_docstring_says():
+    problem = SpectralForward(2, 3, 16, 16, 4, 3, 3)
+    forth, _, product, back = STEPS.step("whole").simulate(*problem.operands()).traces
+    for trace in (forth, back):
+        assert trace.counters.barriers == (2 * 4 + 3) * np.prod(trace.grid)
+        assert trace.shared_bytes == 8 * 16 * 17
+    assert product.counters.global_loads == 4 * 3 * 16 * 9 * 2 * 4  # of 4 bytes: both parts of both
+
+
+def test_a_product_takes_three_real_ones_instead_of_four():
+    problem = SpectralForward(2, 8, 16, 16, 4, 3, 3)
+    of_four, of_three = (
+        STEPS.step(slug).simulate(*problem.operands()).traces[2] for slug in ("tiled", "three_products")
+    )
+    outputs_of_four, outputs_of_three = (
+        np.prod(trace.grid) * np.prod(trace.block) * 32 for trace in (of_four, of_three)
+    )
+    assert of_four.counters.flops / outputs_of_four == 8 * 8
+    assert of_three.counters.flops / outputs_of_three == 8 * (6 + 1 / 4 + 1 / 8) + 3

@@ -12,7 +12,7 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 
 from labkit.conv.fft.problem import SpectralFilter
 from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import TAKES, chosen_side, inverted, spectra, tiled, transformed
+from labkit.conv.fft.s02_tiled import TAKES, inverted, spectra, tiled, tiles_of, transformed
 
 PROBLEM = SpectralFilter
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
@@ -23,9 +23,7 @@ def launches(x, w, y, problem, workspace):
     """w, of images x and the gradient y of the outputs."""
     problem.check(x, w, y, TAKES)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
-    side = chosen_side(problem)
-    step = side - R + 1, side - S + 1
-    tiles = -(-problem.P // step[0]), -(-problem.Q // step[1])
+    side, step, tiles = tiles_of(problem)
     count = problem.N * tiles[0] * tiles[1]
     outputs = spectra(workspace, "outputs", side, count, K)
     images = spectra(workspace, "images", side, count, C)

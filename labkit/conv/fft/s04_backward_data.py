@@ -10,7 +10,7 @@ Costs are those of `s02_tiled`, with C and K, and images and outputs, in each ot
 
 from labkit.conv.fft.problem import SpectralData, SpectralForward
 from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import TAKES, chosen_side, inverted, spectra, tiled, transformed
+from labkit.conv.fft.s02_tiled import TAKES, inverted, spectra, tiled, tiles_of, transformed
 
 PROBLEM = SpectralData
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
@@ -23,9 +23,7 @@ def launches(x, w, y, problem, workspace):
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     top, left = R - 1 - problem.top, S - 1 - problem.left
     pads = top, R - 1 - problem.bottom, left, S - 1 - problem.right
-    side = chosen_side(SpectralForward(N, K, problem.P, problem.Q, C, R, S, 1, 1, *pads))
-    step = side - R + 1, side - S + 1
-    tiles = -(-problem.H // step[0]), -(-problem.W // step[1])
+    side, step, tiles = tiles_of(SpectralForward(N, K, problem.P, problem.Q, C, R, S, 1, 1, *pads))
     count = N * tiles[0] * tiles[1]
     filters = spectra(workspace, "filters", side, K, C)
     outputs = spectra(workspace, "outputs", side, K, count)
