@@ -11,7 +11,7 @@ EXAMPLES = (
     (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4),
     (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True),
 )
-BENCHED = sizes(128, TABLE_2)
+BENCHED = (*sizes(128, TABLE_2), *sizes(16, TABLE_2))
 STANDING = 2, 16, 14, 14, 32, 3, 3
 COMPARED = BENCHED[1]
 RECORD = "conv_fft"
