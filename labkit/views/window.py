@@ -143,6 +143,7 @@ def _sentences(trace, names, steps):
             says.append(f"{who} stores {stored}, and loads no pixel of `{x.name}` itself.")
         else:
             pixels = f"**{len(step['x'])} pixel{'s'[: len(step['x']) != 1]}**"
+            again = "all" if again == len(step["x"]) else again
             known = f"; {again} of them had been loaded before" if again else ""
             says.append(f"{who} loads {pixels} {f'for {stored}' if stored else 'and stores nothing'}{known}.")
         seen.update(step["x"])

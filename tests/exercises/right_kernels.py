@@ -399,7 +399,7 @@ RIGHT = {
             "the middle taken away four times",
             (
                 "around - np.float32(4) * soon[r, c])",
-                "(around - soon[r, c] - soon[r, c] - soon[r, c] - soon[r, c])",
+                "around - soon[r, c] - soon[r, c] - soon[r, c] - soon[r, c])",
             ),
         ),
         _other("one tile, in place", IN_PLACE),

@@ -95,6 +95,7 @@ def test_the_numbers_are_those_that_the_run_counted():
     assert most == view.data["most"] == 9 * 2, "all taps of both filters meet an inner pixel"
     assert mean == f"{total / different:.1f}"
     assert "product 1 of 12" in view.sentence, "3 channels of the 4 taps that are not in the padding"
+    assert view.data["say"][-1].endswith("for `y[1, 1, 5, 4]`; all of them had been loaded before.")
     assert "of block (0, 0, 1)" in " ".join(view.data["say"])
 
 
