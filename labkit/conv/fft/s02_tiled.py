@@ -103,9 +103,10 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     for batch in range(0, TILES, BATCH):
         re_row = batch + t // (F * HALF)
         im_row = re_row + TILES
-        load_points(re, im, lines, re_row, im_row, begin, j)
-        transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j)
-        store_points(re, im, lines, re_row, im_row, begin, j)
+        if t // 32 * 32 // F % HALF < rows:  # else all lines of the warp are zero, before and after
+            load_points(re, im, lines, re_row, im_row, begin, j)
+            transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j)
+            store_points(re, im, lines, re_row, im_row, begin, j)
         cuda.syncthreads()
         for i in range(4):  # of both real rows in a line, the points of column `line`
             place = (j + F * i) * PITCH

@@ -1,10 +1,14 @@
 """The bound by norms is kept on hard data, and what a wrong kernel would give breaks it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from labkit import ladder
+from labkit.arrays.workspace import Workspace
 from labkit.conv.fft.problem import SpectralData, SpectralFilter, SpectralForward
+from labkit.simulator import host
 
 SIZES = (2, 5, 11, 13, 4, 3, 5, 1, 1, 1, 0, 2, 1)
 STEPS = ladder.ladder("conv", "fft")
@@ -87,3 +91,29 @@ def test_what_a_wrong_kernel_gives_is_not_right(fault):
     x, w, *_ = before = problem.operands()
     assert problem.is_right(before, (x, w, convolved(x, w, problem), problem))
     assert not problem.is_right(before, (x, w, convolved(x, w, problem, **fault), problem))
+
+
+@pytest.mark.parametrize(
+    ("slug", "launch", "argument", "wrong"),
+    [
+        ("tiled", 0, 5, np.float32(1)),  # the filters' spectra are no conjugates
+        ("tiled", 1, 6, 0),  # the images begin a row too late
+        ("tiled", 3, 5, 1),  # the outputs do
+        ("backward_data", 3, 5, 0),  # what wrapped around is kept
+        ("backward_filter", 0, 5, np.float32(1)),  # conjugates of the outputs' spectra are missing
+    ],
+)
+def test_a_wrong_launch_is_not_right(slug, launch, argument, wrong):
+    step = STEPS.step(slug)
+    problem = step.problem(*SIZES)
+    before = problem.operands()
+    for changes in ({}, {argument: wrong}):
+        after = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in before)
+        launches = step.launches(*after, workspace=Workspace(memory=host))
+        kept = launches[launch]
+        arguments = [changes.get(place, value) for place, value in enumerate(kept.arguments)]
+        assert not changes or arguments[argument] != kept.arguments[argument]
+        launches[launch] = replace(kept, arguments=tuple(arguments))
+        for one in launches:
+            one.run()
+        assert problem.is_right(before, after) == (not changes)
