@@ -49,7 +49,7 @@ def some_problems(count, seed):
 
     while count:
         groups = draw(3)
-        R, S, dilation_h, dilation_w = draw(4), draw(4), draw(3), draw(3)
+        R, S, dilation_h, dilation_w = draw(7), draw(7), draw(3), draw(3)
         found = {"N": draw(3), "C": groups * draw(4), "H": draw(12), "W": draw(12), "K": groups * draw(6)}
         found |= {"R": R, "S": S, "stride_h": draw(3), "stride_w": draw(3), "groups": groups}
         reach_h, reach_w = dilation_h * (R - 1), dilation_w * (S - 1)
