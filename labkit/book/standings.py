@@ -1,5 +1,7 @@
 """Where the book's kernels stand under a roofline: each run once, small, in the simulator, and what was recorded."""
 
+from collections import Counter
+
 from labkit import results
 from labkit.book import surroundings
 from labkit.exercises.source import python_function
@@ -11,9 +13,13 @@ from labkit.views import Standing
 
 
 def standings() -> dict[str, Standing]:
-    """Every kernel of the book by its name, and the vendor's library beside them."""
-    found = {name: standing for each in every_ladder() for name, standing in of(each).items()}
-    return found | libraries()
+    """Every kernel of the book by its name, and the vendor's library beside them.
+
+    Where two ladders have steps of one name, the ladder stands before it: "conv/direct/naive".
+    """
+    found = [(each, name, standing) for each in every_ladder() for name, standing in of(each).items()]
+    count = Counter(name for _, name, _ in found)
+    return {name if count[name] == 1 else f"{each.path}/{name}": one for each, name, one in found} | libraries()
 
 
 def of(steps: Ladder, slugs: tuple[str, ...] = ()) -> dict[str, Standing]:

@@ -108,3 +108,10 @@ def test_recorded_gpus_have_their_figures():
     for machine, operation in results.recorded():
         gpu = results.load(operation, machine).header.get("gpu")
         assert gpu is None or gpu in NAMES_OF_DRIVER
+
+
+def test_steps_of_one_name_are_told_apart(monkeypatch):
+    monkeypatch.setattr(book, "of", lambda ladder: {step.slug: ladder.path for step in ladder})
+    found = book.standings()
+    assert found["gemm/fp32/naive"] == "gemm/fp32" and found["conv/direct/naive"] == "conv/direct"
+    assert found["registers"] == "conv/direct"
