@@ -54,7 +54,7 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
 @cache
 def own_stream():
     """The stream on which launches are timed, always the same: each stream has memory that is kept for it."""
-    from numba import cuda
+    from labkit import cuda
 
     return cuda.stream()
 

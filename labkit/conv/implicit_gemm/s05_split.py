@@ -30,8 +30,8 @@ from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
 
 TAKES = {"layout": ("NCHW",)}
-NONE, BITS, COMPARED = range(3)  # how a copy knows that its pixel is inside of the image
-BORDER = COMPARED
+NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
+BORDER = COMPARING
 OUTSIDE = 2**31  # rows below any window
 WM = 64  # a warp's part of the outputs: filters, and WN pixels
 LANES_Y, LANES_X = 4, 8  # its lanes
@@ -62,7 +62,7 @@ def find_row(rows, buffer, crs, stop, of):
     below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     row, exists = crs % BK, crs < stop
     rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
-    if BORDER == COMPARED:
+    if BORDER == COMPARING:
         rows[buffer, 1, row] = below if exists else np.uint32(OUTSIDE)
         rows[buffer, 2, row] = beside
     else:
@@ -112,10 +112,10 @@ def copy_pixels(B_tile, rows, buffer, x, corner, top, left, inside, of, t):
     for k in range(0, BK, 4):
         offset[0], offset[1], offset[2], offset[3] = ptx.load4(rows, (buffer, 0, k))
         below[0], below[1], below[2], below[3] = ptx.load4(rows, (buffer, 1, k))
-        if BORDER == COMPARED:
+        if BORDER == COMPARING:
             beside[0], beside[1], beside[2], beside[3] = ptx.load4(rows, (buffer, 2, k))
         for n in range(4):
-            if BORDER == COMPARED:
+            if BORDER == COMPARING:
                 counts = np.uint32(top + below[n]) < of.H and np.uint32(left + beside[n]) < of.W
             else:
                 counts = inside & below[n] != 0
@@ -261,7 +261,7 @@ def border(problem: Convolution) -> int:
     """How copies can know that their pixels are inside of an image."""
     if not any((problem.top, problem.bottom, problem.left, problem.right)):
         return NONE
-    return BITS if problem.R * problem.S <= 32 else COMPARED
+    return BITS if problem.R * problem.S <= 32 else COMPARING
 
 
 @cache

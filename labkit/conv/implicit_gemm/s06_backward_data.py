@@ -38,8 +38,8 @@ from labkit.ladder import Launch
 
 PROBLEM = BackwardData
 TAKES = {"layout": ("NCHW",)}
-BITS, COMPARED = 1, 2  # how a copy knows that its pixel is inside of the image
-BORDER = COMPARED
+BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
+BORDER = COMPARING
 OUTSIDE = 2**31  # rows below any window
 WM = 64  # a warp's part of the outputs: filters, and WN pixels
 LANES_Y, LANES_X = 4, 8  # its lanes
@@ -68,7 +68,7 @@ def find_row(rows, buffer, crs, of):
     below, beside = np.uint32(r * of.dilation_h), np.uint32((rs - r * of.S.value) * of.dilation_w)
     row, exists = crs % BK, crs < of.CRS
     rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
-    if BORDER == COMPARED:
+    if BORDER == COMPARING:
         rows[buffer, 1, row] = below if exists else np.uint32(OUTSIDE)
         rows[buffer, 2, row] = beside
     else:
@@ -108,10 +108,10 @@ def copy_pixels(B_tile, rows, buffer, y, corner, top, left, inside, of, t):
     for k in range(0, BK, 4):
         offset[0], offset[1], offset[2], offset[3] = ptx.load4(rows, (buffer, 0, k))
         below[0], below[1], below[2], below[3] = ptx.load4(rows, (buffer, 1, k))
-        if BORDER == COMPARED:
+        if BORDER == COMPARING:
             beside[0], beside[1], beside[2], beside[3] = ptx.load4(rows, (buffer, 2, k))
         for n in range(4):
-            if BORDER == COMPARED:
+            if BORDER == COMPARING:
                 counts = np.uint32(top + below[n]) < of.H and np.uint32(left + beside[n]) < of.W
             else:
                 counts = inside & below[n] != 0
@@ -313,7 +313,7 @@ def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images,
     made = [Launch(bring_together, (-(-brought.shape[1] // 128), problem.C), 128, (w, brought, which))]
 
     tiling = tiling or best_tiling(C, problem.N * int(PQ.value), problem.groups)
-    border = BITS if taps <= 32 else COMPARED
+    border = BITS if taps <= 32 else COMPARING
     kernel, shared_bytes = with_tiling(tiling, border)
     whole = problem.stride_h == problem.stride_w == 1 and problem.H * problem.W % 4 == 0
     numbers = rows.first * problem.W + cols.first, problem.stride_h * problem.W, problem.stride_w, whole
