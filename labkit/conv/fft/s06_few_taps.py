@@ -21,6 +21,7 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.fft import s03_three_products
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
 from labkit.conv.fft.problem import MOST_TAPS
+from labkit.conv.fft.product import product
 from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
 from labkit.ladder import Launch
 
@@ -30,6 +31,7 @@ HALF = T // 2
 TAPS = R * S
 LANES = 33  # elements from one tap to the next in shared memory
 WARPS = 8
+NARROW = 32  # a side of a result, which tiles of the four products fit better than those of the three
 
 
 @cuda.jit
@@ -75,11 +77,13 @@ def _with(side, rows, cols):
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w, which are transformed as before where they have many taps."""
     problem.check(x, w, y, TAKES)
-    others = s03_three_products.launches(x, w, y, problem, workspace)
-    if max(problem.R, problem.S) > MOST_TAPS:
-        return others
-    side, *_ = tiles_of(problem)
-    filters, sign = others[0].arguments[3], np.float32(1 if problem.flipped else -1)
-    kernel = _with(side, problem.R, problem.S)
-    grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
-    return [Launch(kernel, grid, (32, WARPS), (planes(w), filters, sign), shared_bytes), *others[1:]]
+    filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
+    *_, M, N, _ = multiplied.arguments
+    if min(M, N) <= NARROW:
+        multiplied = product(*multiplied.arguments)
+    if max(problem.R, problem.S) <= MOST_TAPS:
+        side, *_ = tiles_of(problem)
+        arguments = planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
+        grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
+        filtered = Launch(_with(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
+    return [filtered, transformed, multiplied, inverted]
