@@ -4,6 +4,11 @@ A circular convolution of T x T points has T - R + 1 rows and T - S + 1 columns 
 (overlap-save). So tiles begin as many rows and columns apart as that, and their outputs lie side by side. For each
 frequency the filters then meet all tiles of all images in one product, K x C times C x (N tiles).
 
+Two real lines are transformed as one complex line: rows r and r + T / 2, then columns 0 and T / 2, which are real. Of
+columns 0 and T / 2 the frequencies beyond T / 2 are conjugates of others. So bins are: 0 to T / 2 of column 0, as many
+of column T / 2, and then T of each column between. A block transforms neighbours in a row of the spectra, so that it
+writes their numbers of a bin side by side.
+
 T is chosen by counting: large tiles have less overlap, small ones fit the image better and make short spectra.
 
 Costs, for tiles of T x T, of which an image has so many:

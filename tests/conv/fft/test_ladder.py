@@ -86,3 +86,13 @@ def test_a_product_takes_three_real_ones_instead_of_four():
     )
     assert of_four.counters.flops / outputs_of_four == 8 * 8
     assert of_three.counters.flops / outputs_of_three == 8 * (6 + 1 / 4 + 1 / 8) + 3
+
+
+@pytest.mark.parametrize("taps", [(1, 2), (11, 3), (12, 3)])
+def test_filters_of_few_and_of_many_taps_are_right(taps):
+    step = STEPS.step("few_taps")
+    problem = step.problem(1, 3, 18, 17, 34, *taps)
+    before = problem.operands(seed=8)
+    run = step.simulate(*before)
+    assert run.errors == () and problem.is_right(before, run.operands)
+    assert (run.traces[0].kernel == "few_taps") == (max(taps) <= 11)

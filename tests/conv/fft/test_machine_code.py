@@ -9,7 +9,7 @@ from assembler import assembled, ptx_for_the_oldest
 from sampling import sampled
 
 from labkit.arrays.workspace import Workspace
-from labkit.conv.fft import product, s01_whole, s02_tiled
+from labkit.conv.fft import product, s01_whole, s02_tiled, s06_few_taps
 from labkit.conv.fft.problem import SpectralForward
 from labkit.simulator import host
 
@@ -43,3 +43,12 @@ def test_transforms_of_whole_images(side, tmp_path):
     forth, _, _, back = s01_whole.launches(*OPERANDS, Workspace(memory=host))
     for kernel, launch in ((s01_whole.whole, forth), (s01_whole.restored, back)):
         without_spills(s01_whole._with(kernel, side), launch.arguments, 255, tmp_path)
+
+
+@pytest.mark.parametrize("taps", [1, 3, 9, 11])
+def test_spectra_of_few_taps_stay_in_registers(taps, tmp_path):
+    launch, *_ = s06_few_taps.launches(*OPERANDS, Workspace(memory=host))
+    code, (*_, newest) = ptx_for_the_oldest(
+        s06_few_taps._with(64, taps, taps), [argument_type(argument) for argument in launch.arguments]
+    )
+    assert "0 bytes stack frame" in assembled(code, newest, tmp_path)[0]

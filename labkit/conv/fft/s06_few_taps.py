@@ -1,0 +1,89 @@
+"""A filter has few taps: its spectrum is summed directly, and most of a transform, which is of zeros, left out.
+
+For each column v of the spectrum a thread sums the S taps of each row, times roots of unity. For each u in that column
+it then has a polynomial of R terms in one root of unity, and Horner's rule takes four multiply-adds a term. That is
+less than a transform for the filters that are common, and lanes are neighbouring filters, so that a warp writes 256
+bytes of a row side by side. The spectra of few images need less time than those of their filters: there it counts.
+
+Costs, for each number of a spectrum:
+
+    4 * (R - 1) + 2 * R * S / T     multiply-adds
+    R * S / T                       shared loads
+
+Limited by memory, to which spectra are written, where filters are small.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.fft import s03_three_products
+from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
+from labkit.conv.fft.problem import MOST_TAPS
+from labkit.conv.fft.product import product
+from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
+from labkit.ladder import Launch
+
+T = 16  # points of a side of a tile
+R, S = 3, 3
+HALF = T // 2
+TAPS = R * S
+LANES = 33  # elements from one tap to the next in shared memory
+WARPS = 8
+NARROW = 32  # a side of a result, which tiles of the four products fit better than those of the three
+
+
+@cuda.jit
+def few_taps(w, spectra, sign):
+    """Writes the spectra of w[k, c] to [bin, c, k]; `sign` is -1 for conjugates."""
+    taps = ptx.shared_array(0, (TAPS, LANES), np.float32)
+    row_re = cuda.local.array(R, np.float32)
+    row_im = cuda.local.array(R, np.float32)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    c, first = cuda.blockIdx.y, np.uint32(cuda.blockIdx.x) * np.uint32(32)
+    for n in range(warp * 32 + lane, TAPS * 32, WARPS * 32):
+        k = np.uint32(min(first + n // TAPS, w.shape[0] - 1))
+        taps[n % TAPS, n // TAPS] = w[k, c, n % TAPS]
+    cuda.syncthreads()
+    column = np.uint32(first + lane)
+    for v in range(warp, HALF + 1, WARPS):
+        for r in range(R):
+            row_re[r], row_im[r] = 0, 0
+        for s in range(S):
+            root = v * s % T * (MOST // T)
+            for r in range(R):
+                row_re[r] += taps[r * S + s, lane] * ROOTS_RE[root]
+                row_im[r] += taps[r * S + s, lane] * ROOTS_IM[root]
+        whole = v > 0 and v < HALF
+        begin = v * T + 2 if whole else v // HALF * (HALF + 1)
+        for u in range(T if whole else HALF + 1):
+            root_re, root_im = ROOTS_RE[u * (MOST // T)], ROOTS_IM[u * (MOST // T)]
+            re, im = row_re[R - 1], row_im[R - 1]
+            for r in range(1, R):
+                next_re = row_re[R - 1 - r] + re * root_re
+                next_im = row_im[R - 1 - r] + re * root_im
+                re, im = next_re - im * root_im, next_im + im * root_re
+            if column < w.shape[0]:
+                ptx.store2(spectra, (begin + u, c, 2 * column), re, sign * im)
+
+
+@cache
+def _with(side, rows, cols):
+    """The kernel for tiles of side x side and filters of rows x cols taps."""
+    return specialise(few_taps, T=side, HALF=side // 2, R=rows, S=cols, TAPS=rows * cols)
+
+
+def launches(x, w, y, problem, workspace):
+    """y, of images x and filters w, which are transformed as before where they have many taps."""
+    problem.check(x, w, y, TAKES)
+    filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
+    *_, M, N, _ = multiplied.arguments
+    if min(M, N) <= NARROW:
+        multiplied = product(*multiplied.arguments)
+    if max(problem.R, problem.S) <= MOST_TAPS:
+        side, *_ = tiles_of(problem)
+        arguments = planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
+        grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
+        filtered = Launch(_with(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
+    return [filtered, transformed, multiplied, inverted]
