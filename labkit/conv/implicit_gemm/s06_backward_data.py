@@ -37,6 +37,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 
 PROBLEM = BackwardData
+STANDING = 2, 16, 10, 10, 32, 3, 3
 TAKES = {"layout": ("NCHW",)}
 BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARING
