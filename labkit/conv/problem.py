@@ -6,6 +6,7 @@ P x Q pixels. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
@@ -113,6 +114,13 @@ class Convolution(ladder.Problem):
     _divided: ClassVar[str]  # the two axes of the result that have nothing to do with taps
 
     def __post_init__(self):
+        for name in [field.name for field in fields(self)][:16]:
+            size = getattr(self, name)
+            if not isinstance(size, Integral) or isinstance(size, bool):
+                raise TypeError(f"{name} is {size!r}, but it must be a whole number")
+            object.__setattr__(self, name, int(size))  # NumPy's would wrap
+        if not isinstance(self.flipped, bool | np.bool_):
+            raise TypeError(f"flipped is {self.flipped!r}: say True or False")
         for name in ("N", "C", "H", "W", "K", "R", "S", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, but it must be at least 1")
@@ -137,7 +145,7 @@ class Convolution(ladder.Problem):
                 f"the filter of {self.R} x {self.S} taps does not fit into the image of {self.H} x {self.W} with its "
                 "padding, so that there is no output: use a smaller filter, less dilation or more padding"
             )
-        if self.layout not in FILTER_AXES:
+        if self.layout not in tuple(FILTER_AXES):
             raise ValueError(f"there is no layout {self.layout!r}: say NCHW or NHWC")
 
     def __str__(self):

@@ -15,7 +15,7 @@ HIGH, WIDE = 8, 32
 SIZES = ((16, 64), (21, 37), (3, 20))  # rows, columns
 ROUNDINGS = 8  # of a step, and then some
 EDGE = 2  # so far from the border two steps reach
-UNDISTURBED = Disturbance(), Disturbance()
+UNDISTURBED = (Disturbance(),) * 4
 
 
 def launch(rng, H, W):
@@ -23,14 +23,18 @@ def launch(rng, H, W):
     rate = np.float32(rng.uniform(0.05, 0.3) * rng.choice((-1, 1)))
 
     def results(disturbance):
-        """The middle comes from shared memory or was kept; in the second step all five may be a thread's own."""
-        taken, kept = (disturbance, disturbance), (Disturbance(), disturbance)
+        """A thread may keep its own elements; those beside it come from shared memory in the first step."""
+        either = disturbance, Disturbance()
+        first = product(either, either, either, (disturbance,))
         found = []
-        for steps in product((taken, kept), (taken, kept, UNDISTURBED)):
+        for steps in product(first, product(either, repeat=4)):
             expected = _heated(t, rate, steps)
-            bound = expected.bound.copy()
-            bound[:EDGE] = bound[-EDGE:] = bound[:, :EDGE] = bound[:, -EDGE:] = np.inf  # zeros may be loaded there
-            found.append(Expected(expected.value, bound))
+            inside = np.full(t.shape, np.inf)  # beside a tile's edge some are kept and some taken, or zeros are loaded
+            rows, columns = np.indices(t.shape)
+            within = (rows % HIGH % (HIGH - 1) > 0) & (columns % WIDE % (WIDE - 1) > 0)
+            within[:EDGE] = within[-EDGE:] = within[:, :EDGE] = within[:, -EDGE:] = False
+            inside[within] = expected.bound[within]
+            found.append(Expected(expected.value, inside))
         return found
 
     grid = grid_for((W, H), (WIDE, HIGH))
@@ -47,26 +51,30 @@ def launch(rng, H, W):
             Budget("global stores", H * W, "each element once"),
             FLOAT32_ALONE,
         ),
-        dependences=(of_tiles,) * (min(H, W) > 2 * EDGE),
+        dependences=(of_tiles,) * (min(H, W) > 2 * HIGH),
     )
 
 
 def _heated(t, rate, steps):
-    """After steps in which the middle and its neighbours are seen as they are disturbed; around the plate it is 0."""
+    """After steps in which the middle, the middle that is taken off, the column and the row are disturbed or not.
+
+    Around the plate it is 0.
+    """
     value, bound = t.astype(float), np.zeros(t.shape)
-    for of_middle, of_neighbours in steps:
-        middle, around = of_middle.scaled(SHARED_LOADS, value), of_neighbours.scaled(SHARED_LOADS, value)
-        size = (1 + 4 * abs(rate)) * np.abs(middle) + abs(rate) * _sum_around(np.abs(around))
-        carried = max(of_middle.factor, of_neighbours.factor) * bound
-        bound = (1 + 4 * abs(rate)) * carried + abs(rate) * _sum_around(carried)
+    for step in steps:
+        middle, off, column, row = (one.scaled(SHARED_LOADS, value) for one in step)
+        size = np.abs(middle) + abs(rate) * (4 * np.abs(off) + _beside(np.abs(column), np.abs(row)))
+        carried = max(one.factor for one in step) * bound
+        bound = (1 + 4 * abs(rate)) * carried + abs(rate) * _beside(carried, carried)
         bound += ROUNDINGS * np.finfo(np.float32).eps * size
-        value = middle + rate * (_sum_around(around) - 4 * middle)
+        value = middle + rate * (_beside(column, row) - 4 * off)
     return Expected(value, bound)
 
 
-def _sum_around(t):
-    around = np.pad(t, 1)
-    return around[:-2, 1:-1] + around[2:, 1:-1] + around[1:-1, :-2] + around[1:-1, 2:]
+def _beside(column, row):
+    """The sum of the two neighbours in the column and the two in the row."""
+    column, row = np.pad(column, 1), np.pad(row, 1)
+    return column[:-2, 1:-1] + column[2:, 1:-1] + row[1:-1, :-2] + row[1:-1, 2:]
 
 
 EXERCISE = Exercise(

@@ -306,3 +306,20 @@ def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, mon
     assert ladder.relative_error(problem, {place: found}, tuple(right), FP32) < 1e-6
     right[place].flat[0] = np.nan
     assert np.isnan(ladder.relative_error(problem, {place: found}, tuple(right), FP32)), "an element that nobody wrote"
+
+
+def test_sizes_are_whole_numbers():
+    sizes = 128, 64, 64, 64, 128, 9, 9
+    assert Forward(*map(np.int32, sizes)) == Forward(*sizes) and Forward(*map(np.int32, sizes)).flops > 2**38
+    with pytest.raises(TypeError, match="H is 4.5, but it must be a whole number"):
+        Forward(1, 2, 4.5, 6, 2, 3, 3)
+    with pytest.raises(TypeError, match="flipped is 'no': say True or False"):
+        Forward(1, 2, 6, 6, 2, 3, 3, flipped="no")
+
+
+@pytest.mark.parametrize("step", [step for of in ladder.ladders("conv") for step in of], ids=lambda step: step.path)
+def test_a_step_refuses_a_problem_of_another_direction(step):
+    for direction in (Forward, BackwardData, BackwardFilter):
+        if direction.result != step.problem.result:
+            with pytest.raises(ValueError, match=f"this step takes result = {step.problem.result}"):
+                step.launches(*direction(1, 2, 6, 6, 2, 3, 3).operands())

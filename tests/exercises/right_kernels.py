@@ -126,6 +126,95 @@ def mended(x, out, rounds):
 """
 _TILED_05_4 = "        C[row, col] = alpha * total + (beta * C[row, col] if beta != 0 else zero)"
 
+_RIM_APART = """HIGH, WIDE = 8, 32
+RR, CC, CS = HIGH + 4, WIDE + 4, WIDE + 2
+
+
+@cuda.jit(device=True)
+def heat(tile, r, c, middle, rate):
+    around = tile[r - 1, c] + tile[r + 1, c] + tile[r, c - 1] + tile[r, c + 1]
+    return middle + rate * (around - np.float32(4) * middle)
+
+
+@cuda.jit
+def two_steps(t, later, rate):
+    now = cuda.shared.array((RR, CC), np.float32)
+    soon = cuda.shared.array((RR, CC), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    H, W = t.shape
+    top, left = cuda.blockIdx.y * HIGH - 2, cuda.blockIdx.x * WIDE - 2
+    row, col = top + y + 2, left + x + 2
+    n = y * WIDE + x
+    mine = np.float32(0)
+    if row < H and col < W:
+        mine = t[row, col]
+    now[y + 2, x + 2] = mine
+    # the rim: two rows above, two below, two columns on each side
+    if n < 4 * (WIDE + 4):
+        r, c = n // (WIDE + 4), n % (WIDE + 4)
+        r = r if r < 2 else HIGH + r
+        inside = 0 <= top + r < H and 0 <= left + c < W
+        now[r, c] = t[top + r, left + c] if inside else np.float32(0)
+    elif n < 4 * (WIDE + 4) + 4 * HIGH:
+        m = n - 4 * (WIDE + 4)
+        r, c = m // 4 + 2, m % 4
+        c = c if c < 2 else WIDE + c
+        inside = 0 <= top + r < H and 0 <= left + c < W
+        now[r, c] = t[top + r, left + c] if inside else np.float32(0)
+    cuda.syncthreads()
+    if row < H and col < W:
+        mine = heat(now, y + 2, x + 2, mine, rate)
+    soon[y + 2, x + 2] = mine
+    if n < 2 * WIDE:
+        r, c = (1 if n < WIDE else HIGH + 2), n % WIDE + 2
+        inside = 0 <= top + r < H and 0 <= left + c < W
+        soon[r, c] = heat(now, r, c, now[r, c], rate) if inside else np.float32(0)
+    elif n < 2 * WIDE + 2 * HIGH:
+        m = n - 2 * WIDE
+        r, c = m // 2 + 2, (1 if m % 2 == 0 else WIDE + 2)
+        inside = 0 <= top + r < H and 0 <= left + c < W
+        soon[r, c] = heat(now, r, c, now[r, c], rate) if inside else np.float32(0)
+    cuda.syncthreads()
+    if row < H and col < W:
+        later[row, col] = heat(soon, y + 2, x + 2, mine, rate)
+"""
+_OWN_COLUMN = """HIGH, WIDE = 8, 32
+RR, CC, CS = HIGH + 4, WIDE + 4, WIDE + 2
+
+
+@cuda.jit(device=True)
+def heat(tile, r, c, rate):
+    around = tile[r - 1, c] + tile[r + 1, c] + tile[r, c - 1] + tile[r, c + 1]
+    return tile[r, c] + rate * (around - np.float32(4) * tile[r, c])
+
+
+@cuda.jit
+def two_steps(t, later, rate):
+    now = cuda.shared.array((RR, CC), np.float32)
+    soon = cuda.shared.array((HIGH, CS), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    H, W = t.shape
+    zero = np.float32(0)
+    top, left = cuda.blockIdx.y * HIGH - 2, cuda.blockIdx.x * WIDE - 2
+    row, col = top + y + 2, left + x + 2
+    n = y * WIDE + x
+    for i in range(n, (HIGH + 4) * (WIDE + 4), HIGH * WIDE):
+        r, c = i // (WIDE + 4), i % (WIDE + 4)
+        now[r, c] = t[top + r, left + c] if 0 <= top + r < H and 0 <= left + c < W else zero
+    cuda.syncthreads()
+    up = heat(now, y + 1, x + 2, rate) if row > 0 and col < W and row - 1 < H else zero
+    down = heat(now, y + 3, x + 2, rate) if row + 1 < H and col < W else zero
+    middle = heat(now, y + 2, x + 2, rate) if row < H and col < W else zero
+    soon[y, x + 1] = middle
+    if x < 2:
+        c = 1 if x == 0 else WIDE + 2
+        soon[y, c - 1] = heat(now, y + 2, c, rate) if row < H and 0 <= left + c < W else zero
+    cuda.syncthreads()
+    if row < H and col < W:
+        around = up + down + soon[y, x] + soon[y, x + 2]
+        later[row, col] = middle + rate * (around - np.float32(4) * middle)
+"""
+
 RIGHT = {
     "00.1": (
         _other("three hands in a ring", _RING),
@@ -388,6 +477,8 @@ RIGHT = {
         ),
     ),
     "07.4": (
+        _other("own pixels and the rim apart", _RIM_APART),
+        _other("above and below its own", _OWN_COLUMN),
         _right(
             "the middle kept aside",
             (

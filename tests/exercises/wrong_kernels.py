@@ -7,6 +7,14 @@ def _wrong(what, *edits):
     return Variant(what, "wrong", edits)
 
 
+def _same_by_stride(rows, columns):
+    """Edits of 07.1 that take this many zeros in all."""
+    return (
+        ("max(0, (P - 1) * stride + R - H) // 2", f"max(0, {rows}) // 2"),
+        ("max(0, (Q - 1) * stride + S - W) // 2", f"max(0, {columns}) // 2"),
+    )
+
+
 WRONG = {
     "00.1": (
         _wrong("no more rounds than are published", ("range(rounds)", "range(min(rounds, 20))")),
@@ -213,6 +221,12 @@ WRONG = {
             "filters of odd size",
             ("max(0, (P - 1) * stride + R - H) // 2", "max(0, (P - 1) * stride + R // 2 * 2 + 1 - H) // 2"),
         ),
+        _wrong("a stride that divides the image", *_same_by_stride("R - stride", "S - stride")),
+        _wrong(
+            "one more if it does not",
+            *_same_by_stride("R - stride + (H % stride > 0)", "S - stride + (W % stride > 0)"),
+        ),
+        _wrong("the rest more", *_same_by_stride("R - stride + H % stride", "S - stride + W % stride")),
         _wrong("an even image where the stride is 2", ("(P - 1) * stride + R - H", "H - stride + R - H")),
         _wrong("strides of 1 and 2", ("(Q - 1) * stride + S - W", "(Q - 1) * min(stride, 2) + S - W")),
         _wrong("square images", ("(W + stride - 1) // stride", "(H + stride - 1) // stride")),
@@ -229,6 +243,9 @@ WRONG = {
     ),
     "07.3": (
         _wrong("a dilation of no more than 3", ("r * dilation", "r * min(dilation, 3)")),
+        _wrong("a dilation of no more than 5", ("s * dilation", "s * min(dilation, 5)")),
+        _wrong("three channels of a group", ("range(C)", "range(min(C, 3))")),
+        _wrong("five rows of a filter", ("range(R)", "range(min(R, 5))")),
         _wrong("one dilation of rows for columns as well", ("s * dilation", "s * (dilation if R > 1 else 1)")),
         _wrong("at least two groups", ("first + c", "(first if groups > 1 else 0 * k + 1) % x.shape[2] + c")),
         _wrong("as many filters as channels", ("k // (K // groups) * C", "k // C * C")),

@@ -19,7 +19,7 @@ from labkit import cuda
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch
 
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
 
 

@@ -25,7 +25,7 @@ from labkit import cuda
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch
 
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
 MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
 

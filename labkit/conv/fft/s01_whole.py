@@ -27,7 +27,10 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
 from labkit.ladder import Launch
 
-TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {"layout": ("NCHW",)}
+TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
+    "layout": ("NCHW",),
+    "result": ("y",),
+}
 T = 16  # points of a side, a power of two
 LOG_T = 4
 HALF = T // 2

@@ -31,7 +31,10 @@ from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitc
 from labkit.conv.fft.product import product
 from labkit.ladder import Launch
 
-TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {"layout": ("NCHW",)}
+EACH_PIXEL = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
+    "layout": ("NCHW",)
+}
+TAKES = EACH_PIXEL | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra

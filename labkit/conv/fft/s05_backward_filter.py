@@ -12,9 +12,10 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 
 from labkit.conv.fft.problem import SpectralFilter
 from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import TAKES, inverted, spectra, tiled, tiles_of, transformed
+from labkit.conv.fft.s02_tiled import EACH_PIXEL, inverted, spectra, tiled, tiles_of, transformed
 
 PROBLEM = SpectralFilter
+TAKES = EACH_PIXEL | {"result": ("w",)}
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_filter = tiled
 

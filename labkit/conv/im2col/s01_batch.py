@@ -25,7 +25,7 @@ from labkit.gemm import step
 from labkit.gemm.interface.arrange import rearrange
 from labkit.ladder import Launch
 
-TAKES = {"groups": (1,), "layout": ("NCHW",)}
+TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
 ROWS = 8  # of the matrix that a thread writes to
 

@@ -25,7 +25,7 @@ from labkit.gemm.interface.candidates import choice
 from labkit.gemm.interface.launches import launches as multiplied
 from labkit.ladder import Launch
 
-TAKES = {"groups": (1,), "layout": ("NCHW",)}
+TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 WORKSPACE_BYTES = 2**30  # that a chunk of images may take
 THREADS = 128
 ROWS = 8  # of a matrix that a thread writes to

@@ -24,7 +24,7 @@ from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
 
 TILE = 16
-TAKES = {"groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
+TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
 
 
 @cuda.jit

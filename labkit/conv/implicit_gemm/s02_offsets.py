@@ -24,7 +24,7 @@ from labkit.ladder import Launch
 
 TILE = 16
 THREADS = 256
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("y",), "layout": ("NCHW",)}
 
 
 @cuda.jit

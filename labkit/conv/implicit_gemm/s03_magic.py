@@ -23,7 +23,7 @@ from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
 
 TILE = 16
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("y",), "layout": ("NCHW",)}
 
 
 @cuda.jit

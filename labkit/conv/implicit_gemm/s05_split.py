@@ -29,7 +29,7 @@ from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
 
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("y",), "layout": ("NCHW",)}
 NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARING
 OUTSIDE = 2**31  # rows below any window

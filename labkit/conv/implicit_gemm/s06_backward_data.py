@@ -38,7 +38,7 @@ from labkit.ladder import Launch
 
 PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("x",), "layout": ("NCHW",)}
 BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARING
 OUTSIDE = 2**31  # rows below any window

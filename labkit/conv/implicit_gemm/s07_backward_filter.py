@@ -40,7 +40,7 @@ EXAMPLES = (
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
 )  # the last in parts
-TAKES = {"layout": ("NCHW",)}
+TAKES = {"result": ("w",), "layout": ("NCHW",)}
 PADDED = True  # whether some pixels lie outside of the image
 WM = 64  # a warp's part of the result: filters, and WN taps
 LANES_Y, LANES_X = 4, 8  # its lanes

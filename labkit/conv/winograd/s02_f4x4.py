@@ -28,6 +28,7 @@ from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 TAKES = {
+    "result": ("y",),
     "R": (3,),
     "S": (3,),
     "stride_h": (1,),

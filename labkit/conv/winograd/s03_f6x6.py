@@ -26,6 +26,7 @@ from labkit.ladder import Launch
 
 PROBLEM = Forward6x6
 TAKES = {
+    "result": ("y",),
     "R": (3,),
     "S": (3,),
     "stride_h": (1,),

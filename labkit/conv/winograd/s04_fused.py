@@ -30,6 +30,7 @@ from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
 TAKES = {
+    "result": ("y",),
     "R": (3,),
     "S": (3,),
     "stride_h": (1,),

@@ -19,6 +19,7 @@ from labkit.ladder import Launch
 
 PROBLEM = BackwardData4x4
 TAKES = {
+    "result": ("x",),
     "R": (3,),
     "S": (3,),
     "stride_h": (1,),
