@@ -39,7 +39,8 @@ EXERCISE = Exercise(
     id="07.1",
     title="Same size",
     task="With padding `same`, y has ceil(H / stride) rows and ceil(W / stride) columns. The zeros that this needs are "
-    "split between both ends, the odd one behind. Correct what the kernel takes for P, Q, `top` and `left`.",
+    "split between both ends, the odd one below and to the right. Correct what the kernel takes for P, Q, `top` and "
+    "`left`.",
     points=3,
     function="same_size",
     launch=launch,

@@ -60,9 +60,9 @@ def launch(rng, P, Q):
 
 EXERCISE = Exercise(
     id="07.2",
-    title="Load the halo",
-    task="Fill the tile, halo and all, with 12 load requests a block for its pixels in place of 20, each pixel once, "
-    "neighbours by neighbours.",
+    title="Load the halo in fewer requests",
+    task="Fill the tile, halo and all, with 12 load requests a block for its pixels in place of 20 (3 more for the "
+    "taps; the check counts all blocks). Load each pixel once, and let neighbouring threads load neighbouring pixels.",
     points=3,
     function="with_halo",
     launch=launch,

@@ -81,7 +81,8 @@ EXERCISE = Exercise(
     id="07.4",
     title="Two steps of heat",
     task="A step of heat gives each element `t + rate * (up + down + left + right - 4 * t)`; around the plate it is "
-    "always 0. Write the plate after two steps into `later`, in one launch, and load each tile once, with a halo.",
+    "always 0. Compute in float32: `np.float32(4)`, since a plain 4 makes float64 of it. Write the plate after two "
+    "steps into `later`, in one launch, and load each tile once, with a halo.",
     points=4,
     function="two_steps",
     launch=launch,

@@ -145,7 +145,12 @@ def _sentences(trace, names, steps):
             pixels = f"**{len(step['x'])} pixel{'s'[: len(step['x']) != 1]}**"
             again = "all" if again == len(step["x"]) else again
             known = f"; {again} of them had been loaded before" if again else ""
-            says.append(f"{who} loads {pixels} {f'for {stored}' if stored else 'and stores nothing'}{known}.")
+            known = "; it had been loaded before" if again and len(step["x"]) == 1 else known
+            if trace.counters.shared_loads:
+                result = f" into the tile, and stores {stored or 'nothing'}"
+            else:
+                result = f" for {stored}" if stored else " and stores nothing"
+            says.append(f"{who} loads {pixels}{result}{known}.")
         seen.update(step["x"])
     return says
 

@@ -99,6 +99,11 @@ def test_the_numbers_are_those_that_the_run_counted():
     assert "of block (0, 0, 1)" in " ".join(view.data["say"])
 
 
+def test_one_pixel_that_was_loaded_before_is_spoken_of_as_one():
+    view = window(run(conv.Forward(1, 1, 3, 3, 2, 1, 1), record=((0, 0, 0), (0, 0, 1))))
+    assert view.data["say"][-1].endswith("loads **1 pixel** for `y[0, 1, 2, 2]`; it had been loaded before.")
+
+
 def test_a_dilated_window_has_holes():
     view = window(run(conv.Forward(1, 1, 9, 9, 1, 3, 3, dilation_h=2, dilation_w=2)))
     _, now = loads(view, 9)
@@ -110,8 +115,8 @@ def test_reads_of_shared_memory_stand_beside_the_loads_that_they_save():
     view = window(labkit.simulate(from_a_tile, 1, (8, 6), x, x * 0))
     assert list(view.data["panels"]) == ["x", "y"], "a stencil has no filters"
     assert view.data["stats"]["values"][-1] == [48, 48, 1, "1.0", 2 * 4 * 6]
-    assert view.data["say"][9] == "Thread (1, 1) loads **1 pixel** for `y[1, 1]`."
-    assert view.data["say"][8] == "Thread (0, 1) loads **1 pixel** and stores nothing."
+    assert view.data["say"][9] == "Thread (1, 1) loads **1 pixel** into the tile, and stores `y[1, 1]`."
+    assert view.data["say"][8] == "Thread (0, 1) loads **1 pixel** into the tile, and stores nothing."
 
 
 def test_names_may_be_others():
