@@ -107,11 +107,11 @@ def _accesses(trace, names):
 
 
 def _steps(trace, threads, by_thread, number):
-    """The steps of one thread: one, or where it is the first, one for each tap."""
+    """The steps of one thread: one, or where it is the first and multiplies what it loads, one for each tap."""
     pixels, taps, results, shared = by_thread[number]
     block, thread = threads[number]
     name = _thread_name(trace, block, thread)
-    if number or len(pixels) != len(taps) or not 1 < len(taps) <= MOST_TAPS:
+    if number or shared or len(pixels) != len(taps) or not 1 < len(taps) <= MOST_TAPS:
         yield {"thread": name, "x": pixels, "w": taps, "y": results, "shared": len(shared), "tap": None}
         return
     for at, (pixel, tap) in enumerate(zip(pixels, taps, strict=True), 1):

@@ -135,3 +135,10 @@ def test_a_window_needs_rows_and_columns():
 def test_a_still_picture(plain, tmp_path):
     plain.save_png(tmp_path / "window.png", step=20)
     assert (tmp_path / "window.png").stat().st_size > 5000
+
+
+def test_what_a_thread_brings_to_a_tile_is_no_product_of_its_own():
+    layer = conv.Forward(1, 2, 8, 8, 1, 3, 3)
+    (trace,) = conv.ladder("direct").step("halo").simulate(*layer.operands()).traces
+    says = window(trace).data["say"]
+    assert not any("product" in sentence for sentence in says)
