@@ -163,6 +163,21 @@ def mended(x, out, rounds):
         v *= one[me]
     out[me] = v
 """
+OWN_HAND = """@cuda.jit
+def mended(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    v = x[(me - rounds + 1 + 64 * rounds) % 64] if rounds > 0 else x[me]
+    for i in range(rounds - 1):
+        hand[me] = v
+        v = hand[me]
+    if rounds > 0:
+        cuda.syncthreads()
+        hand[me] = v
+        cuda.syncthreads()
+        v = hand[(me - 1) % 64]
+    out[me] = v
+"""
 ONES_FROM_HANDS = """@cuda.jit
 def mended(x, out, rounds):
     hand = cuda.shared.array(64, np.float32)
@@ -383,6 +398,7 @@ SHORTCUTS = {
         _other("through global memory", THROUGH_OUT),
         _other("straight from x, times ones from the hands", ONES_FROM_HANDS),
         _other("one hop, times ones from the hands", HOP_TIMES_ONES),
+        _other("its own hand again and again, then a neighbour's", OWN_HAND),
     ),
     "01.1": (
         _other("whole arrays", "@njit\ndef product(A, B, C):\n    C[:] = A @ B.T\n"),

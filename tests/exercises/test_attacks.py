@@ -12,6 +12,7 @@ from labkit.exercises.check import judge
 
 MISSED = {  # shortcuts that pass
     "all blocks but the last wait for nobody",
+    "its own hand again and again, then a neighbour's",
 }
 REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a sum in shared memory, nobody can tell
     "sums in shared memory",
