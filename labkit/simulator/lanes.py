@@ -140,9 +140,9 @@ def logical_not(value):
 
 def trip_counts(low, high, step):
     """How many values `range(low, high, step)` has, in each lane."""
-    up = -((low - high) // step)
-    down = -((high - low) // -step)
-    return np.maximum(np.where(step > 0, up, down), 0)
+    up = np.where(high > low, (high - low - 1) // step + 1, 0)  # differences that are no more than 0 may wrap
+    down = np.where(low > high, (low - high - 1) // -step + 1, 0)
+    return np.int64(np.where(step > 0, up, np.where(step < 0, down, 0)))
 
 
 def lane_range(mask, low, high, step):

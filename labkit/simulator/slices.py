@@ -62,6 +62,7 @@ def view(array, *parts) -> View:
             shape.append(length)
             strides.append(stride * step)
         else:
+            part = np.int64(part)  # NumPy makes a float64 of a uint64 and an int64
             inside = inside & (-size <= part) & (part < size)
             offset = offset + np.where(part < 0, part + size, part)[()] * stride
     shape += array.shape[len(parts) :]
@@ -97,6 +98,7 @@ def reshaped(w, mask, line, array, *shape) -> View:
 
 def _resolved(part, size):
     """(first index, step, length) of a slice of `size` elements, as `slice.indices` has it."""
+    part = Slice(*(None if n is None else np.int64(n) for n in part))
     step = np.int64(1) if part.step is None else part.step
     forward = step > 0
     low, high = np.where(forward, 0, -1), np.where(forward, size, size - 1)

@@ -5,6 +5,7 @@ import pytest
 from cells import kernel_in
 
 import labkit
+from labkit import cuda
 
 BODIES = {
     "a row": "for v in x[i]:\n    s += v",
@@ -75,3 +76,17 @@ def test_a_numpy_function_of_arrays_writes_into_the_last():
     np.testing.assert_allclose(
         labkit.simulate(kernel, 1, 1, x, y, np.zeros((2, 3))).outputs[2], np.cos(np.arctan2(x, y))
     )
+
+
+@cuda.jit
+def unsigned_bounds(n, out):
+    t = np.uint32(cuda.threadIdx.x)
+    trips = 0
+    for _ in range(t, np.uint32(n) * np.uint32(n), 4):
+        trips += 1
+    out[t] = trips
+
+
+def test_a_range_without_signs_is_empty_where_it_begins_behind_its_end():
+    out = labkit.simulate(unsigned_bounds, 1, 32, 3, np.zeros(32, np.int64)).outputs[1]
+    assert out.tolist() == [len(range(t, 9, 4)) for t in range(32)]

@@ -7,6 +7,7 @@ import pytest
 from cells import kernel_in
 
 import labkit
+from labkit import cuda
 from labkit.simulator.errors import KernelError
 from labkit.simulator.slices import Slice, _resolved
 
@@ -152,3 +153,18 @@ def test_a_name_may_hold_an_array_in_some_lanes_and_a_number_in_others():
     body = "a = y[i]\nif i % 2:\n    a = x\n    a = a[i] + 1.0\nz[i] = a"
     x, y, z = np.arange(32.0), np.arange(32.0) + 100, np.zeros(32)
     np.testing.assert_array_equal(by_simulator(body, x, y, z).outputs[2], by_thread(body, x, y, z)[2])
+
+
+@cuda.jit
+def unsigned_places(X, out):
+    t = np.uint32(cuda.threadIdx.x)
+    i = t // np.uint32(4)  # a uint64
+    row, rest = X[i, i], X[i // np.uint32(2), i:]
+    out[t] = row[t % np.uint32(4)] - rest[0, t % np.uint32(4)]
+
+
+def test_a_view_takes_indices_without_signs():
+    X = np.random.default_rng(0).standard_normal((8, 8, 4)).astype(np.float32)
+    out = labkit.simulate(unsigned_places, 1, 32, X, np.zeros(32, np.float32)).outputs[1]
+    i, j = np.arange(32) // 4, np.arange(32) % 4
+    np.testing.assert_array_equal(out, X[i, i, j] - X[i // 2, i, j])
