@@ -127,7 +127,9 @@ WRONG = {
             "the elements that are published", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), min(x.size, 3000),")
         ),
         _wrong("an even number of elements", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2 * 2,")),
-        _wrong("squares in half precision", ("total += away * away", "total += np.float32(np.float16(away * away))")),
+        _wrong(
+            "squares in half precision", ("total += apart * apart", "total += np.float32(np.float16(apart * apart))")
+        ),
         _wrong(
             "the last of many elements", ("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size - x.size // 2500,")
         ),
