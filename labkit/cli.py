@@ -9,9 +9,14 @@ from typing import Annotated
 import typer
 
 from labkit import places
-from labkit.ladder import operations
 
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
+
+
+def benches() -> list[str]:
+    """What can be measured: an operation needs no table of its own."""
+    return sorted({*TABLES, *places.operations()})
+
 
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
@@ -69,16 +74,15 @@ def build(
 
 @app.command()
 def bench(
-    operation: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(sorted({*TABLES, *operations()}))}.")],
+    operation: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(benches())}.")],
     record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
     """Measure an operation beside its rivals, in one run."""
     from labkit.bench import _harness
 
-    known = sorted({*TABLES, *operations()})  # an operation needs no table of its own
-    if operation not in known:
-        _fail(f"there is no bench {operation!r}; there are {', '.join(known)}")
+    if operation not in benches():
+        _fail(f"there is no bench {operation!r}; there are {', '.join(benches())}")
     if out:
         _check_folder(out)
     if operation in TABLES:

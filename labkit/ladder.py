@@ -25,17 +25,14 @@ from functools import cache, cached_property
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Shaped
 
-import labkit
 from labkit.formats import FP32, Format
-
-PATTERN = "s[0-9][0-9]_*.py"
+from labkit.places import STEPS, operations
 
 
 @dataclass(frozen=True)
@@ -309,7 +306,7 @@ class Ladder(Sequence):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         folder = Path(self.module.__file__).parent
-        names = sorted(path.stem for path in folder.glob(PATTERN))
+        names = sorted(path.stem for path in folder.glob(STEPS))
         steps = tuple(Step(self, name, _loaded(f"{self.module.__name__}.{name}")) for name in names)
         known = {}
         for step in steps:
@@ -331,20 +328,13 @@ class Ladder(Sequence):
         return steps[slug]
 
 
-def operations() -> list[str]:
-    """The operations of labkit: its packages with steps."""
-    packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
-    deep = f"*/{PATTERN}"
-    return sorted(name for name, at in packages.items() if any(at.glob(PATTERN)) or any(at.glob(deep)))
-
-
 @cache
 def ladders(operation: str) -> tuple[Ladder, ...]:
     """The ladders of an operation."""
     package = _loaded(f"labkit.{operation}")
     folder = Path(package.__file__).parent
-    names = sorted({path.parent.name for path in folder.glob(f"*/{PATTERN}")})
-    own = [Ladder(operation, "", package)] if any(folder.glob(PATTERN)) else []
+    names = sorted({path.parent.name for path in folder.glob(f"*/{STEPS}")})
+    own = [Ladder(operation, "", package)] if any(folder.glob(STEPS)) else []
     return (*own, *(Ladder(operation, name, _loaded(f"{package.__name__}.{name}")) for name in names))
 
 

@@ -1,11 +1,22 @@
 """Where the book's files are: beside the package in a checkout, inside it in an installed wheel."""
 
 from pathlib import Path
+from pkgutil import iter_modules
+
+import labkit
 
 PACKAGE = Path(__file__).parent
+STEPS = "s[0-9][0-9]_*.py"  # a ladder's files
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 
 def folder(name: str) -> Path:
     """The folder `notebooks` or `kernels`."""
     return (CHECKOUT or PACKAGE) / name
+
+
+def operations() -> list[str]:
+    """The operations of labkit: its packages with steps."""
+    packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
+    deep = f"*/{STEPS}"
+    return sorted(name for name, at in packages.items() if any(at.glob(STEPS)) or any(at.glob(deep)))
