@@ -40,6 +40,6 @@ RESNET_50_1X1 = tuple(
 )
 
 
-def sizes(N: int, layers: tuple[tuple[int, ...], ...], pad: int = 0) -> tuple[tuple[int, ...], ...]:
+def batched(N: int, layers: tuple[tuple[int, ...], ...], pad: int = 0) -> tuple[tuple[int, ...], ...]:
     """The sizes of problems: so many images, a stride of 1, and as much padding on each side."""
     return tuple((N, *layer, 1, 1, pad, pad, pad, pad) for layer in layers)

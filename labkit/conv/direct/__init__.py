@@ -1,6 +1,6 @@
 """Convolution forward by its definition, in float32: sums over taps, one idea a step."""
 
-from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import Forward
 from labkit.formats import FP32
 
@@ -12,6 +12,6 @@ EXAMPLES = (
     (1, 4, 6, 20, 6, 2, 5, 1, 3, 1, 0, 2, 4, 2, 1, 2, True),
     (1, 2, 5, 18, 3, 4, 1, 1, 1, 3, 3, 0, 0, 1, 1, 1),
 )
-BENCHED = sizes(128, TABLE_2)
+BENCHED = batched(128, TABLE_2)
 STANDING = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step, so that none computes outside of y
 RECORD = "conv_direct"

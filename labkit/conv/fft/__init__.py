@@ -1,7 +1,7 @@
 """Convolution through frequencies: transforms, a product for each frequency, and the inverse, in float32."""
 
 from labkit.conv.fft.problem import SpectralForward
-from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.layers import TABLE_2, batched
 from labkit.formats import FP32
 
 PROBLEM = SpectralForward
@@ -11,7 +11,7 @@ EXAMPLES = (
     (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4),
     (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True),
 )
-BENCHED = (*sizes(128, TABLE_2), *sizes(16, TABLE_2))
+BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 STANDING = 2, 16, 14, 14, 32, 3, 3
 COMPARED = BENCHED[1]
 RECORD = "conv_fft"

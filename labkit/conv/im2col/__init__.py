@@ -4,7 +4,7 @@ Each pixel stands in it as often as windows meet it, R x S times at most, and th
 (Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks for Document Processing, 2006.)
 """
 
-from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import Forward
 from labkit.formats import FP32
 
@@ -15,6 +15,6 @@ EXAMPLES = (
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (3, 5, 4, 4, 3, 2, 3, 1, 2, 0, 1, 1, 2, 3, 1),
 )
-BENCHED = sizes(128, TABLE_2)
+BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 STANDING = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_im2col"

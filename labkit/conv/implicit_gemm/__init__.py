@@ -4,7 +4,7 @@ Tiles of it are gathered from the images as they are needed. (Chetlur and others
 Learning, 2014, section 3.1.)
 """
 
-from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.conv.problem import Forward
 from labkit.formats import FP32
 
@@ -16,6 +16,11 @@ EXAMPLES = (
     (1, 5, 4, 4, 3, 2, 3, 1, 2, 0, 1, 1, 2, 3, 1),
     (3, 17, 5, 6, 20, 1, 1),
 )
-BENCHED = sizes(128, TABLE_2)
+BENCHED = (
+    *batched(128, TABLE_2),
+    *batched(16, TABLE_2),
+    *batched(64, VGG_16, 1),
+    *batched(64, RESNET_50_3X3, 1),
+)
 STANDING = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_implicit_gemm"

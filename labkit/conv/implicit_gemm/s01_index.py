@@ -20,10 +20,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
+from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
 
 TILE = 16
+BENCHED = batched(16, TABLE_2)
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
 
 

@@ -31,6 +31,7 @@ from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.division import Divisor, divided, divisor
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
+from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
 from labkit.conv.sizes import Sizes
 from labkit.formats import FP32
@@ -38,6 +39,7 @@ from labkit.ladder import Launch
 
 PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3
+BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("x",), "layout": ("NCHW",)}
 BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARING

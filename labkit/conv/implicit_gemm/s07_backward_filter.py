@@ -30,6 +30,7 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.division import divided, divisor
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
+from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -40,6 +41,7 @@ EXAMPLES = (
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
 )  # the last in parts
+BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("w",), "layout": ("NCHW",)}
 PADDED = True  # whether some pixels lie outside of the image
 WM = 64  # a warp's part of the result: filters, and WN taps

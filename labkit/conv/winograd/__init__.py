@@ -1,6 +1,6 @@
 """3 x 3 filters by transformed tiles of images, which take fewer multiplications (Winograd; Lavin and Gray, 2015)."""
 
-from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, sizes
+from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.conv.winograd.problem import Forward4x4
 from labkit.formats import FP32
 
@@ -11,7 +11,12 @@ EXAMPLES = (
     (2, 3, 7, 6, 5, 3, 3, 1, 1, 0, 2, 1, 0),
     (1, 4, 8, 10, 3, 3, 3, 1, 1, 1, 1, 1, 1),
 )
-BENCHED = (*sizes(64, VGG_16, 1), *sizes(64, RESNET_50_3X3, 1), *sizes(128, TABLE_2[4:]))
+BENCHED = (
+    *batched(64, VGG_16, 1),
+    *batched(64, RESNET_50_3X3, 1),
+    *batched(128, TABLE_2[4:]),
+    *batched(16, TABLE_2[4:]),
+)
 STANDING = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
-COMPARED = sizes(64, VGG_16, 1)[4]
+COMPARED = batched(64, VGG_16, 1)[4]
 RECORD = "conv_winograd"

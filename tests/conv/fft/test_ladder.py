@@ -7,7 +7,7 @@ from labkit import ladder
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft import s02_tiled
 from labkit.conv.fft.problem import SpectralForward
-from labkit.conv.layers import TABLE_2, sizes
+from labkit.conv.layers import TABLE_2, batched
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
@@ -56,7 +56,7 @@ def test_what_is_too_large_is_told(slug, pixels, taps, told):
 
 
 def test_tiles_fit_the_layers_of_the_paper():
-    chosen = [s02_tiled.chosen_side(SpectralForward(*layer)) for layer in sizes(128, TABLE_2)]
+    chosen = [s02_tiled.chosen_side(SpectralForward(*layer)) for layer in batched(128, TABLE_2)]
     assert chosen[1:] == [64, 32, 16, 16]  # one tile an image, which fits exactly or nearly so
 
 
