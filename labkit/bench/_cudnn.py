@@ -7,7 +7,7 @@ import ctypes
 from collections.abc import Callable
 from ctypes import byref, c_float, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from labkit import cuda
@@ -20,6 +20,21 @@ LAYOUTS = {"NCHW": 0, "NHWC": 1}
 FMA_MATH, TENSOR_MATH = 3, 1
 NAMES = {"y": "Forward", "x": "BackwardData", "w": "BackwardFilter"}
 MOST_FOUND = 16
+# As cudnnConvolutionFwdAlgo_t, BwdDataAlgo_t and BwdFilterAlgo_t count them.
+ALGORITHMS = {
+    "y": (
+        "implicit GEMM",
+        "implicit precomputed GEMM",
+        "GEMM",
+        "direct",
+        "FFT",
+        "tiled FFT",
+        "Winograd",
+        "non-fused Winograd",
+    ),
+    "x": ("0", "1", "FFT", "tiled FFT", "Winograd", "non-fused Winograd"),
+    "w": ("0", "1", "FFT", "3", "Winograd", "non-fused Winograd", "tiled FFT"),
+}
 ONE, ZERO = byref(c_float(1)), byref(c_float(0))
 
 
@@ -120,8 +135,10 @@ def best(problem: Convolution, format: Format) -> Best:
 def contender(problem: Convolution, format: Format, x, w, y, _):
     """The fastest of cuDNN's own search, as `labkit.bench._harness` wants it."""
     plain = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result](**problem.fields)  # found but once
-    launch = best(plain, format).launch
-    return lambda stream: launch(stream, x=x, w=w, y=y)
+    found = best(plain, format)
+    call = partial(found.launch, x=x, w=w, y=y)
+    call.facts = {"algorithm": ALGORITHMS[problem.result][found.algorithm], "workspace_bytes": found.workspace_bytes}
+    return call
 
 
 def _nchw(problem):

@@ -20,7 +20,8 @@ from labkit.bench import _record
 from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
 
-Way = Callable[..., Callable[[object], object]]  # of problem, format and operands of the device: a launch on a stream
+# Of problem, format and operands of the device: a launch on a stream, which may have `facts` to record with it.
+Way = Callable[..., Callable[[object], object]]
 TWIN = "CUDA C++"
 MOST_SETS = 64
 TIMES_L2 = 2  # bytes of all sets of operands together
@@ -115,7 +116,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
         for key, of in launches.items()
         if key[0] != "yardstick"
     }
-    registers = {step.slug: _registers(step, sets[0], format) for step in steps}
+    taken = {step.slug: _taken(step, sets[0], format) for step in steps}
     found = times(launches)
     rows = []
     for name in ours:
@@ -133,16 +134,18 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
             "gb_s": problem.least_bytes(format) / time.time_ms / 1e6,
             "error": errors["ours", name],
         }
-        if registers.get(name):
-            row["registers"] = registers[name]
+        row |= taken.get(name, {})
         beside = {TWIN: ("twin", name)} if name in twins else {}
         beside |= {rival: ("rival", rival) for rival in rivals} | {one: ("yardstick", one) for one in table.yardsticks}
-        rows += [_beside(row, rival, found[key], errors.get(key)) for rival, key in beside.items()] or [row]
+        rows += [
+            _beside(row, rival, found[key], errors.get(key), launches[key][0]) for rival, key in beside.items()
+        ] or [row]
     return rows
 
 
-def _beside(row, rival, time, error):
+def _beside(row, rival, time, error, launch):
     found = {"rival": rival, "rival_time_ms": time.time_ms, "rival_spread": time.spread}
+    found |= {f"rival_{name}": fact for name, fact in getattr(launch, "facts", {}).items()}
     if error is not None:
         found["rival_error"] = error
     return {**row, **found, "ratio": time.time_ms / row["time_ms"]}
@@ -168,6 +171,9 @@ def show(title: str, rows: list[dict]) -> None:
     shares = dict.fromkeys(name for line in lines.values() for name in line if name.startswith("of_"))
     columns = {"dtype": "", "problem": "", "step": "", "time_ms": ".4f", "spread": ".1%", "host_us": ".0f"}
     columns |= {"tflops": ".2f", "gb_s": ".0f", **dict.fromkeys(shares, ".1%"), "error": ".1e"}
+    for line in lines.values():
+        if "workspace_bytes" in line:
+            line["workspace_mb"], columns["workspace_mb"] = line["workspace_bytes"] / 1e6, ".1f"
     _record.show(title, list(lines.values()), columns)
 
 
@@ -191,11 +197,14 @@ def _twin(step, problem, format, *operands):
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
 
 
-def _registers(step, operands, format) -> int:
-    """Of a thread, in the launch of a step that takes most; 0 where nothing was compiled."""
-    kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=Workspace())]
-    taken = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
-    return max((count for counts in taken for count in counts.values()), default=0)
+def _taken(step, operands, format) -> dict:
+    """The registers of a thread, in the launch that takes most, and the bytes of workspace; what is 0 is not named."""
+    workspace = Workspace()
+    kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
+    counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
+    registers = max((count for of in counts for count in of.values()), default=0)
+    found = {"registers": registers, "workspace_bytes": workspace.size_bytes}
+    return {name: number for name, number in found.items() if number}
 
 
 def _problem(case):
