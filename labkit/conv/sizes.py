@@ -8,6 +8,14 @@ from labkit.conv.division import MOST, Divisor, divisor
 from labkit.conv.problem import Convolution
 
 
+class TooLarge(ValueError):
+    """A step takes such a convolution, but not of these sizes: `why` says which, in a sentence without advice."""
+
+    def __init__(self, why: str, advice: str = "choose another step"):
+        super().__init__(f"{why}: {advice}")
+        self.why = why
+
+
 class Sizes(NamedTuple):
     """As `Convolution` has them, by the same letters; C and K are those of a group, and all are uint32.
 
@@ -42,7 +50,7 @@ def sizes(problem: Convolution) -> Sizes:
 
     Raises
     ------
-    ValueError
+    TooLarge
         An index that kernels compute in 32 bits would not fit.
     """
     C, K = problem.C // problem.groups, problem.K // problem.groups
@@ -54,7 +62,7 @@ def sizes(problem: Convolution) -> Sizes:
         ("the outputs of a filter", problem.N * PQ),
     ):
         if count >= MOST:
-            raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
+            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
