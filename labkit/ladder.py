@@ -34,16 +34,33 @@ from jaxtyping import Float64, Shaped
 from labkit.formats import FP32, Format
 from labkit.places import STEPS, operations
 
+MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
+
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block."""
+    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block.
+
+    Raises
+    ------
+    ValueError
+        The grid has more blocks along an axis than a GPU takes.
+    """
 
     kernel: Any
     grid: int | tuple[int, ...]
     block: int | tuple[int, ...]
     arguments: tuple[Any, ...]
     shared_bytes: int = 0
+
+    def __post_init__(self):
+        grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
+        for axis, count, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
+            if count > most:
+                raise ValueError(
+                    f"the grid has {count} blocks along {axis}, and a GPU takes {most}: take a smaller problem, or "
+                    "another step"
+                )
 
     def run(self, stream=0) -> None:
         """On the GPU if there is one, else in the simulator."""
@@ -230,6 +247,8 @@ class Step:
         if format not in self.formats:
             raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
         taken = _parameters(self.module.launches)
+        if "problem" in taken and not isinstance(operands[-1], Problem):
+            raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
         options = {"format": format, "workspace": workspace}
         return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
 
