@@ -75,11 +75,11 @@ class Plan:
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
-        workspace = workspace or Workspace()
-        self._lock = workspace.lock  # one run at a time uses its memory
+        self._workspace = workspace or Workspace()
+        self._lock = self._workspace.lock  # one run at a time uses its memory
         make, places = _OnGpu if cuda.on_gpu() else _Simulated, [taken(X, Place(i)) for i, X in enumerate(arrays)]
         with self._lock:
-            self._runs = make(launches, places, workspace, handle_of(stream))
+            self._runs = make(launches, places, self._workspace, handle_of(stream))
 
     def __call__(self, *operands, stream=None) -> None:
         """Runs the launches.
@@ -102,6 +102,11 @@ class Plan:
         else:
             operands, addresses = self._operands, self._addresses
         self.run(operands, addresses, None if stream is None else handle_of(stream))
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The memory of the workspace that it uses."""
+        return self._workspace.size_bytes
 
     def run(self, operands: Sequence, addresses: list[int], stream: int | None = None) -> None:
         """As a call, of operands that are known to lie as planned and begin there; and of a stream's handle."""

@@ -179,10 +179,10 @@ def packed(monkeypatch):
     launched = []
 
     def launch(config, function, parameters, extra):
-        launched.append((config, parameters))
-        return (packed.SUCCESS,)
+        launched.append((packed.binding.CUlaunchConfig(_ptr=config.value), parameters.value))
+        return 0
 
-    monkeypatch.setattr(packed, "_launch", launch)
+    monkeypatch.setattr(packed, "entry", lambda: launch)
     packed.launched = launched
     return packed
 

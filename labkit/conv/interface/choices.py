@@ -135,9 +135,7 @@ def heuristic(
     return Ranking(problem, format, workspace_limit_bytes, (*rows, *others), is_measured=False)
 
 
-def find(
-    problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None
-) -> Ranking:
+def find(problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None) -> Ranking:
     """Times every algorithm that computes a problem on this GPU, and keeps the fastest for `forward` and `plan`.
 
     Operands are random normal, and there are so many sets of them that none is found in L2; launches are replayed from
