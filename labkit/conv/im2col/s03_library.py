@@ -49,13 +49,14 @@ def library(images, matrices, of):
             matrices[n, crs, pq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
 
 
-def launches(x, w, y, problem, workspace) -> list[Launch]:
+def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
     problem.check(x, w, y, TAKES)
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
     rows, cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)
-    chunk = min(N, max(1, WORKSPACE_BYTES // (4 * cols * (rows + K * (cols > PQ)))))
+    most_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
+    chunk = min(N, max(1, most_bytes // (4 * cols * (rows + K * (cols > PQ)))))
     matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, K, PQ)
     made = []

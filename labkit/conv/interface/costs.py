@@ -35,7 +35,7 @@ LEAST_LEFT = 0.1  # of a recorded time, that multiplying took
 
 
 class Products(NamedTuple):
-    """So many matrix products of rows x depth by depth x cols, each multiplication of which takes `factors` real ones."""
+    """So many matrix products of rows x depth by depth x cols, each multiplication made of so many real ones."""
 
     count: int
     rows: int
