@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.addresses import in_pieces
-from labkit.arrays.views import reshaped, rows_of, turned
+from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
 from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
@@ -67,8 +67,10 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
         product = result if cols == PQ else workspace.array("outputs", (*result.shape[:2], cols), np.float32)
         grid = -(-cols // THREADS), -(-rows // ROWS), result.shape[0]
         made.append(Launch(library, grid, THREADS, (rows_of(images, first, chunk), of_chunk, of)))
-        right = turned(of_chunk)
-        made += multiplied(choice(FP32, filters, right, product), FP32, filters, right, product, 1.0, 0.0, workspace)
+        right, goal = turned(of_chunk), product
+        if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
+            right, goal = matrix_of(right, 0), matrix_of(product, 0)
+        made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
         if product is not result:
             made.append(rearrange(product, result))
     return made
