@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB
-MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid, along x, y and z, on every GPU
 
 
 class UnknownDevice(KeyError):

@@ -6,7 +6,6 @@ also with other addresses in the place of the ones that it was packed with.
 """
 
 import ctypes
-from functools import cache, partial
 from math import prod
 
 from numba.cuda import types
@@ -18,7 +17,6 @@ from labkit.ptx.tensor_copies.on_gpu import TensorMapType, encoded
 
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 SUCCESS = binding.CUresult.CUDA_SUCCESS
-LEAST_VERSION = 12000  # of CUDA
 
 
 def takes_maps(kernel) -> bool:
@@ -92,6 +90,8 @@ class Packed:
             self._kept += fields
             places += map(ctypes.addressof, fields)
         self._places = (ctypes.c_void_p * len(places))(*places)
+        self._parameters = ctypes.addressof(self._places)
+        self._function = binding.CUfunction(int(kernel._codelibrary.get_cufunc().handle))
         self._config = config = binding.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = _three(grid)
         config.blockDimX, config.blockDimY, config.blockDimZ = _three(block)
@@ -99,9 +99,6 @@ class Packed:
         config.attrs = attributes = [EARLY] * bool(early) + [COOPERATIVE] * bool(kernel.cooperative)
         config.numAttrs = len(attributes)
         self.set_stream(int(getattr(stream, "handle", stream)))
-        function = int(kernel._codelibrary.get_cufunc().handle)
-        given = int(config.getPtr()), function, ctypes.addressof(self._places), None
-        self._launch = partial(entry(), *map(ctypes.c_void_p, given))
 
     def set_stream(self, handle: int) -> None:
         """Runs on this stream from now on, by the driver's handle."""
@@ -115,9 +112,9 @@ class Packed:
         RuntimeError
             The driver refuses it.
         """
-        if status := self._launch():
-            name = binding.CUresult(status).name
-            raise RuntimeError(f"the driver refuses to launch {self._kernel.py_func.__name__}: {name}")
+        (status,) = _launch(self._config, self._function, self._parameters, 0)
+        if status != SUCCESS:
+            raise RuntimeError(f"the driver refuses to launch {self._kernel.py_func.__name__}: {status.name}")
 
     def _fields(self, array):
         """numba's struct of an array: pointers to nothing, its size, the size of an element, and where it lies."""
@@ -135,13 +132,7 @@ class Packed:
         return begin
 
 
-@cache
-def entry():
-    """The driver's own `cuLaunchKernelEx`: the bindings look at its arguments anew in each call, which takes longer."""
-    status, address, *_ = binding.cuGetProcAddress(b"cuLaunchKernelEx", LEAST_VERSION, 0)
-    if status != SUCCESS or not address:
-        raise RuntimeError(f"the driver has no cuLaunchKernelEx ({status.name}): it needs CUDA 12.0 or later")
-    return ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(int(address))
+_launch = binding.cuLaunchKernelEx
 
 
 def move(tensor_map, address: int) -> None:

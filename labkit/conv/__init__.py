@@ -19,7 +19,7 @@ ladder = partial(_ladder.ladder, "conv")
 _PLACES = {
     "backward_data": "labkit.conv.interface.convolution:backward_data",
     "backward_filter": "labkit.conv.interface.convolution:backward_filter",
-    "find": "labkit.conv.interface.choices:find",
+    "find": "labkit.conv.interface.finder:find",
     "forward": "labkit.conv.interface.convolution:forward",
     "heuristic": "labkit.conv.interface.choices:heuristic",
     "plan": "labkit.conv.interface.convolution:plan",

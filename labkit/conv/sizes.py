@@ -6,14 +6,7 @@ import numpy as np
 
 from labkit.conv.division import MOST, Divisor, divisor
 from labkit.conv.problem import Convolution
-
-
-class TooLarge(ValueError):
-    """A step takes such a convolution, but not of these sizes: `why` says which, in a sentence without advice."""
-
-    def __init__(self, why: str, advice: str = "choose another step"):
-        super().__init__(f"{why}: {advice}")
-        self.why = why
+from labkit.ladder import TooLarge
 
 
 class Sizes(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from labkit.gpus import MOST_BLOCKS, Gpu
+from labkit.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import check_copied, unwrap
@@ -42,7 +42,7 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         )
     if block[2] > 64:
         raise LaunchError(f"a block may be 64 deep in z at most, not {block[2]}; use x and y")
-    if any(blocks > most for blocks, most in zip(grid, MOST_BLOCKS)):
+    if grid[1] > 65535 or grid[2] > 65535 or grid[0] >= 2**31:
         raise LaunchError(f"the grid {grid} is too large: x may be up to 2**31 - 1, y and z up to 65535")
     if not isinstance(shared_bytes, (int, np.integer)) or shared_bytes < 0:
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")

@@ -23,8 +23,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.conv.problem import Forward
-from labkit.conv.sizes import TooLarge
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16

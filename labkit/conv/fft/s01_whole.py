@@ -25,8 +25,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
-from labkit.conv.sizes import TooLarge
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
     "layout": ("NCHW",),

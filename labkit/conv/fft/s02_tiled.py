@@ -29,8 +29,7 @@ from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import viewed
 from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
 from labkit.conv.fft.product import product
-from labkit.conv.sizes import TooLarge
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 EACH_PIXEL = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
     "layout": ("NCHW",)

@@ -13,12 +13,10 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import View
-from labkit.arrays.workspace import Workspace
+from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.conv.problem import Convolution
-from labkit.conv.sizes import TooLarge
 from labkit.formats import Format
-from labkit.gpus import MOST_BLOCKS
-from labkit.ladder import Launch, Step, ladders
+from labkit.ladder import Launch, Step, TooLarge, ladders
 from labkit.layout import c_strides
 from labkit.planned import Place
 from labkit.ptx.capabilities import runs
@@ -42,11 +40,21 @@ class Algorithm:
         """Why it does not compute this problem on this GPU, in a sentence; "" where it does."""
         return self.planned(problem, format).misfit
 
-    def workspace_bytes(self, problem: Convolution, format: Format) -> int | None:
-        """The memory that a plan of it allocates beside the operands, to the byte; None where it does not apply."""
-        return self.planned(problem, format).workspace_bytes
+    def workspace_bytes(self, problem: Convolution, format: Format, limit_bytes: int | None = None) -> int | None:
+        """The memory that a plan of it allocates beside the operands, to the byte; None where it does not apply.
 
-    def planned(self, problem: Convolution, format: Format) -> "Planned":
+        Where there is a limit, it is what the algorithm needs when it spares memory as far as it can.
+        """
+        return self.planned(problem, format, limit_bytes).workspace_bytes
+
+    def launches(self, x, w, y, problem, format, workspace, limit_bytes: int | None = None) -> list[Launch]:
+        """What it launches for these operands, with a workspace up to the limit if it can do with so little."""
+        options = {"format": format, "workspace": workspace}
+        if limit_bytes is not None:
+            options["limit_bytes"] = limit_bytes // ALIGNMENT_BYTES * ALIGNMENT_BYTES  # in which memory is handed out
+        return self.step.launches(x, w, y, problem, **options)
+
+    def planned(self, problem: Convolution, format: Format, limit_bytes: int | None = None) -> "Planned":
         """What it would launch, found without memory and without a launch."""
         if format not in self.step.formats:
             taken = " or ".join(map(str, self.step.formats))
@@ -55,7 +63,7 @@ class Algorithm:
             return Planned(why)
         workspace = counted()
         try:
-            launches = self.step.launches(*described(problem, format), problem, format=format, workspace=workspace)
+            launches = self.launches(*described(problem, format), problem, format, workspace, limit_bytes)
         except TooLarge as error:
             return Planned(error.why)
         for launch in launches:
@@ -120,9 +128,6 @@ def refused(launch: Launch, format: Format) -> str:
         return f"it uses instructions that a GPU of compute capability {'.'.join(map(str, capability))} lacks"
     if launch.shared_bytes > gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         return f"a block of it takes {launch.shared_bytes} bytes of shared memory, more than this GPU gives"
-    grid = launch.grid if isinstance(launch.grid, tuple) else (launch.grid,)
-    if any(blocks > most for blocks, most in zip(grid, MOST_BLOCKS)):
-        return f"a grid of {' x '.join(map(str, grid))} blocks is larger than a GPU takes"
     return ""
 
 

@@ -1,14 +1,11 @@
-"""Which algorithm computes a convolution best: reckoned at once (`heuristic`), or timed on this GPU (`find`)."""
+"""Which algorithm computes a convolution best: reckoned at once by `heuristic`, or as `find` has measured it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from labkit import cuda, device, tuning
-from labkit.arrays.workspace import Workspace
+from labkit import tuning
 from labkit.conv.interface.algorithms import Algorithm, algorithms
 from labkit.conv.interface.costs import predicted_ms
 from labkit.conv.problem import Convolution
@@ -16,8 +13,6 @@ from labkit.formats import Format, format_named
 from labkit.planned import Plan
 from labkit.table import Table
 
-MOST_SETS = 32  # of operands; so many of a problem so small that they all fit in L2 may well be found there
-RANDOM_VALUES = 2**20  # which repeat in larger operands
 DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
 
 
@@ -57,20 +52,18 @@ class Ranking(Sequence):
 
     @property
     def best(self) -> Algorithm:
-        """The fastest.
+        """The fastest; raises as `check`."""
+        self.check()
+        return self.candidates[0]
 
-        Raises
-        ------
-        ValueError
-            None can be taken.
-        """
+    def check(self) -> None:
+        """Raises ValueError, with all reasons, where none can be taken."""
         if not self.candidates:
             reasons = "; ".join(f"{row.algorithm}: {row.reason}" for row in self.rows)
             raise ValueError(
                 f"nothing here computes {DIRECTIONS[self.problem.result]} {self.problem} in {self.format} "
                 f"({reasons or 'there are no algorithms'}): change what the reasons name"
             )
-        return self.candidates[0]
 
     def table(self) -> Table:
         """As a table of text, for the terminal or a notebook."""
@@ -124,7 +117,7 @@ def heuristic(
     format = check_asked(problem, format, workspace_limit_bytes)
     rows, others = [], []
     for algorithm in algorithms(problem.result):
-        planned = algorithm.planned(problem, format)
+        planned = algorithm.planned(problem, format, workspace_limit_bytes)
         why = planned.misfit or over(planned.workspace_bytes, workspace_limit_bytes)
         if why:
             others.append(Row(algorithm, None, planned.workspace_bytes, why))
@@ -135,47 +128,10 @@ def heuristic(
     return Ranking(problem, format, workspace_limit_bytes, (*rows, *others), is_measured=False)
 
 
-def find(problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None) -> Ranking:
-    """Times every algorithm that computes a problem on this GPU, and keeps the fastest for `forward` and `plan`.
-
-    Operands are random normal, and there are so many sets of them that none is found in L2; launches are replayed from
-    a graph, and algorithms take turns. Each is compiled before, which takes seconds; a progress bar shows how far that
-    is. The choice is kept on disk, for this problem, format, limit and GPU, until the algorithm's source changes.
-
-    Parameters, results and errors are those of `heuristic`; times are measured.
-
-    Raises
-    ------
-    RuntimeError
-        There is no GPU.
-    """
-    reckoned = heuristic(problem, format, workspace_limit_bytes)
-    if device.current().kind != "gpu":
-        raise RuntimeError(
-            "find times kernels on a GPU, and none is in use here: heuristic(problem) reckons without one, "
-            "and `python -m labkit doctor` says what is missing"
-        )
-    reckoned.best  # or none can be taken
-    operands = _operands(problem, reckoned.format)
-    stream, workspace, launches = cuda.stream(), Workspace(), {}
-    needed = {row.algorithm: row.workspace_bytes for row in reckoned if not row.reason}
-    # the largest workspace first, so that its pieces serve all others
-    by_memory = sorted(needed, key=needed.get, reverse=True)
-    for algorithm in tqdm(by_memory, desc=f"{reckoned.format} {problem}", unit="algorithm"):
-        plans = [planned(algorithm, problem, reckoned.format, *set, workspace=workspace) for set in operands]
-        launches[algorithm] = [_launch(plan) for plan in plans]
-        launches[algorithm][0](stream)
-        stream.synchronize()
-    times_ms = tuning.tune("conv", question(problem, reckoned.format, workspace_limit_bytes), launches)
-    rows = [Row(algorithm, time_ms, needed[algorithm]) for algorithm, time_ms in times_ms.items()]
-    others = [row for row in reckoned if row.reason]
-    return Ranking(problem, reckoned.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
-
-
 def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
     """The algorithm that `find` found fastest for this on this GPU, else the one that is reckoned to be."""
     ranking = heuristic(problem, format, workspace_limit_bytes)
-    ranking.best  # or none can be taken
+    ranking.check()
     return tuning.choice("conv", question(problem, format, workspace_limit_bytes), ranking.candidates)
 
 
@@ -185,11 +141,13 @@ def question(problem: Convolution, format: Format, workspace_limit_bytes: int | 
     return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}"
 
 
-def planned(algorithm: Algorithm, problem: Convolution, format: Format, x, w, y, **options) -> Plan:
+def planned(
+    algorithm: Algorithm, problem: Convolution, format: Format, x, w, y, workspace_limit_bytes: int | None, **options
+) -> Plan:
     """A plan of an algorithm for arrays of the device, which lie as the problem has them."""
 
     def launches(x, w, y, workspace):
-        return algorithm.step.launches(x, w, y, problem, format=format, workspace=workspace)
+        return algorithm.launches(x, w, y, problem, format, workspace, workspace_limit_bytes)
 
     return Plan(launches, {"x": x, "w": w, "y": y}, problem.result, **options)
 
@@ -212,22 +170,3 @@ def over(workspace_bytes: int, limit_bytes: int | None) -> str:
     if limit_bytes is None or workspace_bytes <= limit_bytes:
         return ""
     return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
-
-
-def _launch(plan):
-    return lambda stream: plan(stream=stream)
-
-
-def _operands(problem, format) -> list[tuple]:
-    """Sets of x, w and y, the operands that are read of all sets together larger than L2."""
-    values = format.encode(np.random.default_rng(0).standard_normal(RANDOM_VALUES))
-    read = {name: np.resize(values, shape) for name, shape in problem.shapes.items() if name != problem.result}
-    l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
-    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / sum(X.nbytes for X in read.values()))))
-    return [
-        tuple(
-            cuda.to_device(read[name]) if name in read else cuda.device_array(shape, format.result.dtype)
-            for name, shape in problem.shapes.items()
-        )
-        for _ in range(sets)
-    ]

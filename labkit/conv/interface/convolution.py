@@ -12,7 +12,6 @@ from labkit.arrays.addresses import PIECE_BYTES, address_of, check_own_memory, l
 from labkit.arrays.operands import (
     check_array,
     check_on_device,
-    dtype_of,
     format_of,
     holds,
     on_device,
@@ -24,7 +23,7 @@ from labkit.arrays.workspace import current_device, handle_of, of_stream
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named
 from labkit.conv.interface.choices import check_asked, chosen, over, planned
 from labkit.conv.problem import FILTER_AXES, OPERANDS, BackwardData, BackwardFilter, Convolution, Forward, Layout, pads
-from labkit.formats import Format, format_named
+from labkit.formats import Format
 from labkit.planned import Plan
 
 MOST_PLANS = 256  # that calls remember
@@ -227,10 +226,10 @@ def plan(
         algorithm = chosen(problem, format, workspace_limit_bytes)
     else:
         algorithm = algorithm_named(algorithm, problem.result)
-        made = algorithm.planned(problem, format)
+        made = algorithm.planned(problem, format, workspace_limit_bytes)
         if why := made.misfit or over(made.workspace_bytes, workspace_limit_bytes):
             raise ValueError(f"{algorithm} cannot be taken, since {why}: choose another of heuristic(problem)")
-    return planned(algorithm, problem, format, *arrays.values(), stream=stream)
+    return planned(algorithm, problem, format, *arrays.values(), workspace_limit_bytes, stream=stream)
 
 
 def forget() -> None:
@@ -260,8 +259,10 @@ def _computed(kind, arrays, size, options, stream):
         return result
     problem, format = _asked(kind, arrays, size, options)
     operands = [on_device(X) for X in given]
-    algorithm = chosen(problem, format, options[-1])
-    made = planned(algorithm, problem, format, *operands, stream=stream, workspace=of_stream(stream), keep=False)
+    limit_bytes = options[-1]
+    algorithm = chosen(problem, format, limit_bytes)
+    kept = {"workspace": of_stream(stream), "keep": False}
+    made = planned(algorithm, problem, format, *operands, limit_bytes, stream=stream, **kept)
     made(*operands)
     if key is not None:
         _remembered[key] = made

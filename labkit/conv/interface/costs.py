@@ -6,7 +6,7 @@
   of m x m outputs lie side by side, which is 2.25 (m = 2), 4 (m = 4) or 5.06 (m = 6) times less than the definition;
   through frequencies each of T^2 / 2 + 2 bins is a product of complex numbers, four or three real ones each.
   They count as many more as the result's sides need to be whole parts of a warp, and as SMs are left idle by products
-  that are too small for all of them.
+  that are too small for all of them, unless those are cut into parts.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
 - The rate is what the step's recorded times say, of the nearest GPU that it was recorded on: the median over all
   problems of multiply-adds over the time that is left when launches and bytes are taken off. A step that was never
@@ -16,6 +16,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
+from inspect import signature
 from math import ceil
 from statistics import median
 from typing import NamedTuple
@@ -35,20 +36,22 @@ LEAST_LEFT = 0.1  # of a recorded time, that multiplying took
 
 
 class Products(NamedTuple):
-    """So many matrix products of rows x depth by depth x cols, each multiplication of which takes `factors` real ones."""
+    """So many matrix products of rows x depth by depth x cols, each multiplication made of so many real ones."""
 
     count: int
     rows: int
     cols: int
     depth: int
     factors: int = 1
+    is_cut: bool = False  # along the depth, into as many parts as SMs need
 
     @property
     def multiply_adds(self) -> float:
         """With those that fill up warps and SMs."""
         rows, cols = (-(-side // part) * part for side, part in zip((self.rows, self.cols), WARP))
         rounds = self.count * rows * cols / (OF_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT)
-        return self.count * rows * cols * self.depth * self.factors * ceil(rounds) / rounds
+        waiting = 1 if self.is_cut else ceil(rounds) / rounds
+        return self.count * rows * cols * self.depth * self.factors * waiting
 
 
 def products(step: Step, problem: Convolution, launches: Sequence[Launch]) -> Products:
@@ -62,10 +65,11 @@ def _as_defined(step, problem):
     """By the definition: outputs, pixels or taps, each a sum of as many products as there are."""
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     taps, places = problem.R * problem.S, problem.P * problem.Q
+    is_cut = "parts" in signature(step.module.launches).parameters
     if problem.result == "y":
-        return Products(groups, K, N * places, C * taps)
+        return Products(groups, K, N * places, C * taps, is_cut=is_cut)
     if problem.result == "w":
-        return Products(groups, K, C * taps, N * places)
+        return Products(groups, K, C * taps, N * places, is_cut=is_cut)
     strides = problem.stride_h * problem.stride_w  # a pixel meets one of so many taps
     return Products(groups, C, N * problem.H * problem.W, -(-K * taps // strides))
 
