@@ -6,9 +6,11 @@ from functools import cache
 from statistics import median
 
 from labkit import ladder, results
-from labkit.conv.problem import Convolution
+from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
 
 PREFIX = "conv_"
+CHOICES = "conv_choices"  # has steps of all ladders, measured beside one another
+KINDS = {"y": Forward, "x": BackwardData, "w": BackwardFilter}
 
 
 @dataclass(frozen=True)
@@ -67,30 +69,27 @@ def machines() -> list[str]:
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
     """Every problem that was measured on a GPU, in one direction ("y": outputs, "x", "w": gradients).
 
-    A rival that was measured beside several ladders has the median of its times.
+    A rival that was measured beside several ladders has the median of its times. What was measured for `conv_choices`,
+    all algorithms in one run, stands before the records of single ladders.
     """
     ours, rivals = {}, {}
-    for where, operation in results.recorded():
-        if where != machine or not operation.startswith(PREFIX):
-            continue
-        for steps in ladder.ladders("conv"):
-            if steps.record == operation:
-                for row in results.load(operation, machine).select(dtype=dtype):
-                    _note(row, steps, result, ours, rivals)
+    operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
+    steps = {f"{each.name}/{step.slug}": step for each in ladder.ladders("conv") for step in each}
+    for operation in sorted(operations, key=lambda operation: operation == CHOICES):
+        for row in results.load(operation, machine).select(dtype=dtype):
+            name = row["step"] if operation == CHOICES else f"{operation.removeprefix(PREFIX)}/{row['step']}"
+            if name in steps and steps[name].problem.result == result:
+                _note(row, name, KINDS[result], ours, rivals)
     return tuple(
         Measured(problem, dtype, _in_order(times), _in_order(_medians(rivals.get(problem, {}))))
         for problem, times in ours.items()
     )
 
 
-def _note(row, steps, result, ours, rivals):
+def _note(row, name, kind, ours, rivals):
     """One row of a record, put where it belongs."""
-    step = next((one for one in steps if one.slug == row["step"]), None)
-    if step is None or step.problem.result != result:
-        return
-    base = next(one for one in step.problem.__mro__ if one.__module__ == Convolution.__module__)
-    problem = base(**{each.name: row[each.name] for each in fields(Convolution)})
-    ours.setdefault(problem, {})[f"{steps.name}/{step.slug}"] = Timed(row["time_ms"], row.get("workspace_bytes"))
+    problem = kind(**{each.name: row[each.name] for each in fields(kind)})
+    ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
     if row.get("rival_time_ms"):
         found = rivals.setdefault(problem, {}).setdefault(row["rival"], [])
         detail = row.get("rival_algorithm") or ""

@@ -27,7 +27,7 @@ def winners(
     taps: Sequence[int] = (1, 3, 5, 7, 9, 11),
     channels: Sequence[int] = (512, 384, 256, 128, 64, 3),
     batches: Sequence[int] = (1, 16, 64, 128),
-    limits_mb: Sequence[int | None] = (0, 4, 64, None),
+    limits_mb: Sequence[int | None] = (0, 16, 128, None),
     format: str = "float32",
     machine: str | None = None,
 ) -> View:
@@ -144,7 +144,6 @@ def _recorded(machine, format, batches, taps, channels):
                 "time_ms": one.ours[fastest].time_ms,
                 "predicted": str(best),
                 "predicted_ms": predicted.time_ms if predicted else None,
-                "rivals": [[name, timed.time_ms, timed.detail] for name, timed in one.rivals.items()],
             }
         )
     return found

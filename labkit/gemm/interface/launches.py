@@ -132,7 +132,6 @@ def by_step(step: Step, format: Format, left, right, C, alpha, beta, workspace):
 
 def by_parts(step: Step, splits: int, left, right, C, alpha, beta, workspace):
     """One product of float32 by a step that multiplies so many parts of k, each as a matrix of a batch."""
-    left, right, C = (matrix_of(X, 0) for X in (left, right, C))  # one may be a batch of one
     (M, N), made = C.shape, []
     K, width = splits * in_pieces(-(-left.shape[1] // splits), left.dtype), in_pieces(N, C.dtype)
     if left.shape[1] < K:

@@ -31,7 +31,7 @@ const view = {
     const sheet = ui.element('div', {class: 'row'}, ui.body);
     const map = ui.element('div', {role: 'grid', 'aria-label': 'algorithm ranked first, by channels and taps',
       style: `display:grid;grid-template-columns:auto repeat(${columns},minmax(56px,1fr));gap:3px;flex:1 1 480px;min-width:0`}, sheet);
-    const panel = ui.element('div', {style: 'flex:1 1 290px;min-width:0', 'aria-live': 'polite'}, sheet);
+    const panel = ui.element('div', {style: 'flex:1 1 290px;min-width:0;min-height:310px', 'aria-live': 'polite'}, sheet);
 
     const place = (row, column, rank = 0) => ((((at.batch * limits.length) + at.limit) * rows + row) * columns + column) * shown + rank;
     const first = (row, column) => order[place(row, column)];
@@ -110,9 +110,8 @@ const view = {
       for (const one of timed) {
         const agrees = one.predicted === one.fastest ? 'which is what was predicted' : one.predicted_ms === null
           ? `predicted was \`${one.predicted}\`, which was not timed` : `predicted was \`${one.predicted}\`, ${ms(one.predicted_ms)}`;
-        const others = one.rivals.map(([name, time, detail]) => `${name} ${ms(time)}${detail ? ` (${detail})` : ''}`).join(', ');
         ui.say(ui.element('p', {style: 'margin:2px 0 0;font-size:12px'}, panel),
-          `${one.layer}: \`${one.fastest}\` **${ms(one.time_ms)}**; ${agrees}. ${others}`);
+          `${one.layer}: \`${one.fastest}\` **${ms(one.time_ms)}**; ${agrees}.`);
       }
       if (!timed.length) ui.element('p', {style: 'margin:8px 0 0;font-size:12px;color:var(--dim)', text: 'No layer like this was timed.'}, panel);
     }

@@ -140,12 +140,6 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
     assert right_in_float32(monkeypatch, candidates.Candidate(slug, splits=splits), sides, orders, factors=factors)
 
 
-@pytest.mark.parametrize("batches", [(1, 1), (None, 1), (1, None)])
-def test_a_batch_of_one_product_is_computed_in_parts_of_k(batches, monkeypatch):
-    candidate = candidates.Candidate("tuned", splits=4)
-    assert right_in_float32(monkeypatch, candidate, (5, 67, 90), ("rows",) * 3, batches=batches)
-
-
 @pytest.mark.parametrize(
     ("orders", "batches", "count"),
     [
