@@ -51,7 +51,8 @@ def launch(rng, count):
             expected = best(rows, limit_bytes)
             if answer != expected or type(answer) is not type(expected):
                 told = "; ".join(
-                    f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}" for row in rows
+                    f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}"
+                    for row in rows
                 )
                 limit = "no limit" if limit_bytes is None else f"a limit of {limit_bytes:,} bytes"
                 return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {told or 'no rows'}."

@@ -64,7 +64,9 @@ def times_ns(numbers, lowest, highest, free_bytes, costs):
 
 def drawn(rng):
     """Sizes over many powers of two, and memory that is often just enough or not quite."""
-    numbers = int(2 ** rng.uniform(0, 22)) if rng.integers(3) else 2 ** int(rng.integers(0, 20)) + int(rng.integers(0, 2))
+    numbers = (
+        int(2 ** rng.uniform(0, 22)) if rng.integers(3) else 2 ** int(rng.integers(0, 20)) + int(rng.integers(0, 2))
+    )
     keys = int(2 ** rng.uniform(0, 26))
     lowest = int(rng.integers(-(2**30), 2**30))
     memory = (BYTES * numbers, BYTES * numbers - 1, BYTES * keys, BYTES * keys - 1, 10**9, 10**9, 10**6, 0)
