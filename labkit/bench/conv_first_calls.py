@@ -22,7 +22,7 @@ LAYERS = [
     for sizes in (
         *batched(16, TABLE_2),
         *batched(128, TABLE_2),
-        *batched(64, VGG_16, 1),
+        *batched(64, VGG_16[5:], 1),
         *batched(64, RESNET_50_3X3, 1),
     )
 ]

@@ -1,4 +1,4 @@
-"""What was measured of convolutions on a GPU: each problem with the times of our algorithms and of others' libraries."""
+"""What was measured of convolutions on a GPU: each problem with the times of our algorithms and of other libraries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -62,7 +62,7 @@ def launch(rng, count):
 
 
 def best(rows, limit_bytes):
-    """The name of the fastest that fits; of several that are as fast, the one with the least workspace, then the first."""
+    """The name of the fastest that fits; of several as fast, the one with the least workspace, then the first."""
     fits = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
     return min(fits, key=lambda row: (row.time_ms, row.workspace_bytes)).algorithm if fits else None
 

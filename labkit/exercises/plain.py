@@ -136,9 +136,9 @@ def _checked(definition: ast.FunctionDef, function: FunctionType, facts: set[str
     for node in ast.walk(definition):
         if why := _unknown(node, definition, facts):
             raise KernelError(why, getattr(node, "lineno", definition.lineno))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
-            if node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}:
-                outer[node.id] = _outside(node, function, own)
+        read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own
+        if read and (node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}):
+            outer[node.id] = _outside(node, function, own)
     return outer
 
 
