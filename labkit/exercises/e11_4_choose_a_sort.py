@@ -29,6 +29,7 @@ CASES = (
     (64, 0, 63, 256, COSTS),
     (64, 0, 63, 255, COSTS),
     (2, 7, 7, 4, Costs(50.0, 60.0, 2.0)),
+    (3 * 10**6, 0, 19 * 10**7, 10**9, COSTS),
     (1024, 0, 5119, 10**6, Costs(1.0, 1.0, 1.0)),
     (1025, 0, 10_249, 10**6, Costs(10.0, 1.0, 1.0)),
 )
@@ -63,14 +64,17 @@ def times_ns(numbers, lowest, highest, free_bytes, costs):
 
 
 def drawn(rng):
-    """Sizes over many powers of two, and memory that is often just enough or not quite."""
+    """Sizes over many powers of two; ranges at which two sorts are about as fast; memory that is just enough or not."""
+    costs = Costs(*(float(rng.uniform(*ends)) for ends in ((0.2, 2.0), (2.0, 12.0), (0.5, 6.0))))
     numbers = (
         int(2 ** rng.uniform(0, 22)) if rng.integers(3) else 2 ** int(rng.integers(0, 20)) + int(rng.integers(0, 2))
     )
     keys = int(2 ** rng.uniform(0, 26))
+    if rng.integers(2):
+        merging = times_ns(numbers, 0, 0, BYTES * numbers, costs)["merge"]
+        keys = max(1, int(rng.uniform(0.93, 1.07) * merging / costs.counting_ns) - numbers)
     lowest = int(rng.integers(-(2**30), 2**30))
-    memory = (BYTES * numbers, BYTES * numbers - 1, BYTES * keys, BYTES * keys - 1, 10**9, 10**9, 10**6, 0)
-    costs = Costs(*(float(rng.uniform(*ends)) for ends in ((0.2, 2.0), (2.0, 12.0), (0.5, 6.0))))
+    memory = (BYTES * numbers, BYTES * numbers - 1, BYTES * keys, BYTES * keys - 1, *(10**10,) * 6, 10**6, 0)
     return numbers, lowest, lowest + keys - 1, int(rng.choice(memory)), costs
 
 

@@ -104,7 +104,7 @@ class _Closed:
         outer = _checked(definition, function, self.facts)
         for node in ast.walk(definition):
             if isinstance(node, ast.For | ast.While):
-                node.body.insert(0, ast.copy_location(ast.parse("round__()").body[0], node.body[0]))
+                node.body.insert(0, _at(node, ast.Expr(ast.Call(ast.Name("round__", ast.Load()), [], []))))
         builtins = {**FUNCTIONS, "range": self.range, "round__": self.round}
         scope = {"__builtins__": builtins}
         module = ast.fix_missing_locations(ast.Module([definition], []))
@@ -126,6 +126,13 @@ class _Closed:
         if len(found) > MOST_ROUNDS:
             raise OverflowError(f"a range of more than {MOST_ROUNDS:,} numbers")
         return found
+
+
+def _at(place: ast.AST, tree: ast.AST) -> ast.AST:
+    """The tree, all of which stands in the line of another."""
+    for node in ast.walk(tree):
+        ast.copy_location(node, place)
+    return tree
 
 
 def _checked(definition: ast.FunctionDef, function: FunctionType, facts: set[str]) -> dict[str, Any]:
