@@ -22,6 +22,8 @@ CASES = (  # what differs from a plain problem
     {"R": 1},
     {"S": 1},
     {"S": 5},
+    {"R": 9, "S": 1},
+    {"R": 1, "S": 9},
     {"stride_h": 2, "stride_w": 2},
     {"stride_h": 2},
     {"stride_w": 2},
