@@ -4,7 +4,12 @@ They are written so that the machine code asks memory for what the source asks: 
 and no access is left to the compiler to drop.
 """
 
-from labkit import gemm
+from functools import partial
+
+import numpy as np
+
+from labkit import conv, gemm
+from labkit.arrays.workspace import Workspace
 from labkit.bench.counters.kernels import (
     copies,
     histograms,
@@ -15,12 +20,21 @@ from labkit.bench.counters.kernels import (
     vectors,
 )
 from labkit.bench.counters.kernels.launch import Launch
+from labkit.simulator import host
+
+CONVOLUTIONS = (
+    ("direct", "halo"),
+    ("im2col", "batch"),
+    ("implicit_gemm", "magic"),
+    ("winograd", "f2x2"),
+    ("fft", "tiled"),
+)
 
 
 def launches() -> list[Launch]:
     """Every launch that is compared, in the order in which they run."""
     families = (copies, vectors, transposes, reductions, histograms, stencils, products)
-    return [*_ladder(), *(launch for family in families for launch in family.LAUNCHES)]
+    return [*_ladder(), *_convolutions(), *(launch for family in families for launch in family.LAUNCHES)]
 
 
 def _ladder():
@@ -29,3 +43,21 @@ def _ladder():
             (one,) = step.launches(*problem.operands())
             shape = str(problem), step.slug
             yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)
+
+
+def _convolutions():
+    """A step of each ladder: its own kernel, not what it launches before and after."""
+    for ladder, slug in CONVOLUTIONS:
+        step = conv.ladder(ladder).step(slug)
+        one = _own(step)
+        shape = str(step.standing), f"{ladder} {slug}"
+        yield Launch(one.kernel, one.grid, one.block, partial(_arguments, step), *shape, shared_bytes=one.shared_bytes)
+
+
+def _own(step):
+    launches = step.launches(*step.standing.operands(), workspace=Workspace(memory=host))
+    return next(one for one in launches if one.kernel.__name__ == step.slug)
+
+
+def _arguments(step):
+    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own(step).arguments)
