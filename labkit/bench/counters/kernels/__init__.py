@@ -19,7 +19,7 @@ from labkit.bench.counters.kernels import (
     transposes,
     vectors,
 )
-from labkit.bench.counters.kernels.launch import Launch
+from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
 from labkit.simulator import host
 
 CONVOLUTIONS = (
@@ -38,7 +38,7 @@ def launches() -> list[Launch]:
 
 
 def _ladder():
-    for step in gemm.ladder("fp32"):
+    for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             (one,) = step.launches(*problem.operands())
             shape = str(problem), step.slug
@@ -47,11 +47,10 @@ def _ladder():
 
 def _convolutions():
     """A step of each ladder: its own kernel, not what it launches before and after."""
-    for ladder, slug in CONVOLUTIONS:
+    for (ladder, slug), left_open in CONVOLUTIONS.items():
         step = conv.ladder(ladder).step(slug)
-        one = _own(step)
-        shape = str(step.standing), f"{ladder} {slug}"
-        yield Launch(one.kernel, one.grid, one.block, partial(_arguments, step), *shape, shared_bytes=one.shared_bytes)
+        one, names = _own(step), (str(step.standing), f"{ladder} {slug}")
+        yield Launch(one.kernel, one.grid, one.block, partial(_arguments, step), *names, left_open, one.shared_bytes)
 
 
 def _own(step):
