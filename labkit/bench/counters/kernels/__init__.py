@@ -22,13 +22,16 @@ from labkit.bench.counters.kernels import (
 from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
 from labkit.simulator import host
 
-CONVOLUTIONS = (
-    ("direct", "halo"),
-    ("im2col", "batch"),
-    ("implicit_gemm", "magic"),
-    ("winograd", "f2x2"),
-    ("fft", "tiled"),
-)
+PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
+CONVOLUTIONS = {
+    ("direct", "halo"): {},
+    ("im2col", "batch"): {},
+    ("implicit_gemm", "magic"): FIRST_WARP,
+    ("winograd", "f2x2"): {
+        "flops": "the compiler leaves out what the zeros and ones of the constant matrices multiply"
+    },
+    ("fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
+}
 
 
 def launches() -> list[Launch]:
