@@ -122,6 +122,18 @@ def test_pixels_of_windows(case):
     assert_same(test_pixel_copies.kernel(dtype=case.dtype), case.blocks, 32, *case.arguments())
 
 
+def test_pixels_of_windows_for_two_blocks():
+    kernel, arguments = test_pixel_copies.by_pairs(test_pixel_copies.CASES["stride 2, odd"])
+    assert_same(kernel, *arguments)
+
+
+def test_pixels_rounded_to_tf32():
+    x = np.random.default_rng(5).standard_normal((1, 6, 8, 32)).astype(np.float32).view(np.uint32)
+    rounded = ptx.PixelMap(x, test_pixel_copies.PIXELS, 32, 0, 0, 0, 0, 1, 1, to_tf32=True)
+    out = np.zeros((2, test_pixel_copies.PIXELS, 32), np.uint32)
+    assert_same(test_pixel_copies.kernel(dtype=x.dtype), 2, 32, rounded, 0, 8, 6, 0, 0, 1, 1, 0, 0, 0, out)
+
+
 @pytest.mark.parametrize("shape", [(64, 96, 160), (40, 72, 104)])
 def test_a_pipeline(shape):
     m, n, k = shape

@@ -128,6 +128,7 @@ CASES = {
     "channels beyond the last": Case((2, 5, 7, 72), (1, 1, 1, 1), (3, 3), channel=24, at=(1, 0)),
     "channels from the middle": Case((2, 5, 7, 192), (1, 1, 1, 1), (3, 3), channel=64, at=(0, 1)),
     "32 bits": Case((2, 5, 7, 32), (1, 1, 1, 1), (3, 3), (2, 1), at=(2, 2), dtype=np.uint32),
+    "8 bits": Case((2, 5, 7, 128), (1, 1, 1, 1), (3, 3), (1, 2), at=(1, 2), dtype=np.uint8),
     "a wide image": Case((1, 3, 200, 64), (0, 2, 0, 2), (1, 5), at=(0, 4)),
     "a filter of 16 x 16": Case((2, 20, 21, 64), filters=(16, 16), strides=(2, 1), at=(15, 15)),
 }
@@ -235,7 +236,8 @@ def test_nobody_writes_a_pixel_that_a_copy_still_reads(row, is_read):
     assert [f.kind for f in trace.errors] == ["in-flight"] * is_read
 
 
-def test_blocks_of_a_cluster_get_the_pixels_of_one_copy():
+def by_pairs(case):
+    """The kernel by which a block of each pair brings the pixels of `case` for both, and its arguments."""
     call = "        ptx.tma_load_pixels("
     text = changed(
         ("@cuda.jit", "@cuda.jit(cluster=2)"),
@@ -245,10 +247,14 @@ def test_blocks_of_a_cluster_get_the_pixels_of_one_copy():
     text = text.replace("load_pixels(tile", "load_pixels_multicast(tile").replace(
         "(r, s), bar, 0)", "(r, s), bar, 0, 3)"
     )
-    text += "    ptx.cluster_sync()\n"
-    case = CASES["stride 2, odd"]
     *arguments, out = case.arguments()
-    trace = labkit.simulate(kernel(text), 2 * case.blocks, 32, *arguments, np.repeat(out, 2, axis=0))
+    return kernel(text + "    ptx.cluster_sync()\n"), (2 * case.blocks, 32, *arguments, np.repeat(out, 2, axis=0))
+
+
+def test_blocks_of_a_cluster_get_the_pixels_of_one_copy():
+    case = CASES["stride 2, odd"]
+    made, arguments = by_pairs(case)
+    trace = labkit.simulate(made, *arguments)
     assert not trace.errors, trace.errors
     assert np.array_equal(trace.outputs[-1], np.repeat(case.expected(), 2, axis=0))
     read = next(c for c in trace.sites if c.site.space == "global" and c.site.kind == "load")
@@ -261,6 +267,7 @@ def test_blocks_of_a_cluster_get_the_pixels_of_one_copy():
     [
         ("p * stride_h - top", "p * stride_h - top - 1", "begins at row -2: an image has 5"),
         ("q * stride_w - left", "q * stride_w - left - 1", "no window of this pixel map begins at column -2"),
+        ("q * stride_w - left", "q * stride_w - left + columns", "no window of this pixel map begins at column 6"),
         ("(r, s), bar", "(r - 1, s), bar", "a pixel lies 0 to 255 rows from its window's corner, not -1"),
         ("(r, s), bar", "(r, s + 256), bar", "a pixel lies 0 to 255 columns from its window's corner, not 256"),
         ("place, (r, s), bar", "place[:3], (r, s), bar", "a tuple of 4 whole numbers"),
@@ -276,6 +283,12 @@ def test_blocks_of_a_cluster_get_the_pixels_of_one_copy():
 def test_a_copy_that_cannot_run_is_refused_in_a_sentence(before, after, part):
     with pytest.raises(KernelError, match=part):
         broken(before, after)
+
+
+def test_a_place_between_two_windows_is_refused_in_a_sentence():
+    part = "no window of this pixel map begins at column 0: an image has 5, from column -1 on and 2 apart"
+    with pytest.raises(KernelError, match=part):
+        load(CASES["stride 2, odd"], changed(("q * stride_w - left", "q * stride_w - left + 1")))
 
 
 def test_a_box_is_no_window():
