@@ -105,7 +105,7 @@ def _pixels_at(images, places, line):
     for axis, name in enumerate(("row", "column")):
         first, step, count = images.first[axis], images.steps[axis], images.windows[axis]
         window = (corner[axis] - first) // step
-        # Beyond the last window an H100 stops with an illegal instruction; between two it walks on from there.
+        # Right of the last window an H100 stops with an illegal instruction; between two it walks on from there.
         wrong = (window < 0) | (window >= count) | (first + window * step != corner[axis])
         if wrong.any():
             raise KernelError(
