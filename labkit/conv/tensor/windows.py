@@ -22,6 +22,7 @@ class Windows(NamedTuple):
     W: np.uint32
     K: np.uint32
     R: np.uint32
+    P: np.uint32
     stride_h: np.uint32
     stride_w: np.uint32
     top: np.uint32
@@ -50,7 +51,7 @@ def windows(problem: Convolution, format: Format) -> Windows:
     for what, count in (("the outputs of a filter", problem.N * PQ), ("the pieces of a filter", RS * pieces)):
         if count >= MOST:
             raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
-    names = "H W K R stride_h stride_w top left dilation_h dilation_w".split()
+    names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"turn": problem.flipped, "RS": RS, "NPQ": problem.N * PQ}
     divisors = {"PQ": divisor(PQ), "Q": divisor(problem.Q), "S": divisor(problem.S), "pieces": divisor(pieces)}
