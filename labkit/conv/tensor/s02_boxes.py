@@ -42,7 +42,7 @@ EXAMPLES = (
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 1, 1, 1, 0, 2, 1, 1, 2),
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),
-    (2, 8, 12, 11, 70, 1, 1),
+    (2, 8, 33, 34, 70, 1, 1),
 )
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
@@ -89,7 +89,7 @@ def boxes(x_map, w_map, y, of, tiled):
     cuda.syncthreads()
     side, count = tiled.sides, tiled.counts
     tiles = count.images * count.rows * count.cols
-    tile, col_of_tiles = place(np.uint32(cuda.blockIdx.x), tiles, -(-of.K // BN))
+    tile, col_of_tiles = place(np.uint32(cuda.blockIdx.x), tiles, (of.K + np.uint32(BN - 1)) // np.uint32(BN))
     first_filter = col_of_tiles * BN
     n, pq = tile // (count.rows * count.cols) * side.images, tile % (count.rows * count.cols)
     p, q = pq // count.cols * side.rows, pq % count.cols * side.cols
@@ -176,7 +176,7 @@ def _tiles(problem, box):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, TAKES, format.dtype)
-    made, x, w = prepared(x, w, y, problem, format, workspace)
+    made, x, w, problem = prepared(x, w, problem, format, workspace)
     box = box_of(problem)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
