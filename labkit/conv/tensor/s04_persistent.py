@@ -47,7 +47,7 @@ STAGES = 4
 WM = 64  # rows that a warpgroup multiplies at a time
 TIMES = 1  # so many times
 SUMS = WM * BN // 128  # of a thread, each time
-WARPGROUPS = BM // WM  # that multiply
+WARPGROUPS = BM // (WM * TIMES)  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of a row of results that one copy stores, 128 bytes
 IN_BOXES = True  # whether rows of outputs begin at multiples of 16 bytes, as copies want it
@@ -65,7 +65,7 @@ def store_box(y_map, y_boxes, box, sums, time, first, row, k, group):
     leads = warp % 4 == 0 and lane == 0
     box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
     if leads:
-        ptx.tma_store_wait(BOXES - 1)  # the box is free again
+        ptx.tma_store_wait(1)  # this one of the two boxes is free again
     ptx.barrier_sync(group + 1, 128)
     for piece in range(0, 8, 2):
         n = first + piece * 4
@@ -180,6 +180,9 @@ def persistent(x_map, w_map, y_map, y, of, rows, cols):
             ptx.tma_store_wait(0)
 
 
+by_three = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_func)  # warpgroups that multiply
+
+
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """y = the convolution of x and w, by the tiling that is given."""
     problem.check(x, w, y, TAKES, format.dtype)
@@ -212,9 +215,8 @@ def pixel_map(x, problem, pixels):
 def with_tiling(tiling: Tiling, format, even: bool, in_boxes: bool):
     """The kernel for a tiling and a format, and for outputs as `as_outputs` gives them."""
     few, many = tiling.registers
-    ring_bytes = tiling.stages * (tiling.pixels + tiling.filters) * BK * 4
     return specialise(
-        persistent,
+        persistent if tiling.groups == 2 else by_three,
         FORMAT=format.number,
         RESULT=format.result.number,
         EVEN=even,
@@ -223,12 +225,6 @@ def with_tiling(tiling: Tiling, format, even: bool, in_boxes: bool):
         BN=tiling.filters,
         STAGES=tiling.stages,
         TIMES=tiling.times,
-        SUMS=WM * tiling.filters // 128,
-        WARPGROUPS=tiling.groups,
-        WARPS=4 * (1 + tiling.groups),
         FEW=few,
         MANY=many,
-        W_BYTE=tiling.stages * tiling.pixels * BK * 4,
-        Y_BYTE=ring_bytes,
-        STAGE_BYTES=ring_bytes // tiling.stages,
     )
