@@ -10,7 +10,7 @@ from labkit.views.wording import block_name, check_trace, element_name, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
 UNKNOWN = -2  # which pixel stands at a place, where -1 is none
-LABELS = ("copies of this pixel in memory", "memory of the matrix, times the images", "tiles made so far")
+LABELS = ("copies of this pixel", "memory of the matrix, times the images", "tiles made so far")
 
 
 def lowering(
@@ -62,7 +62,7 @@ def lowering_data(lowered: Trace, tiled: Trace | None, shape, matrix: str, tile:
     tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, place.reshape(rows, columns))
     copies = np.bincount(place[place >= 0], minlength=pixels).tolist()
     stats = [[count, f"{place.size / pixels:.1f}", 0] for count in copies]
-    stats += [[0, "0.0", number] for number in range(1, len(tiles) + 1)]
+    stats += [["\u2013", "0.0", number] for number in range(1, len(tiles) + 1)]
     labels = LABELS if tiles else LABELS[:2]
     values = [numbers[: len(labels)] for numbers in stats]
     names = [f"{images.name}[{_index(shape, pixel)}]" for pixel in range(pixels)]
@@ -199,7 +199,7 @@ def still(figure, data, step):
     cell, full, hot = (np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "hot"))
 
     def shaded(numbers):
-        share = (0.18 + 0.6 * (numbers % (rows * columns)) / (rows * columns))[:, None]
+        share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]
         return np.where((numbers >= 0)[:, None], share * full + (1 - share) * cell, cell)
 
     of_image = shaded(np.arange(down * across * rows * columns))

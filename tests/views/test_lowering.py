@@ -85,7 +85,7 @@ def test_behind_the_pixels_come_all_tiles_of_each_block(both):
         f"Block (1, 0), round 2: it fills `x_tile` with rows 4 to 7, columns 4 to 7, from **{len(pixels)} pixels**. "
         "The rest of `matrix` does not exist."
     )
-    assert both.data["stats"]["values"][144 + 6] == [0, "0.0", 7]
+    assert both.data["stats"]["values"][144 + 6] == ["\u2013", "0.0", 7]
     assert both.data["bytes"]["tile"] == 64
 
 

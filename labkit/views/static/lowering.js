@@ -4,9 +4,9 @@
 const view = {
   start(ui, data) {
     const {image, matrix, place, tile, bytes, stats} = data;
-    const HEAD = 34, GAP = 8, TALLEST = 330, [rows, columns] = image.sides, plane = rows * columns;
+    const HEAD = 34, GAP = 8, TALLEST = 300, [rows, columns] = image.sides, plane = rows * columns;
     const tiles = tile.corners.length / 2, pixels = ui.steps - tiles;
-    const shade = pixel => 0.18 + 0.6 * (pixel % plane) / plane;
+    const shade = pixel => 0.25 + 0.55 * (pixel % plane) / plane;
     const now = () => {   // the tile of this step, or null
       if (ui.step < pixels) return null;
       const at = 2 * (ui.step - pixels);
@@ -14,7 +14,7 @@ const view = {
     };
     const inside = (corner, row, column) => row >= corner.top && row < corner.top + tile.sides[0] &&
       column >= corner.left && column < corner.left + tile.sides[1];
-    const side = (across, down, gaps, width) => Math.max(3, Math.min(24, Math.floor((width - gaps[0] * GAP) / across),
+    const side = (across, down, gaps, width) => Math.max(1, Math.min(24, Math.floor((width - gaps[0] * GAP) / across),
       Math.floor((TALLEST - gaps[1] * GAP) / down)));
     const ofImage = width => side(image.planes[1] * columns, image.planes[0] * rows, [image.planes[1] - 1, image.planes[0] - 1], width);
     const [rowBreaks, columnBreaks] = matrix.breaks;
@@ -125,7 +125,7 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'a pixel, darker the later it comes', 0.6], ['hot', tiles ? 'chosen, or in the tile' : 'chosen'], ['cell', 'a zero of the padding'],
+    ui.legend([['A', 'a pixel, stronger the farther down its plane', 0.6], ['hot', tiles ? 'chosen, or in the tile' : 'chosen'], ['cell', 'a zero of the padding'],
       ...(tiles ? [['line', 'not stored', 'outline']] : [])]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
