@@ -12,7 +12,7 @@ from labkit.views.wording import check_trace
 LABELS = [
     "products as defined",
     "products of transformed pixels",
-    "multiply-adds of transforms",
+    "FLOPs of transforms",
     "error, of the largest output",
 ]
 MOST_SINGLE = 4  # outputs of a tile that are shown one by one
@@ -53,7 +53,7 @@ def _way(direct, traces) -> dict:
     out, tile = _sides(len(U), w.shape)
     across = -(-y.shape[1] // out[1])
     count = -(-y.shape[0] // out[0]) * across
-    adds = _flops(traces, "x", "V") // (2 * V.shape[-1]), _flops(traces, "M", "y") // (2 * count)
+    flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
     each = direct.counters.flops // 2 // y.size
     error = np.abs(y - exact) / np.abs(exact).max()
@@ -63,7 +63,7 @@ def _way(direct, traces) -> dict:
         inside = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
         of_tile = error[inside]
         parts = _whole if number else _parts
-        for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), adds):
+        for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), flops):
             worst = max(worst, of_tile.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
             stats.append([*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"])
@@ -116,33 +116,31 @@ def _sides(places, taps):
     return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
 
 
-def _parts(each, outputs, places, adds):
+def _parts(each, outputs, places, flops):
     """The steps of the first tile: its stage, the outputs that are shown, what it took by now, and the sentence."""
     yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
     for shown in range(1, outputs + 1) if outputs <= MOST_SINGLE else [outputs]:
-        what = (
-            f"output {shown} takes **{each}**" if outputs <= MOST_SINGLE else f"{outputs} outputs take **{each}** each"
-        )
-        sentence = f"As defined, {what}, a pixel times a tap; that makes **{shown * each}**."
+        who = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
+        sentence = f"As defined, {who} **{each}**, a pixel times a tap; that makes **{shown * each}**."
         yield PIXELS, shown, [shown * each, 0, 0], sentence
     yield (
-        *(TRANSFORMED, outputs, [outputs * each, 0, adds[0]]),
-        f"By transforms, its pixels become {places} sums of pixels, V: {adds[0]} multiply-adds with constants.",
+        *(TRANSFORMED, outputs, [outputs * each, 0, flops[0]]),
+        f"By transforms, its pixels become {places} sums of pixels, V: {flops[0]} FLOPs with constants.",
     )
     yield (
-        *(MULTIPLIED, outputs, [outputs * each, places, adds[0]]),
+        *(MULTIPLIED, outputs, [outputs * each, places, flops[0]]),
         f"Each sum times the number of U, the transformed filter, in the same place: **{places} products**, M.",
     )
-    ((*_, counted, _),) = _whole(each, outputs, places, adds)
+    ((*_, counted, _),) = _whole(each, outputs, places, flops)
     yield (
         *(DONE, outputs, counted),
         f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * each}**.",
     )
 
 
-def _whole(each, outputs, places, adds):
+def _whole(each, outputs, places, flops):
     """The only step of a tile after the first."""
-    counted = [outputs * each, places, sum(adds)]
+    counted = [outputs * each, places, sum(flops)]
     yield DONE, outputs, counted, f"{outputs * each} products as defined, **{places}** of transformed pixels."
 
 

@@ -30,8 +30,8 @@ def test_a_tile_takes_16_products_in_place_of_36(ragged):
     assert values[4][:3] == [36, 0, 0]
     assert say[7].endswith("the same 4 outputs: **16 in place of 36**.")
     assert values[7][:2] == [36, 16]
-    assert values[5][2] == 2 * 4 * 4 * 2, "each number of V is twice a sum of two"
-    assert values[7][2] - values[5][2] == 3 * 4 * 2 + 3 * 2 * 2
+    assert values[5][2] == 2 * 2 * 4 * 4 * 2, "two multiply-adds for each of 4 x 4 numbers, and that twice"
+    assert values[7][2] - values[5][2] == 2 * (3 * 4 * 2 + 3 * 2 * 2)
 
 
 def test_outputs_beyond_the_edge_are_no_products_as_defined(ragged):
