@@ -15,6 +15,7 @@ SIZES = ((8, 18, 0), (9, 7, 0), (5, 12, 1), (7, 5, 1), (1, 1, 1))  # rows and co
 
 
 def launch(rng, H, W, pad):
+    pad = min(pad, 2)  # with more, a filter of three rows meets zeros alone
     problem = Forward2x2(1, 1, H, W, 1, 3, 3, top=pad, bottom=pad, left=pad, right=pad)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
     (expected,) = problem.expected((x, w, y, problem)).values()

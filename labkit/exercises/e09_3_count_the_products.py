@@ -13,10 +13,15 @@ SIZES = ((7, 60), (40, 230), (1, 12))  # layers, and the most rows of outputs
 
 def launch(rng, layers, most):
     P, Q = (rng.integers(1, most + 1, layers).astype(np.int32) for _ in range(2))
-    P[: layers // 3] = rng.choice((7, 13, 14, 28, 55), layers // 3)  # as layers have them: not all fit the largest tile
-    Q[: layers // 4] = P[: layers // 4]
     R = rng.integers(1, 8, layers).astype(np.int32)
-    R[: layers // 2] = 3
+    usual = slice(layers // 3)
+    P[usual] = Q[usual] = rng.choice((7, 13, 14, 28, 55), layers // 3)
+    R[usual] = 3
+    one_tile = np.arange(layers // 3, layers)[: 2 * MOST]  # each m is the best one for some of these, if there is room
+    m = rng.permutation(np.arange(len(one_tile)) % MOST + 1)
+    less = m - rng.integers(0, 2, len(m)) * (m > 1)  # or a little less than a tile
+    P[one_tile], Q[one_tile] = rng.permuted([m, less], axis=0)
+    R[one_tile] = rng.integers(3, 8, len(one_tile))
     m = np.arange(1, MOST + 1)[:, None]
     counts = -(-P // m) * -(-Q // m) * (m + R - 1) ** 2
     return Launch(

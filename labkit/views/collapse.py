@@ -55,7 +55,8 @@ def _way(direct, traces) -> dict:
     count = -(-y.shape[0] // out[0]) * across
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
-    each = direct.counters.flops // 2 // y.size
+    each = sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
+    kept = [0, 1, 2, 3] if any(flops) else [0, 1, 3]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):
@@ -66,17 +67,19 @@ def _way(direct, traces) -> dict:
         for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), flops):
             worst = max(worst, of_tile.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
-            stats.append([*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"])
+            numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
+            stats.append([numbers[column] for column in kept])
             says.append(f"Tile {number + 1} of {count}: {sentence}")
         before = before + counted
+    labels = [LABELS[column] for column in kept]
     return {
         "say": says,
         "steps": pack(np.array(steps)),
         "sides": {"x": x.shape, "w": w.shape, "y": y.shape, "out": out, "tile": tile},
         **{name: pack(array.ravel()) for name, array in {"x": x, "w": w, "y": y, "U": U, "V": V, "M": M}.items()},
-        "stats": {"labels": LABELS, "values": stats},
+        "stats": {"labels": labels, "values": stats},
         "table": table(
-            ["tile", *LABELS],
+            ["tile", *labels],
             [[step[0] + 1, *numbers] for step, numbers in zip(steps, stats, strict=True)],
             by_step=True,
         ),
@@ -123,9 +126,10 @@ def _parts(each, outputs, places, flops):
         who = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
         sentence = f"As defined, {who} **{each}**, a pixel times a tap; that makes **{shown * each}**."
         yield PIXELS, shown, [shown * each, 0, 0], sentence
+    effort = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
     yield (
         *(TRANSFORMED, outputs, [outputs * each, 0, flops[0]]),
-        f"By transforms, its pixels become {places} sums of pixels, V: {flops[0]} FLOPs with constants.",
+        f"By transforms, its pixels become {places} sums of pixels, V{effort}.",
     )
     yield (
         *(MULTIPLIED, outputs, [outputs * each, places, flops[0]]),

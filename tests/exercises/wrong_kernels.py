@@ -306,7 +306,10 @@ WRONG = {
             ("(P[i] + m - 1) // m", "(P[i] // m + min(P[i] % m, 1))"),
             ("((Q[i] + m - 1) // m)", "(Q[i] // m + (Q[i] % m == 1))"),
         ),
-        _wrong("no tile that is larger than the outputs", ("if count < least", "if count < least and m <= P[i]")),
+        _wrong(
+            "no tile that is larger than the outputs",
+            ("if count < least", "if count < least and m <= P[i] and m <= Q[i]"),
+        ),
         _wrong("large layers by the largest tile", ("if count < least", "if count < least or P[i] > 200 and m == 6")),
         _wrong(
             "filters of one tap by tiles",

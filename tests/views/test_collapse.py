@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from labkit import conv
+import labkit
+from labkit import conv, cuda
 from labkit.views import collapse
 from labkit.views.base import unpack
-from labkit.views.collapse import painted
+from labkit.views.collapse import LABELS, painted
 
 
 def run(problem, *outputs):
@@ -85,3 +86,31 @@ def test_what_has_no_transform_is_refused():
         collapse(direct, {"direct": [direct]})
     with pytest.raises(ValueError, match="give the launches"):
         collapse(direct, {})
+
+
+@cuda.jit
+def sums(x, w, y):
+    q = cuda.grid(1)
+    y[q] = x[q] * w[0] + x[q + 1] * w[1]
+
+
+@cuda.jit
+def tiles_of_two(x, U, V, M, y):
+    """F(2, 2) at the points 0, 1 and infinity."""
+    t = cuda.grid(1)
+    d0, d1, d2 = x[2 * t], x[2 * t + 1], x[2 * t + 2]
+    V[0, t], V[1, t], V[2, t] = d0 - d1, d1, d2 - d1
+    for i in range(3):
+        M[i, t] = U[i] * V[i, t]
+    y[2 * t], y[2 * t + 1] = M[0, t] + M[1, t], M[1, t] + M[2, t]
+
+
+def test_a_line_by_one_launch_has_tiles_of_a_row_and_no_flops_of_transforms_alone():
+    x, w, y = np.arange(7, dtype=np.float32) ** 2, np.array([2, 3], np.float32), np.zeros(6, np.float32)
+    U, V = np.array([2, 5, 3], np.float32), np.zeros((3, 3), np.float32)
+    by_tiles = labkit.simulate(tiles_of_two, 1, 3, x, U, V, V.copy(), y)
+    data = collapse(labkit.simulate(sums, 1, 6, x, w, y), {"": [by_tiles]}).data
+    assert data["sides"]["out"] == (1, 2) and data["sides"]["tile"] == (1, 3)
+    assert data["stats"]["labels"] == ["products as defined", "products of transformed pixels", LABELS[-1]]
+    assert data["stats"]["values"][-1] == [12, 9, "0e+00"]
+    assert "FLOPs" not in " ".join(data["say"])
