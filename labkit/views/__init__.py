@@ -2,6 +2,7 @@
 
 from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
+from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
@@ -23,6 +24,7 @@ __all__ = [
     "agreement",
     "banks",
     "cache",
+    "collapse",
     "findings",
     "fragments",
     "hit_rates",
