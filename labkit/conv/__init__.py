@@ -8,8 +8,19 @@
 from functools import partial
 
 from labkit import ladder as _ladder
+from labkit.conv.fft.circular import Circular, circular
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward, output_size, pads
 
 ladder = partial(_ladder.ladder, "conv")
 
-__all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder", "output_size", "pads"]
+__all__ = [
+    "BackwardData",
+    "BackwardFilter",
+    "Circular",
+    "Convolution",
+    "Forward",
+    "circular",
+    "ladder",
+    "output_size",
+    "pads",
+]

@@ -5,20 +5,23 @@ from math import prod
 import numpy as np
 
 from labkit.conv.fft.circular import Circular
+from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_trace
 
 
-def wraparound(*runs: Circular) -> View:
+def wraparound(*runs: Circular | Trace) -> View:
     """Step through the filters of each run, and the tiles of its image.
 
     Parameters
     ----------
     *runs
-        What `labkit.conv.fft.circular` gave: one with many filters shows the stain growing, one with many tiles shows
-        how it is cut off.
+        What `conv.circular` gave: one with many filters shows the stain growing, one with many tiles shows how it is
+        cut off. Or the trace of a kernel whose first arguments are an image, a filter, and their T x T outputs.
     """
     if not runs:
-        raise ValueError("There is nothing to show: give what `circular(x, w)` returned.")
+        raise ValueError("There is nothing to show: give what `conv.circular(x, w)` returned.")
+    runs = [run if isinstance(run, Circular) else _of_trace(run) for run in runs]
     steps = [step for number, run in enumerate(runs) for step in _steps(number, run)]
     numbers = [step.pop("numbers") for step in steps]
     labels = ["rows and columns of the filter", "stained outputs of this plane", "right ones", "kept in y so far"]
@@ -30,6 +33,13 @@ def wraparound(*runs: Circular) -> View:
         "table": table(labels, numbers, by_step=True),
     }
     return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, still)
+
+
+def _of_trace(trace):
+    """The one tile of a kernel of the reader's own."""
+    check_trace("wraparound", trace)
+    x, w, y = trace.outputs[:3]
+    return Circular(x, w[None], y[None, None, None], y.shape, y[None])
 
 
 def _steps(number, run):

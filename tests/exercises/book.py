@@ -10,7 +10,7 @@ from answers import cells_of
 from labkit import places
 from labkit.grading.definitions import definitions
 
-ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface", "conv/direct")
+ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface", "conv/direct", "conv/fft")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,8 @@ def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], sid
     """Runs the kernels in the simulator, with tiles of side x side."""
     problem = SpectralForward(1, 1, *x.shape, *w.shape)
     y = np.full(problem.shapes["y"], np.nan, np.float32)
-    launches = launches_with(x[None, None], np.ascontiguousarray(w)[:, None], y, problem, Workspace(memory=host), side)
+    x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
+    launches = launches_with(x[None, None], w[:, None], y, problem, Workspace(memory=host), side)
     _, step, (tiles_h, tiles_w) = tiles_of(problem, side)
     planes = np.full((tiles_h * tiles_w, problem.K, side, side), np.nan, np.float32)
     spectra = launches[-1].arguments[0]
