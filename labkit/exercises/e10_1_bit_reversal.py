@@ -48,8 +48,8 @@ def launch(rng, lines, digits):
 EXERCISE = Exercise(
     id="10.1",
     title="Bit reversal, in base 4",
-    task="These butterflies combine four points at a time, and there are 4^digits of them. Put each point of `x` where "
-    "the first pass expects it.",
+    task="These butterflies combine four points at a time; a line has 4^digits points. Put each point of `x` where the "
+    "first pass expects it.",
     points=3,
     function="transform_lines",
     launch=launch,

@@ -1,4 +1,4 @@
-// The image with the frame of a tile, the filter, all outputs of the tile's circular correlation, the stained ones
+// The image with frames around a tile and the filter, all outputs of the tile's circular correlation, the stained ones
 // vermilion and crossed out, and beside them what is kept of all tiles so far.
 
 const view = {
@@ -40,23 +40,24 @@ const view = {
         }
       }
     }
-    function frame(g, s, top, [row, column, rows, columns], width = 2) {
-      g.strokeStyle = ui.colour('ink');
+    function frame(g, s, top, [row, column, rows, columns], colour = 'ink', width = 2) {
+      g.strokeStyle = ui.colour(colour);
       g.lineWidth = width;
       g.strokeRect(column * s + 1, top + row * s + 1, columns * s - 2, rows * s - 2);
     }
 
     ui.canvas({
-      label: 'the image, a frame around the tile, and the filter', parent,
+      label: 'the image, with frames around the tile and the filter', parent,
       maxWidth: width => rooms(width)[0],
       height: width => HEAD + ROWS * cell(width, ROWS, COLUMNS) + 2,
       paint(g, width) {
         const {image, frame: [row, column, side], filter} = now(), x = images[image];
-        const s = cell(width, Math.max(ROWS, x.shape[0]), COLUMNS);
+        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side));
         title(g, 'image x, and the tile', 'A');
         draw(g, x, s, HEAD, () => 'A');
         const rows = Math.min(side, x.shape[0] - row), columns = Math.min(side, x.shape[1] - column);
-        frame(g, s, HEAD, [row, column, rows, columns], 3);
+        frame(g, s, HEAD, [row, column, rows, columns], 'ink', 3);
+        frame(g, s, HEAD, [row, column, ...filter.shape], 'B', 3);
       },
     });
     const side = width => cell(width, SIDE + 1, SIDE);
@@ -87,7 +88,8 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'pixels'], ['C', 'the true output'], ['hot', 'stained: something else'], ['ink', 'the tile, and what is kept of it', 'outline']]);
+    ui.legend([['A', 'pixels'], ['C', 'the true output'], ['hot', 'stained: something else'], ['ink', 'the tile, and what is kept of it', 'outline'],
+      ['B', 'the filter at the first output', 'outline']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };
