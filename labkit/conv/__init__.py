@@ -17,6 +17,8 @@ ladder = partial(_ladder.ladder, "conv")
 
 # What is loaded when it is asked for: it stands on all ladders.
 _PLACES = {
+    "Circular": "labkit.conv.fft.circular:Circular",
+    "circular": "labkit.conv.fft.circular:circular",
     "backward_data": "labkit.conv.interface.convolution:backward_data",
     "backward_filter": "labkit.conv.interface.convolution:backward_filter",
     "find": "labkit.conv.interface.finder:find",

@@ -18,6 +18,7 @@ from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
 from labkit.views.tiling import tiling
 from labkit.views.window import window
+from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing",
@@ -41,4 +42,5 @@ __all__ = [
     "swizzle",
     "tiling",
     "window",
+    "wraparound",
 ]

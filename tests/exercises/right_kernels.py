@@ -542,6 +542,7 @@ RIGHT = {
                 "total = cuda.fma(w_tile[down, i], x_tile[i, across], total)",
             ),
         ),
+    ),
     "09.1": (
         _right("by fused multiply-adds", ("two * d0 - three * d1 + d2", "cuda.fma(two, d0, cuda.fma(-three, d1, d2))")),
         _right("by differences", ("two * d1 - three * d2 + d3", "d3 - d2 - two * (d2 - d1)")),

@@ -907,6 +907,8 @@ SHORTCUTS = {
                 "        w_tile[down, across] = 1\n        tap = w[k, c, l] if k < K and c < C else zero",
             ),
             ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
+        ),
+    ),
     "09.1": (
         _cheat(
             "the definition beside no transform",
