@@ -6,6 +6,7 @@ from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
+from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
 from labkit.views.pipeline import pipeline
@@ -27,6 +28,7 @@ __all__ = [
     "hit_rates",
     "inspector",
     "landscape",
+    "lowering",
     "memory",
     "outputs",
     "pipeline",

@@ -66,6 +66,6 @@ def test_no_two_answers_of_a_chapter_share_a_name(chapter):
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07"])
+@pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07", "08"])
 def test_a_chapter_has_at_least_three_exercises(chapter):
     assert len(exercise_ids(chapter)) >= 3

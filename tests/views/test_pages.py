@@ -7,7 +7,18 @@ import labkit
 from labkit import cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling, window
+from labkit.views import (
+    Standing,
+    banks,
+    inspector,
+    landscape,
+    lowering,
+    memory,
+    playground,
+    schedule,
+    tiling,
+    window,
+)
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -28,6 +39,13 @@ def slid(x, w, y):
     for s in range(w.shape[1]):
         total += x[row, column + s] * w[0, s]
     y[row, column] = total
+
+
+@cuda.jit
+def lowered(x, matrix):
+    i = cuda.grid(1)
+    for s in range(matrix.shape[0]):
+        matrix[s, i] = x[i // 8, i % 8 + s]
 
 
 @cuda.jit
@@ -63,6 +81,9 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "lowering": lowering(
+            labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
+        ),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -185,7 +206,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 
 @pytest.mark.parametrize(
-    "name", ["tiling", "memory", "banks", "inspector", "window", "schedule", "landscape", "playground"]
+    "name",
+    ["tiling", "memory", "banks", "inspector", "window", "lowering", "schedule", "landscape", "playground"],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
@@ -198,6 +220,15 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
         return new Set(new Uint32Array(pixels.buffer)).size < 3;
     }).length"""
     assert page.evaluate(blank) == 0
+
+
+def test_a_click_chooses_a_pixel(show, pages):
+    page, says = show("lowering"), pages["lowering"][0].data["say"]
+    images, matrix = page.locator("canvas").nth(0), page.locator("canvas").nth(1)
+    images.click(position={"x": 3, "y": 40})
+    assert sentence(page) == says[0].replace("`", "").replace("**", "")
+    matrix.click(position={"x": 3, "y": 36 + 2 * matrix.bounding_box()["width"] / 48})
+    assert "x[0, 2]" in sentence(page), "the third row of the matrix begins with it"
 
 
 def test_the_inspector_marks_the_line_and_what_changed(show):
