@@ -7,6 +7,7 @@ import numpy as np
 
 from labkit import tuning
 from labkit.conv.interface.algorithms import Algorithm, algorithms
+from labkit.conv.interface.arrange import copies, lies_well
 from labkit.conv.interface.costs import predicted_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
@@ -144,10 +145,18 @@ def question(problem: Convolution, format: Format, workspace_limit_bytes: int | 
 def planned(
     algorithm: Algorithm, problem: Convolution, format: Format, x, w, y, workspace_limit_bytes: int | None, **options
 ) -> Plan:
-    """A plan of an algorithm for arrays of the device, which lie as the problem has them."""
+    """A plan of an algorithm for arrays of the device; those that kernels do not take as they lie are copied."""
 
     def launches(x, w, y, workspace):
-        return algorithm.launches(x, w, y, problem, format, workspace, workspace_limit_bytes)
+        before, after, taken = [], [], {}
+        for name, X in (("x", x), ("w", w), ("y", y)):
+            taken[name] = X if lies_well(X) else workspace.array(f"{name} in order", X.shape, X.dtype)
+            if taken[name] is not X and name == problem.result:
+                after = copies(taken[name], X)
+            elif taken[name] is not X:
+                before += copies(X, taken[name])
+        made = algorithm.launches(*taken.values(), problem, format, workspace, workspace_limit_bytes)
+        return [*before, *made, *after]
 
     return Plan(launches, {"x": x, "w": w, "y": y}, problem.result, **options)
 
