@@ -1,4 +1,4 @@
-"""Convolution on tensor cores: right in any tiling, as costly as the docstrings say, and bad input told in a sentence."""
+"""Convolution on tensor cores: right in any tiling, as costly as the docstrings say, and bad input in a sentence."""
 
 import re
 from dataclasses import replace
