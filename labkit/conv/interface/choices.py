@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from math import inf
 
 import numpy as np
 
-from labkit import tuning
+from labkit import cuda, tuning
 from labkit.conv.interface.algorithms import Algorithm, algorithms
 from labkit.conv.interface.arrange import copies, lies_well
 from labkit.conv.interface.costs import predicted_ms
@@ -137,9 +140,18 @@ def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | No
 
 
 def question(problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> str:
-    """What is to be chosen, in words, for `labkit.tuning`."""
+    """What is to be chosen, in words, for `labkit.tuning`, which adds the GPU and the sources of the algorithm."""
     limit = "any workspace" if workspace_limit_bytes is None else f"workspace up to {workspace_limit_bytes} bytes"
-    return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}"
+    return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}, {compiler()}"
+
+
+@cache
+def compiler() -> str:
+    """What compiles kernels here, with its version."""
+    try:
+        return f"numba-cuda {version('numba-cuda')}"
+    except PackageNotFoundError:
+        return "no compiler"
 
 
 def planned(
@@ -176,6 +188,13 @@ def check_asked(problem, format, workspace_limit_bytes) -> Format:
 
 def over(workspace_bytes: int, limit_bytes: int | None) -> str:
     """Why so much workspace cannot be taken, in a sentence; "" where it can."""
-    if limit_bytes is None or workspace_bytes <= limit_bytes:
-        return ""
-    return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
+    if limit_bytes is not None and workspace_bytes > limit_bytes:
+        return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
+    if workspace_bytes > (there := memory_bytes()):
+        return f"it needs {workspace_bytes} bytes of workspace, and this GPU has {there} bytes of memory"
+    return ""
+
+
+def memory_bytes() -> float:
+    """The memory of this GPU; the simulator has any."""
+    return cuda.current_context().get_memory_info().total if cuda.on_gpu() else inf
