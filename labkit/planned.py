@@ -9,6 +9,7 @@ which kernel, compiled for which types; how many blocks; what memory beside the 
 None of that depends on where the operands are, as long as they are aligned alike.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from labkit.arrays.workspace import Workspace, even_while_captured, handle_of
 from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
+MOST_GRAPHS = 16  # of a plan, and addresses that are counted
 
 
 @dataclass(frozen=True)
@@ -188,9 +190,9 @@ class _Simulated:
 class _OnGpu:
     """Launches packed for the driver, and where in them the addresses of operands stand.
 
-    Several launches whose operands have stayed where they are for some runs are recorded as a graph, which is replayed
-    from then on: that costs the host about as much as half a launch. Other addresses are launched as they come, since
-    recording takes as long as a dozen launches.
+    Several launches that have run some times at the same addresses are recorded as a graph, which is replayed from then
+    on: that costs the host about as much as one launch. It is not done at once, since recording takes as long as a
+    dozen launches; and a few graphs are kept, for operands that take turns.
     """
 
     def __init__(self, launches, operands: Sequence[View], workspace, stream):
@@ -214,7 +216,7 @@ class _OnGpu:
         self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
         self._move, self._recording, self._may_replay = move, Graph, may_replay
         self._addresses, self._stream = begins, None
-        self._same, self._graph = 0, None  # runs at these addresses, and what is replayed after some of them
+        self._known = OrderedDict()  # by addresses: how often they ran, or the graph that is replayed there
         self._threads = {get_ident()}  # which have a context
         self._set_stream(stream)
 
@@ -224,18 +226,28 @@ class _OnGpu:
             self._threads.add(get_ident())
         if stream is not None and stream != self._stream:
             self._set_stream(stream)
+        if len(self._packed) > 1:
+            known = self._known.setdefault(key := tuple(addresses), 0)
+            if isinstance(known, int) and known < RUNS_BEFORE_GRAPH:
+                self._known[key] = known + 1
+            elif self._may_replay(self._stream):
+                if isinstance(known, int):
+                    self._move_to(addresses)
+                    known = self._known[key] = self._recorded()
+                known.run(self._stream)
+                return
+            if len(self._known) > MOST_GRAPHS:
+                self._known.popitem(last=False)
+        self._move_to(addresses)
+        self._launch()
+
+    def _move_to(self, addresses):
         if addresses != self._addresses:
             for cell, number, distance in self._cells:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
                 self._move(tensor_map, addresses[number] + distance)
-            self._addresses, self._same, self._graph = addresses, 0, None
-        self._same += 1
-        if len(self._packed) > 1 and self._same > RUNS_BEFORE_GRAPH and self._may_replay(self._stream):
-            self._graph = self._graph or self._recorded()
-            self._graph.run(self._stream)
-        else:
-            self._launch()
+            self._addresses = addresses
 
     def _launch(self):
         for one in self._packed:

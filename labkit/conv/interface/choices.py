@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from math import inf
 
 import numpy as np
 
-from labkit import tuning
+from labkit import cuda, tuning
 from labkit.conv.interface.algorithms import Algorithm, algorithms
+from labkit.conv.interface.arrange import copies, lies_well
 from labkit.conv.interface.costs import predicted_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
@@ -136,18 +140,35 @@ def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | No
 
 
 def question(problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> str:
-    """What is to be chosen, in words, for `labkit.tuning`."""
+    """What is to be chosen, in words, for `labkit.tuning`, which adds the GPU and the sources of the algorithm."""
     limit = "any workspace" if workspace_limit_bytes is None else f"workspace up to {workspace_limit_bytes} bytes"
-    return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}"
+    return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}, {compiler()}"
+
+
+@cache
+def compiler() -> str:
+    """What compiles kernels here, with its version."""
+    try:
+        return f"numba-cuda {version('numba-cuda')}"
+    except PackageNotFoundError:
+        return "no compiler"
 
 
 def planned(
     algorithm: Algorithm, problem: Convolution, format: Format, x, w, y, workspace_limit_bytes: int | None, **options
 ) -> Plan:
-    """A plan of an algorithm for arrays of the device, which lie as the problem has them."""
+    """A plan of an algorithm for arrays of the device; those that kernels do not take as they lie are copied."""
 
     def launches(x, w, y, workspace):
-        return algorithm.launches(x, w, y, problem, format, workspace, workspace_limit_bytes)
+        before, after, taken = [], [], {}
+        for name, X in (("x", x), ("w", w), ("y", y)):
+            taken[name] = X if lies_well(X) else workspace.array(f"{name} in order", X.shape, X.dtype)
+            if taken[name] is not X and name == problem.result:
+                after = copies(taken[name], X)
+            elif taken[name] is not X:
+                before += copies(X, taken[name])
+        made = algorithm.launches(*taken.values(), problem, format, workspace, workspace_limit_bytes)
+        return [*before, *made, *after]
 
     return Plan(launches, {"x": x, "w": w, "y": y}, problem.result, **options)
 
@@ -167,6 +188,13 @@ def check_asked(problem, format, workspace_limit_bytes) -> Format:
 
 def over(workspace_bytes: int, limit_bytes: int | None) -> str:
     """Why so much workspace cannot be taken, in a sentence; "" where it can."""
-    if limit_bytes is None or workspace_bytes <= limit_bytes:
-        return ""
-    return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
+    if limit_bytes is not None and workspace_bytes > limit_bytes:
+        return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
+    if workspace_bytes > (there := memory_bytes()):
+        return f"it needs {workspace_bytes} bytes of workspace, and this GPU has {there} bytes of memory"
+    return ""
+
+
+def memory_bytes() -> float:
+    """The memory of this GPU; the simulator has any."""
+    return cuda.current_context().get_memory_info().total if cuda.on_gpu() else inf

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
-from labkit.arrays.addresses import PIECE_BYTES, address_of, check_own_memory, lies_in_order
+from labkit.arrays.addresses import check_own_memory
 from labkit.arrays.operands import (
     check_array,
     check_on_device,
@@ -16,7 +16,6 @@ from labkit.arrays.operands import (
     holds,
     on_device,
     seen,
-    taken,
     type_name,
 )
 from labkit.arrays.workspace import current_device, handle_of, of_stream
@@ -54,7 +53,8 @@ def forward(
     Parameters
     ----------
     x, w
-        Images and filters, in C order: NCHW and KCRS, or NHWC and KRSC, where filters have the channels of their group.
+        Images and filters: NCHW and KCRS, or NHWC and KRSC, where filters have the channels of their group. Any strides
+        will do; what is not in C order, or begins at no multiple of 16 bytes, is copied.
         Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or NumPy arrays, which are
         copied there. Both hold float32, float16 or bfloat16.
     y
@@ -71,7 +71,8 @@ def forward(
     format
         What arrays of bits hold: "bfloat16" (uint16). Otherwise their type says it.
     workspace_limit_bytes
-        The most memory beside the operands; None for as much as the algorithm wants, 0 for none.
+        The most memory beside the operands that the algorithm may take; None for as much as it wants, 0 for none.
+        Copies of arrays that lie in another order come on top.
     stream
         A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass y where it is captured into a graph.
 
@@ -85,8 +86,7 @@ def forward(
     TypeError
         An operand is no array, or they hold different things, or something that is not convolved.
     ValueError
-        Sizes do not fit; an array is not in C order; y shares memory with x or w; or no algorithm computes this within
-        the limit.
+        Sizes do not fit; y shares memory with x or w; or no algorithm computes this within the limit.
 
     Notes
     -----
@@ -198,7 +198,7 @@ def plan(
     problem
         A `Forward`, `BackwardData` or `BackwardFilter`.
     x, w, y
-        Images, filters and outputs: arrays of the device, in C order.
+        Images, filters and outputs: arrays of the device.
     algorithm
         One of those that `heuristic(problem)` lists, such as "winograd/f4x4"; None for the best.
 
@@ -388,7 +388,7 @@ def _whole(name, value, counts, least, otherwise="") -> tuple[int, ...]:
 
 
 def _checked(problem, arrays, format) -> Format:
-    """The format; raises where arrays do not hold what they should, or lie otherwise than kernels take them."""
+    """The format; raises where arrays do not have the shapes or hold what they should."""
     given = {name: X for name, X in arrays.items() if X is not None}
     inputs = [name for name in "xwy" if name != problem.result]
     format = format_of(*(given[name] for name in inputs), format, names=inputs)
@@ -397,17 +397,6 @@ def _checked(problem, arrays, format) -> Format:
         if shape != wanted:
             found, needed = (" x ".join(map(str, sides)) for sides in (shape, wanted))
             raise ValueError(f"{name}, the {OPERANDS[name]}, is {found}, but {needed} in this convolution: change it")
-        described = X if isinstance(X, np.ndarray) else taken(on_device(X))
-        if not lies_in_order(described):
-            raise ValueError(
-                f"{name}, the {OPERANDS[name]}, is not in C order, and kernels take neighbours at once: "
-                "pass a copy that is, or name the layout that it has"
-            )
-        if address_of(described) % PIECE_BYTES:
-            raise ValueError(
-                f"{name}, the {OPERANDS[name]}, begins {address_of(described) % PIECE_BYTES} bytes after a multiple of "
-                f"{PIECE_BYTES}, and kernels take {PIECE_BYTES} bytes at once: pass a copy"
-            )
     result = given.get(problem.result)
     if result is None:
         return format

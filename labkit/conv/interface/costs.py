@@ -10,7 +10,7 @@
 - Bytes are each operand once, and the workspace twice, since it is written and read.
 - The rate is what the step's recorded times say, of the nearest GPU that it was recorded on: the median over all
   problems of multiply-adds over the time that is left when launches and bytes are taken off. A step that was never
-  recorded is taken to run at a typical share of the GPU's peak.
+  recorded is taken to run at a typical rate, and a little faster than the step before it.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,8 @@ LAUNCH_US = 2.0
 BYTES_US = 3e6  # of memory, by kernels that do little else
 WARP = 64, 64  # rows and columns of a result, that a warp computes
 OF_SM = 2**15  # elements of a result that keep an SM busy
-TYPICAL = 15e6  # multiply-adds in a microsecond, of a step that was never recorded
+TYPICAL = {4: 15e6, 2: 150e6, 1: 300e6}  # multiply-adds in a microsecond by bytes of an operand, if none is recorded
+RISE = 1.01  # then, from a step to the next
 LEAST_LEFT = 0.1  # of a recorded time, that multiplying took
 
 
@@ -105,14 +106,16 @@ def _rate(step, format):
     here = results.slug(tuning.gpu_name())
     places = [machine for machine, operation in results.recorded() if operation == step.ladder.record]
     for machine in sorted(places, key=lambda machine: machine != here):
+        rows = results.load(step.ladder.record, machine).select(step=step.slug)
+        of_format = [row for row in rows if row["dtype"] == format.name]
         found = {}
-        for row in results.load(step.ladder.record, machine).select(step=step.slug, dtype=format.name):
+        for row in of_format or rows:
             problem = step.problem(**{field.name: row[field.name] for field in fields(step.problem)})
             found[problem] = row["time_ms"] * 1e3
         rates = [_reached(step, problem, format, time_us) for problem, time_us in found.items()]
         if rates:
             return median(rates)
-    return TYPICAL
+    return TYPICAL[format.itemsize] * RISE ** step.ladder.steps.index(step)
 
 
 def _reached(step, problem, format, time_us):

@@ -16,6 +16,8 @@ from labkit.conv.interface.choices import planned
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32
 from labkit.ladder import ladders
+from labkit.places import PACKAGE
+from labkit.tuning import sources_of
 
 KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
 ALL = [one for result in "yxw" for one in algorithms(result)]
@@ -160,3 +162,13 @@ def test_the_gradient_of_filters_needs_no_memory_if_there_is_none():
     problem = conv.BackwardFilter(128, *TABLE_2[2])
     assert algorithm.workspace_bytes(problem, FP32) > 0 == algorithm.workspace_bytes(problem, FP32, 0)
     assert np.prod(problem.shapes["w"]) * 4 * 2 > algorithm.workspace_bytes(problem, FP32, np.prod(problem.shapes["w"]))
+
+
+def test_an_algorithm_is_made_of_all_kernels_that_it_launches():
+    def files(name):
+        kernels = algorithm_named(name, "y").kernels
+        return {path.relative_to(PACKAGE).as_posix() for kernel in kernels for path in sources_of(kernel)}
+
+    assert {"conv/fft/s06_few_taps.py", "conv/fft/s03_three_products.py", "conv/fft/lines.py"} < files("fft/few_taps")
+    assert {"gemm/fp32/s10_tuned.py", "conv/winograd/products.py"} < files("winograd/f4x4")
+    assert "gemm/fp32/s10_tuned.py" not in files("winograd/fused")

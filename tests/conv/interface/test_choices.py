@@ -94,9 +94,17 @@ def test_a_step_that_was_never_recorded_is_reckoned_too(monkeypatch):
     costs._rate.cache_clear()
     monkeypatch.setattr(costs.results, "recorded", list)
     try:
-        assert len(conv.heuristic(LAYER).candidates) > 5
+        ranked = [one.step.slug for one in conv.heuristic(LAYER).candidates]
+        assert len(ranked) > 5 and ranked.index("split") < ranked.index("gathered")  # the later step first
     finally:
         costs._rate.cache_clear()
+
+
+def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
+    whole = {str(row.algorithm): row.workspace_bytes for row in conv.heuristic(LAYER)}
+    monkeypatch.setattr(choices, "memory_bytes", lambda: whole["winograd/f4x4"] - 1)
+    reasons = {str(row.algorithm): row.reason for row in conv.heuristic(LAYER)}
+    assert "bytes of workspace, and this GPU has" in reasons["winograd/f4x4"] and not reasons["implicit_gemm/gathered"]
 
 
 # --- find ----------------------------------------------------------------------------------------
@@ -150,6 +158,12 @@ def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeyp
     conv.forward(*arrays)
     conv.forward(*arrays)
     assert [str(one) for one in made] == [str(conv.heuristic(LAYER).best), "winograd/f2x2"]
+
+
+def test_what_was_found_with_another_compiler_is_not_taken(gpu, monkeypatch):
+    conv.find(LAYER)
+    monkeypatch.setattr(choices, "compiler", lambda: "numba-cuda 99.0")
+    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
 
 
 @pytest.mark.parametrize("spoilt", ["", "{", '{"choices": []}', "[]"])

@@ -10,15 +10,17 @@ from random_convolutions import convolutions
 from sampling import WHOLE
 
 from labkit import conv, cuda
+from labkit.arrays.views import viewed
 from labkit.conv.interface import choices, convolution
 from labkit.conv.interface.algorithms import algorithms
 from labkit.formats import FP32
+from labkit.layout import c_strides
 from labkit.planned import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 KINDS = conv.Forward, conv.BackwardData, conv.BackwardFilter
-SETTINGS = settings(max_examples=60 if WHOLE else 8, phases=[Phase.generate])
-SMALL = {"C": 9, "K": 9, "pixels": 8}
+SETTINGS = settings(max_examples=60 if WHOLE else 4, phases=[Phase.generate])
+SMALL = {"C": 6, "K": 6, "pixels": 6}
 X, W = np.ones((2, 4, 9, 8), np.float32), np.ones((6, 4, 3, 3), np.float32)
 
 
@@ -111,7 +113,7 @@ def test_without_any_workspace_there_is_always_an_algorithm(kind):
 def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(kind, monkeypatch):
     made, planned = [], convolution.planned
     monkeypatch.setattr(convolution, "planned", lambda *of, **options: made.append(of) or planned(*of, **options))
-    problem = kind(2, 4, 9, 8, 6, 3, 3, 1, 1, 1, 0, 1, 2)
+    problem = kind(1, 2, 4, 5, 3, 2, 2, 1, 1, 1, 0, 1, 0)
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
     inputs = [X for n, X in enumerate(arrays) if n != place]
@@ -157,19 +159,54 @@ def test_padding_in_words_and_numbers(padding, stride, sides):
     assert conv.forward(X, W, padding=padding, stride=stride).shape == (2, 6, *sides)
 
 
+def laid_out(array, order):
+    """An array of the device with these elements, which lie otherwise than in C order at a multiple of 16 bytes."""
+    if order == "channels last":
+        whole = cuda.to_device(np.ascontiguousarray(array.transpose(0, 2, 3, 1)))
+        _, C, H, W = array.shape
+        size = array.itemsize
+        return viewed(whole, array.shape, (H * W * C * size, size, W * C * size, C * size)), whole
+    if order == "shifted":
+        host = np.zeros(array.size + 1, array.dtype)
+        host[1:] = array.ravel()
+        whole = cuda.to_device(host)
+        strides = tuple(stride * array.itemsize for stride in c_strides(array.shape))
+        return viewed(whole, array.shape, strides, begin_byte=array.itemsize), whole
+    host = np.zeros(tuple(2 * side for side in array.shape), array.dtype)
+    host[1::2, ::2, 1::2, ::2] = array
+    whole = cuda.to_device(host)
+    strides = tuple(2 * stride for stride in host.strides)
+    return viewed(whole, array.shape, strides, begin_byte=host.strides[0] + host.strides[2]), whole
+
+
+@pytest.mark.parametrize("order", ["channels last", "shifted", "apart"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_may_lie_in_any_order(kind, order):
+    problem = kind(2, 3, 5, 4, 4, 2, 3)
+    *arrays, _ = problem.operands()
+    place = "xwy".index(problem.result)
+    expected = problem.oracle(*(X for n, X in enumerate(arrays) if n != place))
+    views, wholes = zip(*(laid_out(X, order) for X in arrays))
+    before = wholes[place].copy_to_host()
+    assert call(problem, *views, views[place]) is views[place]
+    found = wholes[place].copy_to_host()
+    assert np.allclose(cuda.as_cuda_array(views[place]).copy_to_host(), expected, atol=1e-4)
+    assert (found == before)[before == 0].all()  # between the results, which were NaN, nothing was written
+
+
 # --- plans ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_algorithm_can_be_planned_and_planned_once_it_allocates_nothing(kind, monkeypatch):
-    problem = kind(1, 3, 6, 5, 4, 3, 3, 1, 1, 1, 1, 0, 0)
+    problem = kind(1, 2, 5, 4, 2, 3, 3, 1, 1, 1, 1, 0, 0)
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
     on_device = list(map(cuda.to_device, arrays))
     expected = problem.oracle(*(X for n, X in enumerate(arrays) if n != place))
     ranking = conv.heuristic(problem)
-    for row in ranking:
-        assert not row.reason
+    assert len(ranking.candidates) >= 2
+    for row in ranking[: len(ranking.candidates)]:
         on_device[place].copy_to_device(arrays[place])
         plan = conv.plan(problem, *on_device, algorithm=str(row.algorithm))
         held = plan.workspace_bytes
@@ -208,7 +245,6 @@ def device(*shape, dtype=np.float32):
     return cuda.to_device(np.ones(shape, dtype))
 
 
-WHOLE_ARRAY = np.ones((2, 4, 9, 20), np.float32)
 REFUSED = {
     "channels": (lambda: conv.forward(X, np.ones((6, 3, 3, 3), np.float32)), "x has 4 channels, but filters of 3"),
     "channels of groups": (lambda: conv.forward(X, W, groups=2), "filters of 4 channels in 2 group(s) take 8"),
@@ -248,11 +284,6 @@ REFUSED = {
     "no array": (lambda: conv.forward([1.0], W), "x is a list, not an array"),
     "nothing": (lambda: conv.forward(None, W), "x, the images, is None: give an array"),
     "three axes": (lambda: conv.forward(X[0], W), "x, the images, has 3 axes: give four, NCHW"),
-    "no C order": (lambda: conv.forward(WHOLE_ARRAY[..., :8], W), "x, the images, is not in C order"),
-    "aligned otherwise": (
-        lambda: conv.forward(device(2 * 4 * 9 * 8 + 4)[1:-3].reshape(2, 4, 9, 8), device(6, 4, 3, 3)),
-        "x, the images, begins 4 bytes after a multiple of 16",
-    ),
     "y is x": (lambda: conv.forward(X, np.ones((4, 4, 1, 1), np.float32), X), "y shares memory with x"),
     "y is w": (lambda: same_memory(), "y shares memory with x"),
     "H is not known": (lambda: conv.backward_data(W, np.ones((2, 6, 7, 6), np.float32)), "H is not known"),
