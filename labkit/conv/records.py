@@ -9,7 +9,7 @@ from labkit import ladder, results
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
 
 PREFIX = "conv_"
-CHOICES = "conv_choices"  # has steps of all ladders, measured beside one another
+CHOICES = "conv_choices"  # has all algorithms, measured in one run
 KINDS = {"y": Forward, "x": BackwardData, "w": BackwardFilter}
 
 
@@ -73,17 +73,24 @@ def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[M
     all algorithms in one run, stands before the records of single ladders.
     """
     ours, rivals = {}, {}
-    operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
     steps = {f"{each.name}/{step.slug}": step for each in ladder.ladders("conv") for step in each}
+    operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
     for operation in sorted(operations, key=lambda operation: operation == CHOICES):
         for row in results.load(operation, machine).select(dtype=dtype):
-            name = row["step"] if operation == CHOICES else f"{operation.removeprefix(PREFIX)}/{row['step']}"
-            if name in steps and steps[name].problem.result == result:
+            known = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
+            name = next((name for name in known if name in steps), None) or _alone(row["step"], steps)
+            if name and steps[name].problem.result == result:
                 _note(row, name, KINDS[result], ours, rivals)
     return tuple(
         Measured(problem, dtype, _in_order(times), _in_order(_medians(rivals.get(problem, {}))))
         for problem, times in ours.items()
     )
+
+
+def _alone(slug, steps):
+    """The algorithm with this slug, where there is one alone."""
+    found = [name for name in steps if name.endswith(f"/{slug}")]
+    return found[0] if len(found) == 1 else None
 
 
 def _note(row, name, kind, ours, rivals):

@@ -25,7 +25,7 @@ def winners(
     size: int = 28,
     filters: int = 128,
     taps: Sequence[int] = (1, 3, 5, 7, 9, 11),
-    channels: Sequence[int] = (512, 384, 256, 128, 64, 3),
+    channels: Sequence[int] = (512, 384, 256, 128, 64, 16, 3),
     batches: Sequence[int] = (1, 16, 64, 128),
     limits_mb: Sequence[int | None] = (0, 16, 128, None),
     format: str = "float32",
