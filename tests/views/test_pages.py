@@ -19,6 +19,7 @@ from labkit.views import (
     schedule,
     tiling,
     window,
+    winners,
 )
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -96,6 +97,7 @@ def pages(tmp_path_factory):
                 "multiplied": Standing("float16 tensor", 1000, {"H200": 600}),
             }
         ),
+        "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -223,6 +225,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "schedule",
         "landscape",
         "playground",
+        "winners",
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -336,3 +339,22 @@ def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
     for gpu, precision in (("T4", "float32"), ("L4", "float8 tensor")):
         page.get_by_label("GPU", exact=True).select_option(gpu)
         assert page.get_by_label("precision", exact=True).input_value() == precision
+
+
+def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
+    page, data = show("winners"), pages["winners"][0].data
+    told, cells, ranking = page.locator(".body .say"), page.get_by_role("gridcell"), page.locator(".row tbody tr")
+    assert "any workspace: of 4 cells" in told.inner_text()
+    before = ranking.count()
+    page.get_by_role("slider", name="workspace").fill("0")
+    assert "no workspace: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
+    assert ranking.count() < before and "no workspace" in ranking.last.inner_text()
+    chosen = page.locator("button[aria-pressed=true]")
+    chosen.press("ArrowLeft")
+    chosen.press("ArrowUp")
+    label = chosen.get_attribute("aria-label")
+    assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm") and "timed layers" in label
+    assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
+    assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+    page.get_by_role("slider", name="images").fill("0")
+    assert "1 image, no workspace" in told.inner_text() and "No layer like this" in page.locator(".body").inner_text()
