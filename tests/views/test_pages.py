@@ -344,7 +344,10 @@ def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
 def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     page, data = show("winners"), pages["winners"][0].data
     told, cells, ranking = page.locator(".body .say"), page.get_by_role("gridcell"), page.locator(".row tbody tr")
-    assert "any workspace: of 4 cells" in told.inner_text()
+    assert "1 image, any workspace: of 4 cells" in told.inner_text()
+    assert "No layer like this" in page.locator(".body").inner_text()
+    page.get_by_role("slider", name="images").fill("1")
+    assert "64 images, any workspace" in told.inner_text()
     before = ranking.count()
     page.get_by_role("slider", name="workspace").fill("0")
     assert "no workspace: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
@@ -356,5 +359,3 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm") and "timed layers" in label
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
-    page.get_by_role("slider", name="images").fill("0")
-    assert "1 image, no workspace" in told.inner_text() and "No layer like this" in page.locator(".body").inner_text()
