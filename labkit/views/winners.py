@@ -35,7 +35,7 @@ def winners(
 
     Sliders choose how many images there are and how much workspace may be taken. Rankings are predictions, each made by
     `conv.heuristic` for the problem of that cell. A cell is marked where layers with so many images, channels and taps
-    were timed on a GPU: its panel tells what was the fastest there, and what the prediction for that layer is.
+    were timed on a GPU, and whether the fastest was what is predicted for them: its panel tells which layers and times.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
     start = len(batches) - 2 if len(batches) > 2 else 0, len(limits_mb) - 1
     return {
         "say": f"{filters} filters over images of {size} x {size}: each cell names the algorithm that `conv.heuristic` "
-        "**predicts** to be the fastest. Dots mark layers that were **timed**.",
+        "**predicts** to be the fastest. Dots and rings mark layers that were **timed**.",
         "size": size,
         "filters": filters,
         "taps": list(taps),
@@ -156,13 +156,17 @@ def still(figure, data, step):
     figure.set_size_inches(8.4, 4.4)
     figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
     axes = figure.subplots()
-    marked = {tuple(record["cell"][1:]) for record in data["records"] if record["cell"][0] == batch}
+    marked = {}  # whether all were as predicted
+    for record in data["records"]:
+        if record["cell"][0] == batch:
+            place = tuple(record["cell"][1:])
+            marked[place] = marked.get(place, True) and record["predicted"] == record["fastest"]
     for c, t in np.ndindex(order.shape[:2]):
         number = order[c, t, 0]
         name = names[number] if number >= 0 else "none"
         colour, letter = look(name.partition("/")[0])
         axes.add_patch(_square(t, c, COLOURS[colour]))
-        text = f"{letter}\n{name.partition('/')[2]}" + (" •" if (c, t) in marked else "")
+        text = f"{letter}\n{name.partition('/')[2]}" + {True: " ●", False: " ○", None: ""}[marked.get((c, t))]
         axes.text(t, c, text, ha="center", va="center", fontsize=8, color=COLOURS["fg"])
     axes.set_xlim(-0.5, order.shape[1] - 0.5)
     axes.set_ylim(order.shape[0] - 0.5, -0.5)

@@ -84,9 +84,10 @@ const view = {
           + `border:2px solid transparent;border-radius:4px;background:color-mix(in srgb,var(--${colour}) 34%,var(--card))`;
         ui.element('b', {text: letter, style: 'display:block;font-size:14px'}, button);
         ui.element('span', {text: slug.replaceAll('_', ' '), style: 'display:block;font-size:11px;white-space:nowrap'}, button);
-        if (timed) ui.element('span', {text: '●', 'aria-hidden': 'true', style: 'position:absolute;top:0;right:4px;font-size:11px'}, button);
+        const agrees = here(row, column).every(one => one.predicted === one.fastest);
+        if (timed) ui.element('span', {text: agrees ? '●' : '○', 'aria-hidden': 'true', style: 'position:absolute;top:0;right:4px;font-size:11px'}, button);
         button.setAttribute('aria-label', `${taps[column]} x ${taps[column]} taps, ${channels[row]} channels: ` + (number < 0 ? 'nothing fits'
-          : `${name}, predicted ${ms(times_ms[place(row, column)])}, ${megabytes(workspace_mb[place(row, column)])}`) + (timed ? '; timed layers' : ''));
+          : `${name}, predicted ${ms(times_ms[place(row, column)])}, ${megabytes(workspace_mb[place(row, column)])}`) + (!timed ? '' : `; timed layers, ${agrees ? 'as predicted' : 'not all as predicted'}`));
       }));
       mark();
     }
@@ -127,7 +128,7 @@ const view = {
       const told = [...counts].sort((one, other) => other[1] - one[1]).map(([family, count]) => `\`${family}\` in **${count}**`).join(', ');
       ui.say(said, `${images(batches[at.batch])}, ${limits[at.limit]}: of ${rows * columns} cells, ranked first ${told}.`);
     }
-    ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]), ['ink', '● layers timed on a GPU']]);
+    ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]), ['card', '● timed, and as predicted'], ['card', '○ timed, but something else was fastest, or the predicted one was not timed']]);
     follow();
   },
 };
