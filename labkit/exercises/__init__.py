@@ -35,14 +35,14 @@ def exercise(id: str) -> Exercise:
 
 
 def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
-    """Judge a kernel (in chapter 01 a compiled loop) by the exercise's rules.
+    """Judge a kernel (in chapter 01 a compiled loop, in chapter 11 a plain function) by the exercise's rules.
 
     Parameters
     ----------
     id
         Chapter and number of the exercise, such as "03.2".
     kernel
-        Your function, decorated with `cuda.jit` (or `njit`): its name, without brackets.
+        Your function, decorated with `cuda.jit` (or `njit`, or plain): its name, without brackets.
     seed
         Draws the sizes of the last runs; each check draws others if None.
 
