@@ -39,7 +39,7 @@ STEP = 8  # words of taps that an instruction takes
 STAGES = 3
 AHEAD = STAGES - 1
 PENDING = STAGES - 2
-WM, WN = 64, 32  # a warp's part of the outputs
+WM, WN = 64, 64  # a warp's part of the outputs
 MI, NI = WM // 16, WN // 8  # its fragments
 WARPS_X = BN // WN
 WARPS = BM // WM * WARPS_X
@@ -67,7 +67,7 @@ def find_windows(rows, cols, corners, first, of):
 @cuda.jit(device=True)
 def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, first_filter, tile, thread, of):
     """Begins this thread's copies to a stage: a column of pieces, of windows and of filters."""
-    y, column = thread // PIECES, thread % PIECES
+    y, column = np.uint32(thread // PIECES), np.uint32(thread % PIECES)
     piece = np.uint32(tile * PIECES + column)
     tap = divided(piece, of.pieces)
     c = np.uint32(piece - tap * of.pieces.value)
@@ -75,7 +75,7 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, first_filter,
     down, across = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     shift = np.uint32((down * of.W + across) * of.pieces.value + c)
     exists, none = tap < of.RS, np.uint32(0)
-    word = (column ^ y % 8) * 4
+    word = np.uint32((column ^ y % 8) * 4)
     for i in range(WINDOWS):
         inside = exists and np.uint32(rows[i] + down) < of.H and np.uint32(cols[i] + across) < of.W
         valid = np.uint32(16) if inside else none
@@ -101,10 +101,10 @@ def mma(x, w, y, of):
     corners = cuda.local.array(WINDOWS, np.uint32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     first, first_filter = np.uint32(cuda.blockIdx.x) * np.uint32(BM), np.uint32(cuda.blockIdx.y) * np.uint32(BN)
-    row, col = warp // WARPS_X * WM, warp % WARPS_X * WN
-    thread = warp * 32 + lane
-    a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
-    b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
+    row, col = np.uint32(warp // WARPS_X * WM), np.uint32(warp % WARPS_X * WN)
+    thread = np.uint32(warp * 32 + lane)
+    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     tiles = np.uint32(of.RS * of.pieces.value + np.uint32(PIECES - 1)) // np.uint32(PIECES)
 
     for i in range(MI):
@@ -115,12 +115,11 @@ def mma(x, w, y, of):
     for tile in range(AHEAD):
         copy_stage(x_tiles, w_tiles, tile, x, w, rows, cols, corners, first_filter, tile, thread, of)
         ptx.cp_async_commit()
-    for tile in range(tiles):
+    stage, ahead, following = np.uint32(0), np.uint32(AHEAD), np.uint32(AHEAD)
+    for _ in range(tiles):
         ptx.cp_async_wait(PENDING)
         cuda.syncthreads()
-        stage, ahead = tile % STAGES, (tile + AHEAD) % STAGES
-        if tile + AHEAD < tiles:
-            following = tile + AHEAD
+        if following < tiles:
             copy_stage(x_tiles, w_tiles, ahead, x, w, rows, cols, corners, first_filter, following, thread, of)
         ptx.cp_async_commit()
         for step in range(0, BK, STEP):
@@ -133,6 +132,8 @@ def mma(x, w, y, of):
             for i in range(MI):
                 for j in range(NI):
                     ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+        following = np.uint32(following + 1)
+        ahead, stage = stage, np.uint32(stage + 1) if stage + 1 < STAGES else np.uint32(0)
 
     for i in range(MI):
         for j in range(NI):

@@ -7,8 +7,8 @@ outside of the image it fills with zeros, so that padding costs nothing at all. 
 blocks of channels with counters; there are no divisions but those that find the tile's place.
 
 128 outputs are a box only where the sides of the box are powers of two. Images whose sides are not leave tiles that
-are not full: `box_of` chooses the box that needs fewest tiles, and `waste` says which share of the work is for nothing.
-For 7 x 7 outputs of 64 images that is 0.125, and for 11 x 11 of 16 images 0.21.
+are not full: `box_of` chooses the box that needs fewest tiles, and `waste` says which share of the work is for nothing,
+which is an eighth for 7 x 7 outputs of 64 images.
 
 Costs, where C is a multiple of 64, K of BN and boxes fit the outputs:
 
@@ -17,8 +17,8 @@ Costs, where C is a multiple of 64, K of BN and boxes fit the outputs:
     STAGES * (BM + BN) * BK * 4       bytes of shared memory per block
     0                                 bytes of workspace
 
-Limited by tiles that are not full, by the 64 channels of a copy where there are fewer, and as `gemm/tensor/s05_wgmma`
-by beginnings and ends. It takes no strides: pixels under a tap would not be neighbours.
+Limited by tiles that are not full, by the 64 channels of a copy where there are fewer, and by beginnings and ends as
+`gemm/tensor/s05_wgmma`. It takes no strides: pixels under a tap would not be neighbours.
 """
 
 from math import ceil

@@ -1,4 +1,4 @@
-"""Convolution on tensor cores: right in any tiling, as costly as the docstrings say, and bad input in a sentence."""
+"""Convolution on tensor cores: right in any tiling, as costly as the docstrings say, bad input told in a sentence."""
 
 import re
 from dataclasses import replace
@@ -10,8 +10,10 @@ from sampling import sampled
 
 from labkit import conv, sass
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
+from labkit.conv.tensor.operands import prepared
 from labkit.conv.tensor.problem import ForwardNHWC
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
+from labkit.conv.tensor.windows import windows
 from labkit.formats import BF16, FP16
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
@@ -51,6 +53,7 @@ def is_right(step, problem, format=BF16, **options):
 RAGGED = {
     "channels": ForwardNHWC(3, 72, 12, 11, 200, 2, 3, 1, 1, 1, 0, 0, 2),
     "folded": ForwardNHWC(5, 3, 20, 19, 72, 5, 5, 2, 2, 1, 2, 0, 2),
+    "folded to one tap": ForwardNHWC(2, 3, 9, 20, 16, 1, 5, 1, 1, 0, 0, 1, 2),
     "odd": ForwardNHWC(2, 8, 14, 15, 69, 1, 1),
     "even": ForwardNHWC(2, 16, 14, 15, 70, 3, 1, flipped=True),
 }
@@ -220,6 +223,13 @@ def test_what_a_step_does_not_take_is_refused_in_a_sentence(step):
     with pytest.raises(ValueError, match="this step takes groups = 1, and the convolution has groups = 2"):
         grouped = replace(problem, groups=2)
         launch(x, np.zeros((16, 2, 2, 4), np.uint16), y, grouped)
+
+
+def test_images_that_32_bits_do_not_count_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="the images are 8589934592 pieces of 16 bytes, and this step counts to 42949"):
+        prepared(None, None, ForwardNHWC(2**15, 8, 2**9, 2**9, 8, 1, 1), BF16, None)
+    with pytest.raises(ValueError, match="the outputs of a filter are 2147483648, and this step counts them below"):
+        windows(ForwardNHWC(2**13, 8, 2**9, 2**9, 8, 1, 1), BF16)
 
 
 def test_boxes_take_no_strides():
