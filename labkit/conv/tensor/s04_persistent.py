@@ -20,7 +20,8 @@ Costs, where C is a multiple of 64, K of BN and NPQ of BM:
     CRS / 16 * 2 / (BM * BN)          `wgmma` of a warpgroup per output
     0                                 bytes of workspace
 
-Limited by shared memory and L2, which bring every pixel anew for each tap; with 1 x 1 taps by device memory.
+Limited by L2, from which every pixel comes anew for each tap: 64 channels of one take an SM of an H100 4.4 cycles, and
+it multiplies them by 128 filters in 4. With 1 x 1 taps limited by device memory.
 """
 
 from functools import cache
