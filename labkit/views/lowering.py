@@ -150,7 +150,7 @@ def _of_pixel(name, held, at):
         return f"No window meets `{name}`: it stands **nowhere** in the matrix."
     if len(at) == 1:
         return f"`{name}` stands at **1 place** of the matrix, {ends}."
-    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}: once for each tap that meets it."
+    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}, once for each tap."
 
 
 def _of_tile(one, matrix, tile):
@@ -213,7 +213,8 @@ def still(figure, data, step):
     left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
     left.imshow(planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3))
     right.imshow(of_matrix.reshape(matrix["rows"], matrix["columns"], 3))
-    told = join([f"{name} {size:,} bytes" for name, size in data["bytes"].items() if size])
+    held = ("images", "matrix") if exists.all() else ("images", "tile")
+    told = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
     for axes, name in (
         (left, image["name"]),
         (right, f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {told}"),
