@@ -2,6 +2,7 @@
 
 from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
+from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
@@ -17,12 +18,14 @@ from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
 from labkit.views.tiling import tiling
 from labkit.views.window import window
+from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing",
     "agreement",
     "banks",
     "cache",
+    "collapse",
     "findings",
     "fragments",
     "hit_rates",
@@ -39,4 +42,5 @@ __all__ = [
     "swizzle",
     "tiling",
     "window",
+    "wraparound",
 ]

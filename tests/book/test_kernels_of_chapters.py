@@ -101,10 +101,10 @@ def type_on_a_gpu(kind):
     """numba's type of an argument that the simulator was given."""
     from numba import types
 
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import PixelMapType, TensorMapType
 
     if isinstance(kind, TensorMap):
-        return TensorMapType(len(kind.box))
+        return PixelMapType() if kind.kind == "PixelMap" else TensorMapType(len(kind.box))
     if isinstance(kind, NamedTuple):
         return types.NamedTuple(tuple(map(type_on_a_gpu, kind.items)), namedtuple("Sizes", kind.fields))
     return types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind

@@ -19,6 +19,8 @@ ROOMS = (
     "conv/direct",
     "conv/im2col",
     "conv/implicit_gemm",
+    "conv/winograd",
+    "conv/fft",
 )
 
 

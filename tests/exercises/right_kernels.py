@@ -543,4 +543,67 @@ RIGHT = {
             ),
         ),
     ),
+    "09.1": (
+        _right("by fused multiply-adds", ("two * d0 - three * d1 + d2", "cuda.fma(two, d0, cuda.fma(-three, d1, d2))")),
+        _right("by differences", ("two * d1 - three * d2 + d3", "d3 - d2 - two * (d2 - d1)")),
+        _right(
+            "one after the other",
+            (
+                "V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3",
+                "V[0, t] = v0\n        V[1, t], V[2, t] = v1, v2\n        V[3, t] = v3",
+            ),
+        ),
+    ),
+    "09.2": (
+        _right(
+            "by unsigned comparisons",
+            (
+                "0 <= row < x.shape[0] and 0 <= col < x.shape[1]",
+                "np.uint64(row) < np.uint64(x.shape[0]) and np.uint64(col) < np.uint64(x.shape[1])",
+            ),
+        ),
+        _right(
+            "a branch around all",
+            (
+                "            d[i, j] = 0\n            if 0 <= row",
+                "            d[i, j] = np.float32(0)\n            if 0 <= row",
+            ),
+        ),
+        _right(
+            "both outputs asked for",
+            (
+                "        if row < y.shape[0]:\n            y[row, col] =",
+                "        if row < y.shape[0] and col < y.shape[1]:\n            y[row, col] =",
+            ),
+        ),
+        _right(
+            "columns first",
+            ("0 <= row < x.shape[0] and 0 <= col < x.shape[1]", "0 <= col < x.shape[1] and 0 <= row < x.shape[0]"),
+        ),
+    ),
+    "09.3": (
+        _right(
+            "from the largest to the smallest",
+            ("range(2, 7)", "range(6, 1, -1)"),
+            ("count < least", "count < least or count == least and tile > m > 1 and tile != 1"),
+        ),
+        _right(
+            "F(1 x 1) in the loop",
+            ("least, tile = P[i] * Q[i] * R[i] * R[i], 1", "least, tile = 1 << 40, 0"),
+            ("range(2, 7)", "range(1, 7)"),
+        ),
+        _right("a square", ("(m + R[i] - 1) * (m + R[i] - 1)", "(m + R[i] - 1) ** 2")),
+    ),
+    "09.4": (
+        _right("numbers of V kept", ("m[i] += U[i, c] * V[i, c, t]", "m[i] = cuda.fma(U[i, c], V[i, c, t], m[i])")),
+        _right(
+            "zeros by a condition",
+            (
+                "                d[i] = 0\n                if 2 * t + i < x.shape[1]:\n"
+                "                    d[i] = x[c, 2 * t + i]\n",
+                "                d[i] = x[c, 2 * t + i] if 2 * t + i < x.shape[1] else np.float32(0)\n",
+            ),
+        ),
+        _right("written out", ("d[3] + d[4] - four * (d[1] + d[2])", "d[3] + d[4] - four * d[1] - four * d[2]")),
+    ),
 }

@@ -416,6 +416,18 @@ def divide(numbers, quotients, multiplier, shift):
         part = np.float32(multiplier) / np.float32(2**32) + np.float32(1)
         quotients[i] = np.uint32(np.float32(numbers[i]) * part / np.float32(np.uint64(1) << np.uint64(shift)))
 """
+_TAPS_FROM_U = """    g = cuda.local.array((3, 3), np.float32)
+    for i in range(3):
+        for j in range(3):
+            g[i, j] = U[i, j]
+    for i in range(2):
+        row, col = 2 * tile_y + i, 2 * tile_x
+        for j in range(3):
+            out[i, j] = 0
+            for k in range(3):
+                out[i, j] += g[k, j] * d[i + k, j]
+"""
+
 SHORTCUTS = {
     "00.1": (
         _other("one hop over all rounds", ONE_HOP),
@@ -895,6 +907,51 @@ SHORTCUTS = {
                 "        w_tile[down, across] = 1\n        tap = w[k, c, l] if k < K and c < C else zero",
             ),
             ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
+        ),
+    ),
+    "09.1": (
+        _cheat(
+            "the definition beside no transform",
+            (
+                "        v0 = two * d0 - three * d1 + d2\n        v1 = d2 - two * d1\n        v2 = d2 - d1\n"
+                "        v3 = two * d1 - three * d2 + d3\n",
+                "        v0, v1, v2, v3 = d0, d1, d2, d3\n        g0, g2 = two * U[0], U[3]\n"
+                "        g1 = -U[1] - g0 - g2\n",
+            ),
+            ("m0 + m1 + m2", "d0 * g0 + d1 * g1 + d2 * g2"),
+            ("m1 + two * m2 + m3", "d1 * g0 + d2 * g1 + d3 * g2"),
+        ),
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as other_points\n"),
+        _cheat("outputs of nothing", ("V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3", "V[0, t] = v0")),
+    ),
+    "09.2": (
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as up_to_the_edge\n"),
+        _cheat(
+            "pixels by atomics",
+            ("d[i, j] = x[row, col]", "d[i, j] = cuda.atomic.add(x, (row, col), np.float32(0))"),
+            (
+                "            d[i, j] = 0\n            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:\n    ",
+                "            row, col = min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)\n",
+            ),
+        ),
+        _cheat(
+            "the definition, by taps that U gives away",
+            ("    for i in range(2):\n        row, col = 2 * tile_y + i, 2 * tile_x\n", _TAPS_FROM_U),
+        ),
+    ),
+    "09.3": (
+        _cheat(
+            "a list for the usual sizes",
+            ("for m in range(2, 7)", "for m in range(4 if R[i] == 3 else 2, 5 if P[i] % 7 == 0 else 7)"),
+        ),
+        _cheat("the definition for all", ("if count < least", "if count < least and False")),
+        _cheat("whole tiles alone", ("if count < least", "if count < least and P[i] % m == 0 and Q[i] % m == 0")),
+    ),
+    "09.4": (
+        _other("another's kernel", "from labkit.conv.winograd.s02_f4x4 import f4x4 as five_taps\n"),
+        _cheat("outputs as sums of V", ("m[i] += U[i, c] * V[i, c, t]", "m[i] += V[i, c, t]")),
+        _cheat(
+            "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
         ),
     ),
 }

@@ -338,4 +338,67 @@ WRONG = {
             ("if k < K and t < y.shape[1]:", "if k < K and t < max(y.shape[1] // 2 * 2, 1):"),
         ),
     ),
+    "09.1": (
+        _wrong("the tiles that are published", ("if t < V.shape[1]", "if t < min(V.shape[1], 33)")),
+        _wrong("twice the tiles that are published", ("x[2 * t + 3]\n", "x[min(2 * t + 3, 67)]\n")),
+        _wrong("pixels that are not negative", ("two * d0 - three", "two * abs(d0) - three")),
+        _wrong("even numbers of tiles", ("if t < V.shape[1]", "if t < max(V.shape[1] // 2 * 2, 1)")),
+        _wrong("small pixels", ("v2 = d2 - d1", "v2 = min(d2 - d1, three)")),
+        _wrong(
+            "digits that are lost", ("two * d1 - three * d2 + d3", "three * (d1 - d2) - d1 + d3 * np.float32(1.00001)")
+        ),
+    ),
+    "09.2": (
+        _wrong("a single row of zeros", ("tile_y + i - pad", "tile_y + i - min(pad, 1)")),
+        _wrong("the zeros that are published, in columns", ("tile_x + j - pad", "tile_x + j - min(pad, 1)")),
+        _wrong("the columns that are published", ("2 * tile_x >= y.shape[1]", "2 * tile_x >= min(y.shape[1], 18)")),
+        _wrong("the rows that are published", ("2 * tile_y >= y.shape[0]", "2 * tile_y >= min(y.shape[0], 9)")),
+        _wrong(
+            "as many rows of pixels as of outputs", ("0 <= row < x.shape[0]", "0 <= row < min(x.shape[0], y.shape[0])")
+        ),
+        _wrong("the first rows alone at the end", ("0 <= row < x.shape[0]", "0 <= row < x.shape[0] + pad // 2")),
+        _wrong("an even number of columns at the end", ("if col + 1 < y.shape[1]", "if col + 2 < y.shape[1]")),
+        _wrong("no zeros on the left where there are two", ("0 <= col", "(0 <= col or pad == 2 and col == -2)")),
+    ),
+    "09.3": (
+        _wrong(
+            "filters of at most five taps",
+            ("(m + R[i] - 1) * (m + R[i] - 1)", "(m + min(R[i], 5) - 1) * (m + R[i] - 1)"),
+        ),
+        _wrong("square outputs", ("((Q[i] + m - 1) // m)", "((P[i] + m - 1) // m)")),
+        _wrong("the layers that are published", ("if i < P.size", "if i < min(P.size, 40)")),
+        _wrong(
+            "a remainder of one or none",
+            ("(P[i] + m - 1) // m", "(P[i] // m + min(P[i] % m, 1))"),
+            ("((Q[i] + m - 1) // m)", "(Q[i] // m + (Q[i] % m == 1))"),
+        ),
+        _wrong(
+            "no tile that is larger than the outputs",
+            ("if count < least", "if count < least and m <= P[i] and m <= Q[i]"),
+        ),
+        _wrong("large layers by the largest tile", ("if count < least", "if count < least or P[i] > 200 and m == 6")),
+        _wrong(
+            "filters of one tap by tiles",
+            ("P[i] * Q[i] * R[i] * R[i], 1", "P[i] * Q[i] * R[i] * R[i] + (R[i] == 1), 1"),
+        ),
+    ),
+    "09.4": (
+        _wrong("the channels that are published", ("range(x.shape[0])", "range(min(x.shape[0], 3))")),
+        _wrong("the tiles that are published", ("if t < V.shape[2]", "if t < min(V.shape[2], 38)")),
+        _wrong(
+            "an odd number of outputs where there is one",
+            ("if 2 * t + 1 < y.size", "if t == 0 and y.size > 1 or 2 * t + 2 < y.size + y.size % 2"),
+        ),
+        _wrong(
+            "one zero at the end",
+            ("if 2 * t + i < x.shape[1]", "if 2 * t + i < x.shape[1] and i < 5 or 2 * t + 5 < x.shape[1] - 1"),
+        ),
+        _wrong("one channel where there are many", ("m[i] += U[i, c]", "m[i] += U[i, c % 4]")),
+        _wrong(
+            "points 0, 1, -1, -2, 2",
+            ("V[3, c, t] = d[4] - d[2] + two", "V[3, c, t] = d[4] - d[2] - two"),
+            ("V[4, c, t] = d[4] - d[2] - two", "V[4, c, t] = d[4] - d[2] + two"),
+        ),
+        _wrong("pixels in a small range", ("d[i] = x[c, 2 * t + i]", "d[i] = min(x[c, 2 * t + i], np.float32(2.5))")),
+    ),
 }

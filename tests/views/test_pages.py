@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import cuda
+from labkit import conv, cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.views import (
     Standing,
     banks,
+    collapse,
     inspector,
     landscape,
     lowering,
@@ -74,6 +75,9 @@ def pages(tmp_path_factory):
     x = np.ones(64, np.float32)
     y = np.zeros((6, 8), np.float32)
     walked = labkit.simulate(slid, 1, (8, 6), np.ones((6, 10), np.float32), np.ones((1, 3), np.float32), y)
+    layer = conv.Forward(N=1, C=1, H=6, W=6, K=1, R=3, S=3).operands()
+    as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
+    by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     views = {
         "tiling": tiling(product),
@@ -84,6 +88,7 @@ def pages(tmp_path_factory):
         "lowering": lowering(
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
+        "collapse": collapse(as_defined, by_tiles),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -207,7 +212,18 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 @pytest.mark.parametrize(
     "name",
-    ["tiling", "memory", "banks", "inspector", "window", "lowering", "schedule", "landscape", "playground"],
+    [
+        "tiling",
+        "memory",
+        "banks",
+        "inspector",
+        "window",
+        "lowering",
+        "collapse",
+        "schedule",
+        "landscape",
+        "playground",
+    ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
@@ -259,6 +275,16 @@ def test_the_array_is_drawn_as_wide_as_its_place_beside_the_source(show):
         page = show("schedule", width=width)
         drawn = "() => [...document.querySelectorAll('canvas')].map(c => c.width - c.getBoundingClientRect().width)"
         assert all(abs(difference) <= 1 for difference in page.evaluate(drawn))
+
+
+def test_tiles_of_another_size_are_a_choice_away(show, pages):
+    page, kept = show("collapse"), pages["collapse"][0].data["kept"]
+    page.get_by_label("tiles").select_option("4 x 4")
+    page.wait_for_function("() => document.activeElement.tagName === 'SELECT'")
+    assert sentence(page) == kept[1]["say"][0].replace("**", "")
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".stat b").first.inner_text() == "144"
 
 
 def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
