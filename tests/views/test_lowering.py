@@ -99,6 +99,11 @@ def test_gaps_part_channels_and_images(both):
     assert both.data["matrix"]["breaks"] == [[9], [16]]
 
 
+def test_rows_of_zeros_make_no_gap():
+    view = lowering(stored(conv.Forward(1, 2, 1, 4, 1, 3, 1, top=1, bottom=1)), shape=(1, 2, 1, 4))
+    assert view.data["matrix"]["breaks"] == [[4], []], "a pixel stands in the middle row of each channel alone"
+
+
 def test_a_pixel_that_no_window_meets_is_nowhere():
     problem = conv.Forward(1, 1, 4, 4, 1, 1, 1, 3, 3)
     view = lowering(stored(problem), shape=(1, 1, 4, 4))
