@@ -7,7 +7,19 @@ import labkit
 from labkit import conv, cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import Standing, banks, collapse, inspector, landscape, memory, playground, schedule, tiling, window
+from labkit.views import (
+    Standing,
+    banks,
+    collapse,
+    inspector,
+    landscape,
+    memory,
+    playground,
+    schedule,
+    terms,
+    tiling,
+    window,
+)
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -67,6 +79,7 @@ def pages(tmp_path_factory):
         "inspector": inspector(followed),
         "window": window(walked),
         "collapse": collapse(as_defined, by_tiles),
+        "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -189,7 +202,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 
 @pytest.mark.parametrize(
-    "name", ["tiling", "memory", "banks", "inspector", "window", "collapse", "schedule", "landscape", "playground"]
+    "name",
+    ["tiling", "memory", "banks", "inspector", "window", "collapse", "terms", "schedule", "landscape", "playground"],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
