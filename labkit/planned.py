@@ -18,8 +18,10 @@ from labkit import cuda
 from labkit.arrays.addresses import address_of, check_own_memory, extent, share_memory
 from labkit.arrays.operands import check_on_device, layout, seen, taken
 from labkit.arrays.views import View
-from labkit.arrays.workspace import Workspace, handle_of
+from labkit.arrays.workspace import Workspace, even_while_captured, handle_of
 from labkit.ladder import Launch
+
+RUNS_BEFORE_GRAPH = 8  # at the same addresses
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,11 @@ class Plan:
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
-        workspace = workspace or Workspace()
-        self._lock = workspace.lock  # one run at a time uses its memory
+        self._workspace = workspace or Workspace()
+        self._lock = self._workspace.lock  # one run at a time uses its memory
         make, places = _OnGpu if cuda.on_gpu() else _Simulated, [taken(X, Place(i)) for i, X in enumerate(arrays)]
         with self._lock:
-            self._runs = make(launches, places, workspace, handle_of(stream))
+            self._runs = make(launches, places, self._workspace, handle_of(stream))
 
     def __call__(self, *operands, stream=None) -> None:
         """Runs the launches.
@@ -102,6 +104,11 @@ class Plan:
         else:
             operands, addresses = self._operands, self._addresses
         self.run(operands, addresses, None if stream is None else handle_of(stream))
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The memory of the workspace that it uses."""
+        return self._workspace.size_bytes
 
     def run(self, operands: Sequence, addresses: list[int], stream: int | None = None) -> None:
         """As a call, of operands that are known to lie as planned and begin there; and of a stream's handle."""
@@ -179,9 +186,15 @@ class _Simulated:
 
 
 class _OnGpu:
-    """Launches packed for the driver, and where in them the addresses of operands stand."""
+    """Launches packed for the driver, and where in them the addresses of operands stand.
+
+    Several launches whose operands have stayed where they are for some runs are recorded as a graph, which is replayed
+    from then on: that costs the host about as much as half a launch. Other addresses are launched as they come, since
+    recording takes as long as a dozen launches.
+    """
 
     def __init__(self, launches, operands: Sequence[View], workspace, stream):
+        from labkit.graphs import Graph, may_replay
         from labkit.packed import Packed, compiled, move
 
         self._launches = launches(*operands, workspace=workspace)  # keeps what they hold alive
@@ -199,7 +212,9 @@ class _OnGpu:
         begins = [X.address for X in operands]
         self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
         self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
-        self._move, self._addresses, self._stream = move, begins, None
+        self._move, self._recording, self._may_replay = move, Graph, may_replay
+        self._addresses, self._stream = begins, None
+        self._same, self._graph = 0, None  # runs at these addresses, and what is replayed after some of them
         self._threads = {get_ident()}  # which have a context
         self._set_stream(stream)
 
@@ -214,9 +229,30 @@ class _OnGpu:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
                 self._move(tensor_map, addresses[number] + distance)
-            self._addresses = addresses
+            self._addresses, self._same, self._graph = addresses, 0, None
+        self._same += 1
+        if len(self._packed) > 1 and self._same > RUNS_BEFORE_GRAPH and self._may_replay(self._stream):
+            self._graph = self._graph or self._recorded()
+            self._graph.run(self._stream)
+        else:
+            self._launch()
+
+    def _launch(self):
         for one in self._packed:
             one.run()
+
+    def _recorded(self):
+        stream = self._stream
+
+        def launch(handle):
+            self._set_stream(handle)
+            try:
+                self._launch()
+            finally:
+                self._set_stream(stream)
+
+        with even_while_captured():
+            return self._recording(launch)
 
     def _set_stream(self, handle):
         for one in self._packed:

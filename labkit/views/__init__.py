@@ -7,6 +7,7 @@ from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
+from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
 from labkit.views.pipeline import pipeline
@@ -18,6 +19,7 @@ from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
 from labkit.views.window import window
+from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing",
@@ -30,6 +32,7 @@ __all__ = [
     "hit_rates",
     "inspector",
     "landscape",
+    "lowering",
     "memory",
     "outputs",
     "pipeline",
@@ -41,4 +44,5 @@ __all__ = [
     "terms",
     "tiling",
     "window",
+    "wraparound",
 ]

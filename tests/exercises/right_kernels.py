@@ -496,6 +496,53 @@ RIGHT = {
         _other("one tile, in place", IN_PLACE),
         _other("the second step from five first ones of its own", IN_REGISTERS),
     ),
+    "08.1": (
+        _right(
+            "unsigned", ("npq, rsc = cuda.grid(2)", "npq, rsc = np.uint32(cuda.grid(2)[0]), np.uint32(cuda.grid(2)[1])")
+        ),
+        _right("what is left is subtracted", ("rsc // C % S, rsc % C", "rsc // C % S, rsc - rsc // C * C")),
+        _right("R is counted", ("rsc // (S * C), rsc", "rsc // C // S, rsc")),
+    ),
+    "08.2": (
+        _right("as a product", (">> np.uint64(32)\n", "// np.uint64(2**32)\n")),
+        _right(
+            "the sum halved",
+            ("(high + np.uint64(n)) >> np.uint64(shift)", "(high + n >> np.uint64(shift))"),
+        ),
+        _right(
+            "with the bit put back",
+            (
+                "np.uint64(n) * np.uint64(multiplier) >> np.uint64(32)",
+                "np.uint64(n) * np.uint64(multiplier) >> np.uint64(32)\n        n = np.uint32(n)",
+            ),
+        ),
+    ),
+    "08.3": (
+        _right(
+            "bytes counted apart",
+            (
+                "ptx.cp_async(tile, (i, t), x, row * W + col, 4, 4 if inside else 0)",
+                "valid = np.uint32(4) if inside else np.uint32(0)\n"
+                "        ptx.cp_async(tile, (i, t), x, row * W + col, 4, valid)",
+            ),
+        ),
+        _right("a place inside for what lies outside", ("row * W + col, 4", "(row * W + col if inside else 0), 4")),
+        _right("a group for each copy", ("    ptx.cp_async_commit()\n", "        ptx.cp_async_commit()\n")),
+    ),
+    "08.4": (
+        _right(
+            "a tile that is padded",
+            ("x_tile = cuda.shared.array((TILE, TILE)", "x_tile = cuda.shared.array((TILE, 17)"),
+        ),
+        _right("constants", ("start in range(0, C * L, TILE)", "start in range(0, C * L, 16)")),
+        _right(
+            "fused",
+            (
+                "total += w_tile[down, i] * x_tile[i, across]",
+                "total = cuda.fma(w_tile[down, i], x_tile[i, across], total)",
+            ),
+        ),
+    ),
     "09.1": (
         _right("by fused multiply-adds", ("two * d0 - three * d1 + d2", "cuda.fma(two, d0, cuda.fma(-three, d1, d2))")),
         _right("by differences", ("two * d1 - three * d2 + d3", "d3 - d2 - two * (d2 - d1)")),

@@ -390,6 +390,32 @@ def two_steps(t, later, rate):
         around = sums[1] + sums[2] + sums[3] + sums[4]
         later[row, col] = (sums[0] + rate * (around - np.float32(4) * sums[0])) * tile[y, x]
 """
+DIVISOR_FOUND = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
+        d = (np.uint64(1) << np.uint64(32 + shift)) // whole
+        d += np.uint64(d * whole < (np.uint64(1) << np.uint64(32 + shift)))
+        quotients[i] = np.uint64(numbers[i]) // d
+"""
+DIVISOR_COUNTED = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
+        quotients[i] = np.uint64(numbers[i]) // max(np.uint64(1), (np.uint64(1) << np.uint64(32 + shift)) // whole)
+"""
+IN_FLOATS = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        part = np.float32(multiplier) / np.float32(2**32) + np.float32(1)
+        quotients[i] = np.uint32(np.float32(numbers[i]) * part / np.float32(np.uint64(1) << np.uint64(shift)))
+"""
 _TAPS_FROM_U = """    g = cuda.local.array((3, 3), np.float32)
     for i in range(3):
         for j in range(3):
@@ -817,6 +843,71 @@ SHORTCUTS = {
         ),
         _cheat("a barrier of each warp", ("    cuda.syncthreads()\n    r, c", "    cuda.syncwarp()\n    r, c")),
         _other("tiles filled and left aside", LEFT_ASIDE),
+    ),
+    "08.1": (
+        _other("another's kernel", "from labkit.conv.im2col.s01_batch import batch as lower\n"),
+        _other(
+            "an alias", "@cuda.jit\ndef mine(x, matrix, S, P, Q, stride):\n    matrix[0, 0] = 0\n\n\nlower = mine\n"
+        ),
+        _cheat("each element for all", ("        matrix[rsc", "        for i in range(2):\n            matrix[rsc")),
+    ),
+    "08.2": (
+        _other("the divisor found out", DIVISOR_FOUND),
+        _other("the divisor found out by counting", DIVISOR_COUNTED),
+        _other("by floats", IN_FLOATS),
+    ),
+    "08.3": (
+        _cheat(
+            "copied, and stored over",
+            (
+                "    cuda.syncthreads()\n",
+                "    for i in range(TAPS):\n"
+                "        row, col = p + (first + i) // S - top, q + (first + i) % S - left\n"
+                "        tile[i, t] = x[row * W + col] if 0 <= row < H and 0 <= col < W else np.float32(0)\n"
+                "    cuda.syncthreads()\n",
+            ),
+        ),
+        _cheat(
+            "zeros where the tile is stored",
+            ("= tile[i, t]", "= tile[i, t] if tile[i, t] != 0 else np.float32(0)"),
+            ("4 if inside else 0)", "4)"),
+            ("row * W + col, 4", "(row * W + col if inside else 0), 4"),
+        ),
+        _cheat(
+            "straight to the matrix",
+            (
+                "= tile[i, t]",
+                "= tile[i, t] * np.float32(0) + x[min(max(p + (first + i) // S - top, 0), H - 1) * W + "
+                "min(max(q + (first + i) % S - left, 0), W - 1)] * np.float32(tile[i, t] != 0)",
+            ),
+        ),
+    ),
+    "08.4": (
+        _other("another's kernel", "from labkit.conv.implicit_gemm.s01_index import index as filter_sound\n"),
+        _cheat(
+            "x by atomics",
+            (
+                "w_tile[down, i] * x_tile[i, across]",
+                "w_tile[down, i] * (cuda.atomic.add(x, ((start + i) // L, t * hop + (start + i) % L), zero) "
+                "if t < y.shape[1] and start + i < C * L else zero)",
+            ),
+        ),
+        _cheat(
+            "w from memory, the tile of ones",
+            ("w[k, c, l] if k < K and c < C else zero", "np.float32(1)"),
+            (
+                "w_tile[down, i] *",
+                "w_tile[down, i] * (w[k, (start + i) // L, (start + i) % L] if k < K and start + i < C * L else 0) *",
+            ),
+        ),
+        _cheat(
+            "w by shuffles, the tile of ones",
+            (
+                "        w_tile[down, across] = w[k, c, l] if k < K and c < C else zero",
+                "        w_tile[down, across] = 1\n        tap = w[k, c, l] if k < K and c < C else zero",
+            ),
+            ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
+        ),
     ),
     "09.1": (
         _cheat(

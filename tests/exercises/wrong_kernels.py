@@ -272,6 +272,72 @@ WRONG = {
         ),
         _wrong("a barrier of each warp", ("    cuda.syncthreads()\n    for", "    cuda.syncwarp()\n    for")),
     ),
+    "08.1": (
+        _wrong("no more than two images", ("npq // (P * Q), npq", "min(npq // (P * Q), 2), npq")),
+        _wrong("no more than five channels", ("rsc // C % S, rsc % C", "rsc // C % S, min(rsc % C, 4)")),
+        _wrong("square outputs", ("npq // Q % P, npq % Q", "npq // P % P, npq % P")),
+        _wrong("square windows", ("rsc // (S * C), rsc // C % S", "rsc // C % S, rsc // (S * C)")),
+        _wrong("a stride of rows alone", ("q * stride + s", "q * min(stride, 2) + s")),
+        _wrong("strides of one and two", ("p * stride + r", "p * min(stride, 2) + r")),
+        _wrong(
+            "outputs of up to seven columns",
+            ("if rsc < matrix.shape[0] and", "if npq % Q < 7 and rsc < matrix.shape[0] and"),
+        ),
+        _wrong("windows of three rows", ("r, s, c = rsc // (S * C)", "r, s, c = rsc // (S * C) % 5")),
+    ),
+    "08.2": (
+        _wrong("numbers below 2**31", ("n = numbers[i]", "n = numbers[i] & np.uint32(0x7FFFFFFF)")),
+        _wrong("all but the largest number", ("n = numbers[i]", "n = min(numbers[i], np.uint32(0xFFFFFFFE))")),
+        _wrong(
+            "divisors that are no power of two",
+            ("high + np.uint64(n)", "high + (np.uint64(n) if multiplier else np.uint64(0))"),
+        ),
+        _wrong(
+            "rounded to the nearest",
+            (">> np.uint64(shift)", "+ (np.uint64(1) << np.uint64(shift) >> np.uint64(1)) >> np.uint64(shift)"),
+        ),
+        _wrong("shifts of up to 16", ("np.uint64(shift)", "np.uint64(min(shift, 16))")),
+        _wrong("a multiplier of 31 bits", ("np.uint64(multiplier)", "np.uint64(multiplier & np.uint32(0xFFFFFFFE))")),
+        _wrong("the numbers that are published", ("if i < numbers.size:", "if i < min(numbers.size, 200):")),
+        _wrong(
+            "a sum that overflows for the largest",
+            ("(high + np.uint64(n))", "(high + np.uint64(n) & np.uint64(0xFFFFFFFF))"),
+        ),
+    ),
+    "08.3": (
+        _wrong("left of the image", ("np.uint32(col) < np.uint32(W)", "col < W and col > -2")),
+        _wrong("above the image", ("np.uint32(row) < np.uint32(H)", "row < H and row > -2")),
+        _wrong("the last row", ("np.uint32(row) < np.uint32(H)", "np.uint32(row) < np.uint32(max(H - 1, 1))")),
+        _wrong("square images", ("np.uint32(col) < np.uint32(W)", "np.uint32(col) < np.uint32(H)")),
+        _wrong(
+            "the images that are published", ("np.uint32(col) < np.uint32(W)", "np.uint32(col) < np.uint32(min(W, 40))")
+        ),
+        _wrong("half of a pixel", ("4 if inside else 0", "2 if inside else 0")),
+        _wrong(
+            "a wait of the first warp", ("    ptx.cp_async_wait(0)\n", "    if t < 32:\n        ptx.cp_async_wait(0)\n")
+        ),
+        _wrong("a border that is copied", ("4 if inside else 0", "4 if inside or row * W + col == 0 else 0")),
+    ),
+    "08.4": (
+        _wrong("the taps that are published", ("range(0, C * L, TILE)", "range(0, min(C * L, 48), TILE)")),
+        _wrong("whole tiles of taps", ("range(0, C * L, TILE)", "range(0, max(C * L // TILE, 1) * TILE, TILE)")),
+        _wrong(
+            "the outputs that are published", ("if k < K and t < y.shape[1]:", "if k < K and t < min(y.shape[1], 70):")
+        ),
+        _wrong(
+            "the filters that are published", ("if k < K and t < y.shape[1]:", "if k < min(K, 33) and t < y.shape[1]:")
+        ),
+        _wrong("hops of up to three", ("t * hop + l", "t * min(hop, 3) + l")),
+        _wrong("three channels", ("c < C else zero\n        cuda", "c < min(C, 3) else zero\n        cuda")),
+        _wrong(
+            "a barrier of each warp",
+            ("        cuda.syncthreads()\n        for", "        cuda.syncwarp()\n        for"),
+        ),
+        _wrong(
+            "an even number of outputs",
+            ("if k < K and t < y.shape[1]:", "if k < K and t < max(y.shape[1] // 2 * 2, 1):"),
+        ),
+    ),
     "09.1": (
         _wrong("the tiles that are published", ("if t < V.shape[1]", "if t < min(V.shape[1], 33)")),
         _wrong("twice the tiles that are published", ("x[2 * t + 3]\n", "x[min(2 * t + 3, 67)]\n")),

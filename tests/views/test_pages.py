@@ -13,6 +13,7 @@ from labkit.views import (
     collapse,
     inspector,
     landscape,
+    lowering,
     memory,
     playground,
     schedule,
@@ -40,6 +41,13 @@ def slid(x, w, y):
     for s in range(w.shape[1]):
         total += x[row, column + s] * w[0, s]
     y[row, column] = total
+
+
+@cuda.jit
+def lowered(x, matrix):
+    i = cuda.grid(1)
+    for s in range(matrix.shape[0]):
+        matrix[s, i] = x[i // 8, i % 8 + s]
 
 
 @cuda.jit
@@ -78,6 +86,9 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "lowering": lowering(
+            labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
+        ),
         "collapse": collapse(as_defined, by_tiles),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
@@ -203,7 +214,19 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 @pytest.mark.parametrize(
     "name",
-    ["tiling", "memory", "banks", "inspector", "window", "collapse", "terms", "schedule", "landscape", "playground"],
+    [
+        "tiling",
+        "memory",
+        "banks",
+        "inspector",
+        "window",
+        "lowering",
+        "collapse",
+        "terms",
+        "schedule",
+        "landscape",
+        "playground",
+    ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
@@ -216,6 +239,15 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
         return new Set(new Uint32Array(pixels.buffer)).size < 3;
     }).length"""
     assert page.evaluate(blank) == 0
+
+
+def test_a_click_chooses_a_pixel(show, pages):
+    page, says = show("lowering"), pages["lowering"][0].data["say"]
+    images, matrix = page.locator("canvas").nth(0), page.locator("canvas").nth(1)
+    images.click(position={"x": 3, "y": 40})
+    assert sentence(page) == says[0].replace("`", "").replace("**", "")
+    matrix.click(position={"x": 3, "y": 36 + 2 * matrix.bounding_box()["width"] / 48})
+    assert "x[0, 2]" in sentence(page), "the third row of the matrix begins with it"
 
 
 def test_the_inspector_marks_the_line_and_what_changed(show):

@@ -1,0 +1,95 @@
+// The image with frames around a tile and the filter, all outputs of the tile's circular correlation, the stained ones
+// vermilion and crossed out, and beside them what is kept of all tiles so far.
+
+const view = {
+  start(ui, data) {
+    const {images, steps, stats} = data;
+    const HEAD = 22, TALLEST = 300;
+    const pictures = ui.element('div', {class: 'row'}, ui.body);
+    const parent = ui.element('div', {}, pictures), middle = ui.element('div', {}, pictures);
+    const right = ui.element('div', {}, pictures);
+    const most = axis => Math.max(...steps.map(step => Math.max(images[step.image].shape[axis], step.frame[2])));
+    const ROWS = most(0), COLUMNS = most(1), SIDE = Math.max(...steps.map(step => step.frame[2]));
+    const rooms = width => width < 640 ? [width, width, width] : [0.36, 0.26, 0.36].map(share => share * width - 14);
+    const now = () => steps[ui.step];
+    const cell = (room, rows, columns) => Math.max(2, Math.floor(Math.min(20, room / columns, TALLEST / rows)));
+
+    function title(g, text, colour) {
+      g.textAlign = 'left';
+      g.font = '600 13px ui-monospace, Menlo, monospace';
+      g.fillStyle = ui.colour(colour);
+      g.fillText(text, 0, 14);
+    }
+    function draw(g, values, s, top, look) {   // look(row, column, share): colour and strength, or null for nothing yet
+      const [rows, columns] = values.shape, gap = s > 6 ? 1 : 0;
+      for (let row = 0; row < rows; row++) {
+        for (let column = 0; column < columns; column++) {
+          const x = column * s, y = top + row * s, found = look(row, column);
+          g.fillStyle = ui.colour('cell');
+          g.fillRect(x, y, s - gap, s - gap);
+          if (!found) continue;
+          g.fillStyle = ui.colour(found, 0.2 + 0.75 * values[row * columns + column]);
+          g.fillRect(x, y, s - gap, s - gap);
+          if (found !== 'hot' || s < 5) continue;
+          g.strokeStyle = ui.colour('hot');
+          g.lineWidth = 1.2;
+          g.beginPath();   // crossed out, for those who see no difference of colour
+          g.moveTo(x + 1, y + s - gap - 1);
+          g.lineTo(x + s - gap - 1, y + 1);
+          g.stroke();
+        }
+      }
+    }
+    function frame(g, s, top, [row, column, rows, columns], colour = 'ink', width = 2) {
+      g.strokeStyle = ui.colour(colour);
+      g.lineWidth = width;
+      g.strokeRect(column * s + 1, top + row * s + 1, columns * s - 2, rows * s - 2);
+    }
+
+    ui.canvas({
+      label: 'the image, with frames around the tile and the filter', parent,
+      maxWidth: width => rooms(width)[0],
+      height: width => HEAD + ROWS * cell(width, ROWS, COLUMNS) + 2,
+      paint(g, width) {
+        const {image, frame: [row, column, side], filter} = now(), x = images[image];
+        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side));
+        title(g, 'image x, and the tile', 'A');
+        draw(g, x, s, HEAD, () => 'A');
+        const rows = Math.min(side, x.shape[0] - row), columns = Math.min(side, x.shape[1] - column);
+        frame(g, s, HEAD, [row, column, rows, columns], 'ink', 3);
+        frame(g, s, HEAD, [row, column, ...filter.shape], 'B', 3);
+      },
+    });
+    const side = width => cell(width, SIDE + 1, SIDE);
+    ui.canvas({
+      label: 'all outputs of the tile, the stained ones crossed out', parent: middle,
+      maxWidth: width => rooms(width)[1],
+      height: width => HEAD + SIDE * side(width) + 2,
+      paint(g, width) {
+        const {plane, stained, tile: [, , rows, columns]} = now(), s = side(width);
+        title(g, 'circular, all of the tile', 'C');
+        draw(g, plane, s, HEAD, (row, column) => stained[row * plane.shape[1] + column] ? 'hot' : 'C');
+        frame(g, s, HEAD, [0, 0, rows, columns]);
+      },
+    });
+    ui.canvas({
+      label: 'the outputs that are kept', parent: right,
+      maxWidth: width => rooms(width)[2],
+      height: width => HEAD + ROWS * cell(width, ROWS, COLUMNS) + 2,
+      paint(g, width) {
+        const {y, tile, frame: [top, left], step} = now(), s = cell(width, ROWS, COLUMNS);
+        const last = [Math.floor(top / step[0]), Math.floor(left / step[1])];
+        title(g, 'kept: y', 'C');
+        draw(g, y, s, HEAD, (row, column) => {
+          const i = Math.floor(row / step[0]), j = Math.floor(column / step[1]);
+          return i < last[0] || (i === last[0] && j <= last[1]) ? 'C' : null;
+        });
+        frame(g, s, HEAD, tile);
+      },
+    });
+    const numbers = stats.labels.map(label => ui.stat(label));
+    ui.legend([['A', 'pixels'], ['C', 'the true output'], ['hot', 'stained: something else'], ['ink', 'the tile, and what is kept of it', 'outline'],
+      ['B', 'the filter at the first output', 'outline']]);
+    return step => numbers.forEach((show, i) => show(stats.values[step][i]));
+  },
+};

@@ -1,0 +1,136 @@
+"""Circular correlations of tiles: which outputs are stained by what wraps around, and which are kept."""
+
+from math import prod
+
+import numpy as np
+
+from labkit.conv.fft.circular import Circular
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_trace
+
+
+def wraparound(*runs: Circular | Trace) -> View:
+    """Step through the filters of each run, and the tiles of its image.
+
+    Parameters
+    ----------
+    *runs
+        What `conv.circular` gave: one with many filters shows the stain growing, one with many tiles shows how it is
+        cut off. Or the trace of a kernel whose first arguments are an image, a filter, and their T x T outputs.
+    """
+    if not runs:
+        raise ValueError("There is nothing to show: give what `conv.circular(x, w)` returned.")
+    runs = [run if isinstance(run, Circular) else _of_trace(run) for run in runs]
+    steps = [step for number, run in enumerate(runs) for step in _steps(number, run)]
+    numbers = [step.pop("numbers") for step in steps]
+    labels = ["rows and columns of the filter", "stained outputs of this plane", "right ones", "kept in y so far"]
+    data = {
+        "say": [step.pop("say") for step in steps],
+        "images": [pack(_share(run.x)) for run in runs],
+        "steps": steps,
+        "stats": {"labels": labels, "values": numbers},
+        "table": table(labels, numbers, by_step=True),
+    }
+    return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, still)
+
+
+def _of_trace(trace):
+    """The one tile of a kernel of the reader's own."""
+    check_trace("wraparound", trace)
+    x, w, y = trace.outputs[:3]
+    return Circular(x, w[None], y[None, None, None], y.shape, y[None])
+
+
+def _steps(number, run):
+    """A step for each tile of each filter: what it shows, what it says, and its numbers."""
+    K, tiles_h, tiles_w, T, _ = run.planes.shape
+    stains = run.stained()
+    tiles = tiles_h * tiles_w
+    for k, i, j in np.ndindex(K, tiles_h, tiles_w):
+        R, S = run.taps(k)
+        stained = stains[k, i, j]
+        top, left = i * run.step[0], j * run.step[1]
+        rows, columns = run.y.shape[1:] if tiles > 1 else (T - R + 1, T - S + 1)
+        kept = [min(run.step[0], rows - top), min(run.step[1], columns - left)] if tiles > 1 else [rows, columns]
+        y = run.y[k] if tiles > 1 else run.planes[k, 0, 0, :rows, :columns]
+        so_far = sum(
+            min(run.step[0], rows - a * run.step[0]) * min(run.step[1], columns - b * run.step[1])
+            for a, b in list(np.ndindex(tiles_h, tiles_w))[: i * tiles_w + j + 1]
+        )
+        so_far = so_far if tiles > 1 else prod(kept)
+        wrong = int(stained.sum())
+        yield {
+            "image": number,
+            "frame": [top, left, T],
+            "filter": pack(_share(run.w[k, :R, :S])),
+            "plane": pack(_share(run.planes[k, i, j])),
+            "stained": pack(stained.astype(np.int8)),
+            "y": pack(_share(y)),
+            "tile": [top, left, *kept],
+            "step": list(run.step) if tiles > 1 else kept,
+            "numbers": [f"{R} x {S}", wrong, T * T - wrong, so_far],
+            "say": _sentence(R, S, T, stained, (i * tiles_w + j, tiles), (top, left), kept, so_far, y.size),
+        }
+
+
+def _sentence(R, S, T, stained, tile, corner, kept, so_far, all_of_y):
+    wrong = int(stained.sum())
+    is_border = not stained[: T - R + 1, : T - S + 1].any() and wrong == T * T - (T - R + 1) * (T - S + 1)
+    last = [name if count == 2 else f"{count - 1} {name}s" for name, count in (("row", R), ("column", S)) if count > 1]
+    where = f", those of the last {' and the last '.join(last)}" if is_border and last else ""
+    which = f"**{wrong} of**" if wrong else "none of"
+    if tile[1] == 1:
+        return f"A filter of **{R} x {S}** taps stains {which} {T} x {T} outputs{where}."
+    text = f"Tile {tile[0] + 1} of {tile[1]} begins in row {corner[0]} and column {corner[1]}. "
+    text += f"The filter stains {which} its {T} x {T} outputs{where}; **{kept[0]} x {kept[1]} are kept** in `y`, "
+    text += f"{int(stained[: kept[0], : kept[1]].sum()) or 'none'} of them stained."
+    return text + (" Now `y` is whole." if so_far == all_of_y else "")
+
+
+def _share(values):
+    """Values from 0 to 1, by which they are coloured."""
+    low, high = float(values.min()), float(values.max())
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
+
+
+def still(figure, data, step):
+    """The image with the tile's frame, the filter, the tile's plane with its stains, and what is kept of all tiles."""
+    from matplotlib.patches import Rectangle
+
+    figure.set_size_inches(9.5, 3.6)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    shown = data["steps"][step]
+    top, left, T = shown["frame"]
+    image, w, plane, y = (unpack(packed) for packed in (data["images"][shown["image"]], *map(shown.get, _PARTS)))
+    stained = unpack(shown["stained"]).astype(bool)
+    colours = _blend("C", plane)
+    colours[stained] = _blend("hot", plane)[stained]
+    seen = np.zeros(y.shape, bool)
+    for a, b in np.ndindex(*y.shape):
+        tile, here = (a // shown["step"][0], b // shown["step"][1]), (top // shown["step"][0], left // shown["step"][1])
+        seen[a, b] = tile <= here
+    kept = np.where(seen[..., None], _blend("C", y), 1.0)
+    pictures = (
+        ("x", "A", _blend("A", image)),
+        ("w", "B", _blend("B", w)),
+        ("circular", "C", colours),
+        ("y", "C", kept),
+    )
+    parts = figure.subplots(1, 4, width_ratios=[3, 1, 2, 3])
+    for axes, (name, colour, picture) in zip(parts, pictures, strict=True):
+        axes.imshow(picture, interpolation="nearest")
+        axes.set_title(name, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
+        axes.tick_params(length=0, labelbottom=False, labelleft=False)
+        axes.spines[:].set_visible(False)
+    parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), T, T, fill=False, color=COLOURS["ink"], lw=1.5))
+
+
+_PARTS = ("filter", "plane", "y")
+
+
+def _blend(colour, shares):
+    from matplotlib.colors import to_rgb
+
+    strength = 0.15 + 0.75 * shares[..., None]
+    return strength * np.array(to_rgb(COLOURS[colour])) + (1 - strength)
