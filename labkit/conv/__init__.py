@@ -15,10 +15,16 @@ from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forwa
 
 ladder = partial(_ladder.ladder, "conv")
 
-# What is loaded when it is asked for: it stands on all ladders.
+# What is loaded when it is asked for; the functions that choose stand on all ladders.
 _PLACES = {
+    **{
+        name: f"labkit.conv.layers:{name}"
+        for name in ("RESNET_50_1X1", "RESNET_50_3X3", "TABLE_2", "VGG_16", "batched")
+    },
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
+    "divisor": "labkit.conv.division:divisor",
+    "transforms": "labkit.conv.winograd.transforms:transforms",
     "backward_data": "labkit.conv.interface.convolution:backward_data",
     "backward_filter": "labkit.conv.interface.convolution:backward_filter",
     "find": "labkit.conv.interface.finder:find",
