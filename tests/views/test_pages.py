@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import cuda
+from labkit import conv, cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling, window
+from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling, window, wraparound
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -63,6 +63,7 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -185,7 +186,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 
 @pytest.mark.parametrize(
-    "name", ["tiling", "memory", "banks", "inspector", "window", "schedule", "landscape", "playground"]
+    "name", ["tiling", "memory", "banks", "inspector", "window", "wraparound", "schedule", "landscape", "playground"]
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
