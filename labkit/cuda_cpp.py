@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit.places import folder
-from labkit.ptx import TensorMap
+from labkit.ptx import PixelMap, TensorMap
 
 
 class CppError(RuntimeError):
@@ -117,7 +117,7 @@ class CppKernel:
 
 def _as_argument(argument, copies):
     """The value of one argument and its C type; arrays that were copied are added to `copies`."""
-    if isinstance(argument, TensorMap):
+    if isinstance(argument, TensorMap | PixelMap):
         from labkit.ptx.tensor_copies.on_gpu import encoded
 
         return encoded(argument), None  # a struct of the driver's

@@ -3,7 +3,8 @@
 An operation is a package of labkit with a `problem.py`. A ladder is a folder of it, or the package itself, with a file
 a step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which checks
 the operands and gives a list of `Launch`. Where a step computes in several formats, `launches` also takes `format`;
-where it needs memory beside its operands, it takes `workspace`, and asks that for arrays. The ladder's `__init__.py`
+where it needs memory beside its operands, it takes `workspace`, and asks that for arrays; and `limit_bytes` where it
+can do with less of that. The ladder's `__init__.py`
 says what its steps compute:
 
     PROBLEM     the class of problems, a subclass of `labkit.ladder.Problem`
@@ -34,16 +35,41 @@ from jaxtyping import Float64, Shaped
 from labkit.formats import FP32, Format
 from labkit.places import STEPS, operations
 
+MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
+
+
+class TooLarge(ValueError):
+    """A step takes such a problem, but not of these sizes: `why` says which, in a sentence without advice."""
+
+    def __init__(self, why: str, advice: str = "choose another step"):
+        super().__init__(f"{why}: {advice}")
+        self.why = why
+
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block."""
+    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block.
+
+    Raises
+    ------
+    TooLarge
+        The grid has more blocks along an axis than a GPU takes.
+    """
 
     kernel: Any
     grid: int | tuple[int, ...]
     block: int | tuple[int, ...]
     arguments: tuple[Any, ...]
     shared_bytes: int = 0
+
+    def __post_init__(self):
+        grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
+        for axis, count, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
+            if count > most:
+                raise TooLarge(
+                    f"the grid has {count} blocks along {axis}, and a GPU takes {most}",
+                    "take a smaller problem, or another step",
+                )
 
     def run(self, stream=0) -> None:
         """On the GPU if there is one, else in the simulator."""
@@ -214,7 +240,9 @@ class Step:
         """Dynamic shared memory of a block, in bytes, where its file states it."""
         return getattr(self.module, "SHARED_BYTES", 0)
 
-    def launches(self, *operands, format: Format | None = None, workspace=None) -> list[Launch]:
+    def launches(
+        self, *operands, format: Format | None = None, workspace=None, limit_bytes: int | None = None
+    ) -> list[Launch]:
         """What the step launches for these operands, which are checked.
 
         Parameters
@@ -225,12 +253,16 @@ class Step:
             Of the operands; the ladder's first one if it is None.
         workspace
             A `labkit.arrays.workspace.Workspace`, for a step that needs memory beside its operands.
+        limit_bytes
+            The most of it that is wanted, for a step that can do with less; None for as much as is best.
         """
         format = format or self.formats[0]
         if format not in self.formats:
             raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
         taken = _parameters(self.module.launches)
-        options = {"format": format, "workspace": workspace}
+        if "problem" in taken and not isinstance(operands[-1], Problem):
+            raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
+        options = {"format": format, "workspace": workspace, "limit_bytes": limit_bytes}
         return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
 
     def launch(self, *operands, stream=0, format: Format | None = None) -> None:

@@ -9,6 +9,7 @@ which kernel, compiled for which types; how many blocks; what memory beside the 
 None of that depends on where the operands are, as long as they are aligned alike.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,11 @@ from labkit import cuda
 from labkit.arrays.addresses import address_of, check_own_memory, extent, share_memory
 from labkit.arrays.operands import check_on_device, layout, seen, taken
 from labkit.arrays.views import View
-from labkit.arrays.workspace import Workspace, handle_of
+from labkit.arrays.workspace import Workspace, even_while_captured, handle_of
 from labkit.ladder import Launch
+
+RUNS_BEFORE_GRAPH = 8  # at the same addresses
+MOST_GRAPHS = 16  # of a plan, and addresses that are counted
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,11 @@ class Plan:
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
-        workspace = workspace or Workspace()
-        self._lock = workspace.lock  # one run at a time uses its memory
+        self._workspace = workspace or Workspace()
+        self._lock = self._workspace.lock  # one run at a time uses its memory
         make, places = _OnGpu if cuda.on_gpu() else _Simulated, [taken(X, Place(i)) for i, X in enumerate(arrays)]
         with self._lock:
-            self._runs = make(launches, places, workspace, handle_of(stream))
+            self._runs = make(launches, places, self._workspace, handle_of(stream))
 
     def __call__(self, *operands, stream=None) -> None:
         """Runs the launches.
@@ -102,6 +106,11 @@ class Plan:
         else:
             operands, addresses = self._operands, self._addresses
         self.run(operands, addresses, None if stream is None else handle_of(stream))
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The memory of the workspace that it uses."""
+        return self._workspace.size_bytes
 
     def run(self, operands: Sequence, addresses: list[int], stream: int | None = None) -> None:
         """As a call, of operands that are known to lie as planned and begin there; and of a stream's handle."""
@@ -179,9 +188,15 @@ class _Simulated:
 
 
 class _OnGpu:
-    """Launches packed for the driver, and where in them the addresses of operands stand."""
+    """Launches packed for the driver, and where in them the addresses of operands stand.
+
+    Several launches that have run some times at the same addresses are recorded as a graph, which is replayed from then
+    on: that costs the host about as much as one launch. It is not done at once, since recording takes as long as a
+    dozen launches; and a few graphs are kept, for operands that take turns.
+    """
 
     def __init__(self, launches, operands: Sequence[View], workspace, stream):
+        from labkit.graphs import Graph, may_replay
         from labkit.packed import Packed, compiled, move
 
         self._launches = launches(*operands, workspace=workspace)  # keeps what they hold alive
@@ -199,7 +214,9 @@ class _OnGpu:
         begins = [X.address for X in operands]
         self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
         self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
-        self._move, self._addresses, self._stream = move, begins, None
+        self._move, self._recording, self._may_replay = move, Graph, may_replay
+        self._addresses, self._stream = begins, None
+        self._known = OrderedDict()  # by addresses: how often they ran, or the graph that is replayed there
         self._threads = {get_ident()}  # which have a context
         self._set_stream(stream)
 
@@ -209,14 +226,45 @@ class _OnGpu:
             self._threads.add(get_ident())
         if stream is not None and stream != self._stream:
             self._set_stream(stream)
+        if len(self._packed) > 1:
+            known = self._known.setdefault(key := tuple(addresses), 0)
+            if isinstance(known, int) and known < RUNS_BEFORE_GRAPH:
+                self._known[key] = known + 1
+            elif self._may_replay(self._stream):
+                if isinstance(known, int):
+                    self._move_to(addresses)
+                    known = self._known[key] = self._recorded()
+                known.run(self._stream)
+                return
+            if len(self._known) > MOST_GRAPHS:
+                self._known.popitem(last=False)
+        self._move_to(addresses)
+        self._launch()
+
+    def _move_to(self, addresses):
         if addresses != self._addresses:
             for cell, number, distance in self._cells:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
                 self._move(tensor_map, addresses[number] + distance)
             self._addresses = addresses
+
+    def _launch(self):
         for one in self._packed:
             one.run()
+
+    def _recorded(self):
+        stream = self._stream
+
+        def launch(handle):
+            self._set_stream(handle)
+            try:
+                self._launch()
+            finally:
+                self._set_stream(stream)
+
+        with even_while_captured():
+            return self._recording(launch)
 
     def _set_stream(self, handle):
         for one in self._packed:

@@ -3,7 +3,7 @@
 An operation asks a *question* in words: what is computed, of which format, shape and layout. A *candidate* is hashable,
 says by `as_data()` what JSON can hold of it, and by `kernels` what it runs. With each choice a hash of the sources is
 kept that these kernels are made of: when one of them changes, that choice is forgotten, and no other. A file that
-cannot be read counts as none.
+cannot be read counts as none, with a warning.
 """
 
 import json
@@ -133,11 +133,15 @@ def cache_file(operation: str, gpu: str) -> Path:
 
 
 def read(path: Path) -> dict[str, dict]:
-    """The choices in a file, by their questions; none if it is not there, or is no such file."""
+    """The choices in a file, by their questions; none if it is not there, or, with a warning, if it is no such file."""
     try:
         choices = json.loads(path.read_text(encoding="utf-8"))["choices"]
         return {question: entry for question, entry in choices.items() if isinstance(entry, dict)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        warnings.warn(f"{path} holds no choices ({why}): it is written anew when something is timed", stacklevel=2)
         return {}
 
 

@@ -8,10 +8,8 @@ from labkit import ptx
 def argument_type(argument):
     from numba import types
 
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
-
-    if isinstance(argument, ptx.TensorMap):
-        return TensorMapType(len(argument.box))
+    if isinstance(argument, ptx.TensorMap | ptx.PixelMap):
+        return argument._numba_type_
     if isinstance(argument, tuple):
         return types.BaseTuple.from_types(tuple(map(argument_type, argument)), type(argument))
     if getattr(argument, "ndim", 0):

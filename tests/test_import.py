@@ -48,3 +48,8 @@ def test_what_labkit_offers_is_there_and_no_module_hides_it():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = labkit.nothing
+
+
+def test_what_chooses_convolutions_is_loaded_when_it_is_asked_for():
+    code = "import sys, json; from labkit import conv; before = 'labkit.conv.interface' in sys.modules; conv.forward; "
+    assert run(code + "print(json.dumps([before, 'labkit.conv.interface' in sys.modules]))") == [False, True]

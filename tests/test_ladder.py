@@ -275,3 +275,10 @@ def test_it_has_rows_in_a_bench(toy, tmp_path, monkeypatch):
     assert [(row["step"], row["n"], row["time_ms"]) for row in rows] == [("serial", 4096, 2.0), ("in_parts", 4096, 2.0)]
     assert all(row["error"] < 1e-5 and row["gb_s"] == pytest.approx(4 * 4096 / 2e6) for row in rows)
     assert results.Results("toy", {}, rows).select(n=4096) == rows
+
+
+@pytest.mark.parametrize(("grid", "axis"), [((1, 65536), "y"), ((1, 1, 65536), "z"), (2**31, "x")])
+def test_a_grid_that_no_gpu_takes_is_told(grid, axis):
+    with pytest.raises(ValueError, match=f"blocks along {axis}, and a GPU takes .*: take a smaller problem"):
+        ladder.Launch(None, grid, 32, ())
+    ladder.Launch(None, (2**31 - 1, 65535, 65535), 32, ())

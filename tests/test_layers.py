@@ -11,9 +11,9 @@ from labkit import ptx
 
 PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
-    "layout trace gpus places formats environment occupancy",
+    "layout trace gpus places formats environment occupancy table",
     "simulator",
-    "cuda compiler packed rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
+    "cuda compiler packed graphs rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
     "arrays tuning",
     "ladder planned",
     "blas",

@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -272,6 +273,60 @@ def test_a_plan_on_a_gpu_puts_addresses_in_their_places(packed, monkeypatch):
 
 
 @pytest.mark.needs("numba-cuda")
+@pytest.mark.parametrize("count", [1, 3])
+def test_several_launches_at_the_same_addresses_are_recorded_and_replayed(count, packed, monkeypatch):
+    """Not before they have stayed for some runs, nor while the stream is captured itself."""
+    from numba.cuda import types
+
+    from labkit import graphs, planned
+
+    array, streams, replayed, recorded, free = types.Array(types.float32, 2, "A"), [], [], [], [True]
+
+    class Graph:
+        def __init__(self, launch):
+            begin = len(streams)
+            launch(77)
+            recorded.append(streams[begin:])
+            del streams[begin:]
+
+        def run(self, handle):
+            replayed.append(handle)
+
+    monkeypatch.setattr(packed, "_launch", lambda config, *_: streams.append(int(config.hStream)) or (packed.SUCCESS,))
+    monkeypatch.setattr(graphs, "Graph", Graph)
+    monkeypatch.setattr(graphs, "may_replay", lambda handle: free[0])
+    monkeypatch.setattr(planned, "even_while_captured", nullcontext)
+    monkeypatch.setattr(packed, "compiled", lambda dispatcher, arguments: compiled(array))
+    kernel = SimpleNamespace(targetoptions={})
+    operands = [View(Place(0), (3, 8), (64, 4), np.dtype(np.float32), 4096)]
+    runs = planned._OnGpu(lambda X, workspace: [planned.Launch(kernel, 1, 32, (X,))] * count, operands, None, 5)
+    for _ in range(planned.RUNS_BEFORE_GRAPH):
+        runs(None, [4096], None)
+    assert streams == [5] * planned.RUNS_BEFORE_GRAPH * count and not recorded
+    streams.clear()
+    for _ in range(3):
+        runs(None, [4096], 9)
+    if count == 1:
+        assert not recorded and streams == [9] * 3
+        return
+    assert recorded == [[77] * count] and replayed == [9] * 3 and not streams
+    free[0] = False
+    runs(None, [4096], None)
+    assert len(replayed) == 3 and streams == [9] * count
+    free[0] = True
+    runs(None, [4096], None)
+    assert len(recorded) == 1 and len(replayed) == 4
+    runs(None, [8192], None)
+    runs(None, [4096], None)
+    assert len(recorded) == 1 and len(replayed) == 5 and streams == [9] * 2 * count
+    for address in range(4096 * 3, 4096 * (3 + planned.MOST_GRAPHS), 4096):  # so many that the first is forgotten
+        runs(None, [address], None)
+    streams.clear()
+    runs(None, [4096], None)
+    assert len(recorded) == 1 and len(replayed) == 5 and streams == [9] * count
+
+
+@pytest.mark.needs("numba-cuda")
 @pytest.mark.parametrize("call", [CALLS[1], CALLS[10]], ids=str)
 def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, packed, monkeypatch):
     """In parts of k, and with operands and result rearranged."""
@@ -355,6 +410,29 @@ def test_a_plan_gives_the_very_bits_of_multiply_also_for_other_operands_and_in_a
     replay()
     stream.synchronize()
     assert (others[2].copy_to_host() == expected[1]).all()
+
+
+@pytest.mark.needs("gpu")
+def test_a_plan_that_was_recorded_gives_the_same_bits_elsewhere_and_while_it_is_captured():
+    first, second = (list(map(np.asarray, operands_of(CALLS[10], seed))) for seed in (0, 1))
+    expected = []
+    for A, B, C in (first, second):
+        result = cuda.to_device(C)
+        gemm.multiply(*on_device(A, B), result, **{**CALLS[10].options, "beta": 0.0})
+        expected.append(result.copy_to_host())
+    one, other = on_device(*first), on_device(*second)
+    plan = gemm.plan(*one, **{**CALLS[10].options, "beta": 0.0})
+    for arrays, right_bits in ((one, expected[0]), (other, expected[1]), (one, expected[0])):
+        for _ in range(30):
+            plan(*arrays)
+        cuda.synchronize()
+        assert (arrays[2].copy_to_host() == right_bits).all()
+    one[2].copy_to_device(first[2])
+    stream = cuda.stream()
+    replay = captured(stream, lambda: plan(stream=stream))
+    replay()
+    stream.synchronize()
+    assert (one[2].copy_to_host() == expected[0]).all()
 
 
 @pytest.mark.needs("gpu")

@@ -3,6 +3,7 @@ its kernel is made of changes."""
 
 import json
 import os
+import warnings
 from dataclasses import dataclass
 
 import pytest
@@ -70,6 +71,7 @@ def test_choices_that_another_process_adds_meanwhile_are_kept():
     assert chosen() == WAYS[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*holds no choices")
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -92,6 +94,20 @@ def test_a_file_that_says_nothing_is_no_choice(spoil):
     tuning.remember("gemm", QUESTION, WAYS[1])
     forget()
     assert chosen() == WAYS[1]
+
+
+def test_a_spoilt_file_is_written_anew_with_a_warning():
+    tuning.remember("gemm", QUESTION, WAYS[1])
+    path = tuning.cache_file("gemm", tuning.gpu_name())
+    path.write_text("no JSON", encoding="utf-8")
+    forget()
+    with pytest.warns(UserWarning, match=r"\.json holds no choices \(JSONDecodeError: .*\): it is written anew"):
+        assert chosen() == WAYS[0]
+    with pytest.warns(UserWarning, match="holds no choices"):
+        tuning.remember("gemm", QUESTION, WAYS[2])
+    forget()
+    with warnings.catch_warnings(action="error"):
+        assert chosen() == WAYS[2]
 
 
 def files(kernel):

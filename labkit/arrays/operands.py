@@ -4,7 +4,7 @@ torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (m
 `labkit.formats` has for them. Nothing of torch is imported: a tensor is known by what it can be asked.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def holds(X, format: Format) -> bool:
     return DECLARED[name] is format if name in BITS else dtype_of(X) == format.dtype
 
 
-def format_of(A, B, format: str | Format | None = None) -> Format:
+def format_of(A, B, format: str | Format | None = None, names: Sequence[str] = "AB") -> Format:
     """The format of two operands: the one that is named, or else the one that their type declares.
 
     Raises
@@ -83,14 +83,13 @@ def format_of(A, B, format: str | Format | None = None) -> Format:
     ValueError
         There is no format of that name.
     """
-    names = type_name(A), type_name(B)
-    held = f"A holds {names[0]} and B {names[1]}"
+    held = f"{names[0]} holds {type_name(A)} and {names[1]} {type_name(B)}"
     if format is not None:
         wanted = format_named(format)
         if not (holds(A, wanted) and holds(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
-    declared = [DECLARED.get(name) for name in names]
+    declared = [DECLARED.get(type_name(X)) for X in (A, B)]
     if declared[0] is None and dtype_of(A) == dtype_of(B) and dtype_of(A) in BITS.values():
         of = next(known for known in (BF16, E4M3) if known.dtype == dtype_of(A))
         raise TypeError(f'{held}, which may be bits of anything: say format="{of}" if they are of that')

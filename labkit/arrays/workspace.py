@@ -90,7 +90,7 @@ def handle_of(stream) -> int:
 def _allocated(memory, size, zeros):
     if memory is not cuda or not cuda.on_gpu():
         return memory.to_device(np.zeros(size, np.uint8)) if zeros else memory.device_array(size, np.uint8)
-    with _even_while_captured():
+    with even_while_captured():
         piece = cuda.device_array(size, np.uint8)
         if zeros:
             _clear(piece)
@@ -98,7 +98,7 @@ def _allocated(memory, size, zeros):
 
 
 @contextmanager
-def _even_while_captured():
+def even_while_captured():
     """Lets this thread allocate while a stream is captured: a graph takes no notice of it.
 
     (CUDA driver API, cuThreadExchangeStreamCaptureMode.)

@@ -2,6 +2,6 @@
 
 from labkit.book.diff import diff
 from labkit.book.show import show
-from labkit.book.table import Table
+from labkit.table import Table
 
 __all__ = ["Table", "diff", "show", "standings"]  # the last is a module, loaded where it is imported

@@ -1,26 +1,45 @@
-"""Convolution: the problem, and ladders of kernels, one idea a step.
+"""Convolution: the problem, ladders of kernels, one idea a step, and functions that choose among their algorithms.
 
 >>> from labkit import conv
 >>> layer = conv.Forward(N=128, C=3, H=128, W=128, K=96, R=11, S=11)
 >>> x, w, y, layer = layer.operands()
+>>> conv.forward(x, w)  # by the algorithm that is reckoned to be the fastest
+>>> conv.heuristic(layer), conv.find(layer)
 """
 
 from functools import partial
+from pkgutil import resolve_name
 
 from labkit import ladder as _ladder
-from labkit.conv.fft.circular import Circular, circular
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward, output_size, pads
 
 ladder = partial(_ladder.ladder, "conv")
 
-__all__ = [
-    "BackwardData",
-    "BackwardFilter",
-    "Circular",
-    "Convolution",
-    "Forward",
-    "circular",
-    "ladder",
-    "output_size",
-    "pads",
-]
+# What is loaded when it is asked for; the functions that choose stand on all ladders.
+_PLACES = {
+    **{
+        name: f"labkit.conv.layers:{name}"
+        for name in ("RESNET_50_1X1", "RESNET_50_3X3", "TABLE_2", "VGG_16", "batched")
+    },
+    "Circular": "labkit.conv.fft.circular:Circular",
+    "circular": "labkit.conv.fft.circular:circular",
+    "divisor": "labkit.conv.division:divisor",
+    "transforms": "labkit.conv.winograd.transforms:transforms",
+    "backward_data": "labkit.conv.interface.convolution:backward_data",
+    "backward_filter": "labkit.conv.interface.convolution:backward_filter",
+    "find": "labkit.conv.interface.finder:find",
+    "forward": "labkit.conv.interface.convolution:forward",
+    "heuristic": "labkit.conv.interface.choices:heuristic",
+    "plan": "labkit.conv.interface.convolution:plan",
+}
+__all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder", "output_size", "pads", *_PLACES]
+
+
+def __getattr__(name):
+    if name in _PLACES:
+        return resolve_name(_PLACES[name])
+    raise AttributeError(f"module 'labkit.conv' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

@@ -24,6 +24,7 @@ Padding = Literal["valid", "same", "full"]
 SOME = 6
 LARGE = 2**31  # FLOPs, above which a part of the result tells the error
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
+EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
 
 
@@ -40,7 +41,13 @@ def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: i
         Zeros added at the two ends.
     dilation
         Pixels from one tap to the next.
+
+    Raises
+    ------
+    ValueError
+        The stride is below 1.
     """
+    _check_stride(stride)
     return (size + before + after - dilation * (taps - 1) - 1) // stride + 1
 
 
@@ -49,7 +56,13 @@ def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int 
     or so many that every tap meets every pixel ("full").
 
     Where "same" needs an odd number, the one more stands behind.
+
+    Raises
+    ------
+    ValueError
+        There is no such padding, or the stride is below 1.
     """
+    _check_stride(stride)
     reach = dilation * (taps - 1)
     if padding == "valid":
         return 0, 0
@@ -59,6 +72,18 @@ def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int 
         raise ValueError(f"there is no padding {padding!r}: say valid, same or full, or give numbers")
     needed = max(0, (-(-size // stride) - 1) * stride + reach + 1 - size)
     return needed // 2, needed - needed // 2
+
+
+def as_random(
+    roundings: int, squares: Float64[np.ndarray, "..."], value: Float64[np.ndarray, "..."]
+) -> Float64[np.ndarray, "..."]:
+    """How far a sum may be off its value where roundings are as random as dice.
+
+    Each of so many partial sums is off by up to eps of itself, which is not more than the root of the squares of all
+    terms together, or than the value; errors that are independent add up by their squares. Eight times that is never
+    seen. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.)
+    """
+    return 8 * EPS * np.sqrt(roundings * (squares + value**2))
 
 
 @dataclass(frozen=True)
@@ -202,16 +227,18 @@ class Convolution(ladder.Problem):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """The result in float64, and how far each element may be off it.
 
-        That is, for sums in float32 of so many products, in any order, their number times eps times the sum of their
-        sizes, and what rounding the result costs.
+        Sums in float32 of so many products, in any order, are off by at most their number times eps times the sum of
+        their sizes. Roundings are as random as the operands and add up to less, so that a product that is missing would
+        hide in this: the bound is `as_random` where that is lower. To it comes what rounding the result costs.
         """
         *arrays, problem = operands  # which may be a part of this one
         position = "xwy".index(self.result)
         inputs = [format.decode(np.asarray(X)) for place, X in enumerate(arrays) if place != position]
         value = problem.oracle(*inputs)
         size = problem.oracle(*map(np.abs, inputs))
-        bound = self.terms * np.finfo(np.float32).eps * size + format.result.rounding * np.abs(value)
-        return {position: ladder.Expected(value, bound)}
+        rounding = format.result.rounding * np.abs(value)
+        random = as_random(self.terms, problem.oracle(*map(np.square, inputs)), value)
+        return {position: ladder.Expected(value, np.minimum(self.terms * EPS * size, random) + rounding)}
 
     def part(self, operands: tuple) -> tuple:
         """Of a large problem some of the result: a few places, the first and last among them, along two of its axes."""
@@ -353,6 +380,11 @@ class BackwardFilter(Convolution):
         for (r, s), rows, columns in self._taps():
             w[..., r, s] = np.einsum("ngcpq,ngkpq->gkc", x[..., rows, columns], y, optimize=True)
         return w.reshape(self.K, self.C // self.groups, self.R, self.S)
+
+
+def _check_stride(stride):
+    if stride < 1:
+        raise ValueError(f"the stride is {stride}, but it must be at least 1")
 
 
 def _some(count):

@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit.conv.division import MOST, Divisor, divisor
 from labkit.conv.problem import Convolution
+from labkit.ladder import TooLarge
 
 
 class Sizes(NamedTuple):
@@ -42,7 +43,7 @@ def sizes(problem: Convolution) -> Sizes:
 
     Raises
     ------
-    ValueError
+    TooLarge
         An index that kernels compute in 32 bits would not fit.
     """
     C, K = problem.C // problem.groups, problem.K // problem.groups
@@ -54,7 +55,7 @@ def sizes(problem: Convolution) -> Sizes:
         ("the outputs of a filter", problem.N * PQ),
     ):
         if count >= MOST:
-            raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
+            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}

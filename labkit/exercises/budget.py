@@ -20,6 +20,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
     "sectors stored": ("global", "store", "sectors"),
     "load requests": ("global", "load", "requests"),
     "shared loads": ("shared", "load", "elements"),
+    "store requests to shared memory": ("shared", "store", "requests"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
     "misses of the L1 cache": ("global", "any", "l1_misses"),
 }

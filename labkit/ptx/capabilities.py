@@ -3,7 +3,10 @@
 An instruction whose formats differ in that has an entry for each, beside the format's number.
 """
 
+from functools import cache
+
 from labkit import ptx
+from labkit.rebinding import names_of
 
 CAPABILITIES: dict = {}
 for _name in ptx.__all__:
@@ -19,3 +22,17 @@ def lacks(capability: tuple, needed: tuple) -> bool:
     if len(needed) == 3:
         return tuple(capability[:2]) != needed[:2]
     return tuple(capability[:2]) < needed
+
+
+def runs(kernel, number: int, capability: tuple) -> bool:
+    """Whether a GPU of this capability has all instructions of a kernel, for the format of that number."""
+    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, number))) for name in _called(kernel))
+    return not any(lacks(capability, needed) for needed in needs if needed)
+
+
+@cache
+def _called(kernel) -> frozenset[str]:
+    """The names of the functions that a kernel calls, and of what the device functions among them call."""
+    function = kernel.py_func
+    helpers = [value for value in names_of(function).values() if hasattr(value, "py_func") and value is not kernel]
+    return frozenset(function.__code__.co_names).union(*map(_called, helpers))

@@ -10,7 +10,7 @@ from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import check_copied, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.signatures import converted
-from labkit.simulator.tensor_maps import BoxedArray
+from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 from labkit.simulator.translator.trusted import in_words
 from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
@@ -140,7 +140,8 @@ def _typed(name, value):
     """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
     if isinstance(value, BoxedArray):
         kind, array = _typed(name, value.array)
-        return TensorMap(kind, value.box), value.of(array)
+        of = "PixelMap" if isinstance(value, WindowedImages) else "TensorMap"
+        return TensorMap(kind, value.box, of), value.of(array)
     value = _on_host(value)
     if isinstance(value, np.ndarray):
         value = np.asarray(value)  # a matrix would keep its two dimensions

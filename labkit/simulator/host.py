@@ -333,6 +333,7 @@ class SimulatedDevice:
         self.MULTIPROCESSOR_COUNT = model.sms
         self.MAX_THREADS_PER_BLOCK = model.threads_per_block
         self.MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
+        self.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = model.shared_bytes_per_block
         self.L2_CACHE_SIZE = model.l2_bytes
 
     def __repr__(self):

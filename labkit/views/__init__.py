@@ -2,10 +2,12 @@
 
 from labkit.views.agreement import agreement
 from labkit.views.cache import cache, hit_rates
+from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
+from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
 from labkit.views.pipeline import pipeline
@@ -23,11 +25,13 @@ __all__ = [
     "agreement",
     "banks",
     "cache",
+    "collapse",
     "findings",
     "fragments",
     "hit_rates",
     "inspector",
     "landscape",
+    "lowering",
     "memory",
     "outputs",
     "pipeline",

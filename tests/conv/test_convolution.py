@@ -1,6 +1,7 @@
 """The convolution problem: shapes, oracle, bounds, parts, and what bad input is told."""
 
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,8 @@ from random_convolutions import convolutions
 
 from labkit import cuda, ladder
 from labkit.conv import BackwardData, BackwardFilter, Forward, output_size, pads
+from labkit.conv.fft.problem import SpectralForward
+from labkit.conv.winograd.problem import Forward4x4, Forward6x6
 from labkit.formats import BF16, FP16, FP32
 
 ASYMMETRIC = Forward(2, 4, 7, 9, 6, 3, 2, 2, 1, 0, 2, 1, 0, 1, 3, 2)
@@ -132,6 +135,12 @@ def test_a_full_turned_convolution_multiplies_polynomials():
     problem = Forward(1, 1, 1, 3, 1, 1, 2, left=1, right=1, flipped=True)
     assert problem.oracle(a, b).ravel().tolist() == [4, 13, 22, 15]
     assert replace(problem, flipped=False).oracle(a, b).ravel().tolist() == [5, 14, 23, 12]
+
+
+@pytest.mark.parametrize("of", [partial(output_size, 5, 3), partial(pads, "same", 5, 3)])
+def test_a_stride_of_no_pixels_is_told(of):
+    with pytest.raises(ValueError, match="^the stride is 0, but it must be at least 1$"):
+        of(stride=0)
 
 
 def test_an_unknown_padding_is_told():
@@ -268,6 +277,16 @@ def test_the_bound_holds_for_float32_and_not_for_coarser_arithmetic(kind):
     assert not expected.holds(problem.oracle(*inputs)), "a product left out"
 
 
+@pytest.mark.parametrize("kind", [Forward, SpectralForward, Forward4x4, Forward6x6])
+def test_one_lost_tap_of_one_filter_shows_among_many_channels(kind):
+    problem = kind(1, 512, 9, 9, 3, 3, 3, top=1, bottom=1, left=1, right=1)
+    x, w, y, _ = problem.operands()
+    assert problem.is_right((x, w, y, problem), (x, w, problem.oracle(x, w).astype(np.float32), problem))
+    lost = w.copy()
+    lost[1, 200, 2, 0] = 0
+    assert not problem.is_right((x, w, y, problem), (x, w, problem.oracle(x, lost).astype(np.float32), problem))
+
+
 @pytest.mark.parametrize("format", [BF16, FP16], ids=str)
 def test_a_result_in_a_short_format_may_be_rounded_once(format):
     problem = replace(ASYMMETRIC, layout="NHWC")
@@ -323,3 +342,9 @@ def test_a_step_refuses_a_problem_of_another_direction(step):
         if direction.result != step.problem.result:
             with pytest.raises(ValueError, match=f"this step takes result = {step.problem.result}"):
                 step.launches(*direction(1, 2, 6, 6, 2, 3, 3).operands())
+
+
+def test_a_step_without_sizes_asks_for_them():
+    x, w, y, _ = ASYMMETRIC.operands()
+    with pytest.raises(TypeError, match=r"^None is no problem: give the sizes last, as Forward\(\.\.\.\)$"):
+        ladder.ladder("conv", "direct").step("naive").launches(x, w, y, None)

@@ -10,7 +10,18 @@ from answers import cells_of
 from labkit import places
 from labkit.grading.definitions import definitions
 
-ROOMS = ("loops", "blas", "gemm/fp32", "gemm/tensor", "gemm/interface", "conv/direct", "conv/fft")
+ROOMS = (
+    "loops",
+    "blas",
+    "gemm/fp32",
+    "gemm/tensor",
+    "gemm/interface",
+    "conv/direct",
+    "conv/im2col",
+    "conv/implicit_gemm",
+    "conv/winograd",
+    "conv/fft",
+)
 
 
 @dataclass(frozen=True)

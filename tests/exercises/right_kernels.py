@@ -500,6 +500,116 @@ RIGHT = {
         _other("one tile, in place", IN_PLACE),
         _other("the second step from five first ones of its own", IN_REGISTERS),
     ),
+    "08.1": (
+        _right(
+            "unsigned", ("npq, rsc = cuda.grid(2)", "npq, rsc = np.uint32(cuda.grid(2)[0]), np.uint32(cuda.grid(2)[1])")
+        ),
+        _right("what is left is subtracted", ("rsc // C % S, rsc % C", "rsc // C % S, rsc - rsc // C * C")),
+        _right("R is counted", ("rsc // (S * C), rsc", "rsc // C // S, rsc")),
+    ),
+    "08.2": (
+        _right("as a product", (">> np.uint64(32)\n", "// np.uint64(2**32)\n")),
+        _right(
+            "the sum halved",
+            ("(high + np.uint64(n)) >> np.uint64(shift)", "(high + n >> np.uint64(shift))"),
+        ),
+        _right(
+            "with the bit put back",
+            (
+                "np.uint64(n) * np.uint64(multiplier) >> np.uint64(32)",
+                "np.uint64(n) * np.uint64(multiplier) >> np.uint64(32)\n        n = np.uint32(n)",
+            ),
+        ),
+    ),
+    "08.3": (
+        _right(
+            "bytes counted apart",
+            (
+                "ptx.cp_async(tile, (i, t), x, row * W + col, 4, 4 if inside else 0)",
+                "valid = np.uint32(4) if inside else np.uint32(0)\n"
+                "        ptx.cp_async(tile, (i, t), x, row * W + col, 4, valid)",
+            ),
+        ),
+        _right("a place inside for what lies outside", ("row * W + col, 4", "(row * W + col if inside else 0), 4")),
+        _right("a group for each copy", ("    ptx.cp_async_commit()\n", "        ptx.cp_async_commit()\n")),
+    ),
+    "08.4": (
+        _right(
+            "a tile that is padded",
+            ("x_tile = cuda.shared.array((TILE, TILE)", "x_tile = cuda.shared.array((TILE, 17)"),
+        ),
+        _right("constants", ("start in range(0, C * L, TILE)", "start in range(0, C * L, 16)")),
+        _right(
+            "fused",
+            (
+                "total += w_tile[down, i] * x_tile[i, across]",
+                "total = cuda.fma(w_tile[down, i], x_tile[i, across], total)",
+            ),
+        ),
+    ),
+    "09.1": (
+        _right("by fused multiply-adds", ("two * d0 - three * d1 + d2", "cuda.fma(two, d0, cuda.fma(-three, d1, d2))")),
+        _right("by differences", ("two * d1 - three * d2 + d3", "d3 - d2 - two * (d2 - d1)")),
+        _right(
+            "one after the other",
+            (
+                "V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3",
+                "V[0, t] = v0\n        V[1, t], V[2, t] = v1, v2\n        V[3, t] = v3",
+            ),
+        ),
+    ),
+    "09.2": (
+        _right(
+            "by unsigned comparisons",
+            (
+                "0 <= row < x.shape[0] and 0 <= col < x.shape[1]",
+                "np.uint64(row) < np.uint64(x.shape[0]) and np.uint64(col) < np.uint64(x.shape[1])",
+            ),
+        ),
+        _right(
+            "a branch around all",
+            (
+                "            d[i, j] = 0\n            if 0 <= row",
+                "            d[i, j] = np.float32(0)\n            if 0 <= row",
+            ),
+        ),
+        _right(
+            "both outputs asked for",
+            (
+                "        if row < y.shape[0]:\n            y[row, col] =",
+                "        if row < y.shape[0] and col < y.shape[1]:\n            y[row, col] =",
+            ),
+        ),
+        _right(
+            "columns first",
+            ("0 <= row < x.shape[0] and 0 <= col < x.shape[1]", "0 <= col < x.shape[1] and 0 <= row < x.shape[0]"),
+        ),
+    ),
+    "09.3": (
+        _right(
+            "from the largest to the smallest",
+            ("range(2, 7)", "range(6, 1, -1)"),
+            ("count < least", "count < least or count == least and tile > m > 1 and tile != 1"),
+        ),
+        _right(
+            "F(1 x 1) in the loop",
+            ("least, tile = P[i] * Q[i] * R[i] * R[i], 1", "least, tile = 1 << 40, 0"),
+            ("range(2, 7)", "range(1, 7)"),
+        ),
+        _right("a square", ("(m + R[i] - 1) * (m + R[i] - 1)", "(m + R[i] - 1) ** 2")),
+    ),
+    "09.4": (
+        _right("numbers of V kept", ("m[i] += U[i, c] * V[i, c, t]", "m[i] = cuda.fma(U[i, c], V[i, c, t], m[i])")),
+        _right(
+            "zeros by a condition",
+            (
+                "                d[i] = 0\n                if 2 * t + i < x.shape[1]:\n"
+                "                    d[i] = x[c, 2 * t + i]\n",
+                "                d[i] = x[c, 2 * t + i] if 2 * t + i < x.shape[1] else np.float32(0)\n",
+            ),
+        ),
+        _right("written out", ("d[3] + d[4] - four * (d[1] + d[2])", "d[3] + d[4] - four * d[1] - four * d[2]")),
+    ),
     "10.1": (
         _other("split by frequency, reversed at the end", BY_FREQUENCY),
         _right(

@@ -456,6 +456,44 @@ def two_steps(t, later, rate):
         around = sums[1] + sums[2] + sums[3] + sums[4]
         later[row, col] = (sums[0] + rate * (around - np.float32(4) * sums[0])) * tile[y, x]
 """
+DIVISOR_FOUND = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
+        d = (np.uint64(1) << np.uint64(32 + shift)) // whole
+        d += np.uint64(d * whole < (np.uint64(1) << np.uint64(32 + shift)))
+        quotients[i] = np.uint64(numbers[i]) // d
+"""
+DIVISOR_COUNTED = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
+        quotients[i] = np.uint64(numbers[i]) // max(np.uint64(1), (np.uint64(1) << np.uint64(32 + shift)) // whole)
+"""
+IN_FLOATS = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        part = np.float32(multiplier) / np.float32(2**32) + np.float32(1)
+        quotients[i] = np.uint32(np.float32(numbers[i]) * part / np.float32(np.uint64(1) << np.uint64(shift)))
+"""
+_TAPS_FROM_U = """    g = cuda.local.array((3, 3), np.float32)
+    for i in range(3):
+        for j in range(3):
+            g[i, j] = U[i, j]
+    for i in range(2):
+        row, col = 2 * tile_y + i, 2 * tile_x
+        for j in range(3):
+            out[i, j] = 0
+            for k in range(3):
+                out[i, j] += g[k, j] * d[i + k, j]
+"""
+
 SHORTCUTS = {
     "00.1": (
         _other("one hop over all rounds", ONE_HOP),
@@ -871,6 +909,116 @@ SHORTCUTS = {
         ),
         _cheat("a barrier of each warp", ("    cuda.syncthreads()\n    r, c", "    cuda.syncwarp()\n    r, c")),
         _other("tiles filled and left aside", LEFT_ASIDE),
+    ),
+    "08.1": (
+        _other("another's kernel", "from labkit.conv.im2col.s01_batch import batch as lower\n"),
+        _other(
+            "an alias", "@cuda.jit\ndef mine(x, matrix, S, P, Q, stride):\n    matrix[0, 0] = 0\n\n\nlower = mine\n"
+        ),
+        _cheat("each element for all", ("        matrix[rsc", "        for i in range(2):\n            matrix[rsc")),
+    ),
+    "08.2": (
+        _other("the divisor found out", DIVISOR_FOUND),
+        _other("the divisor found out by counting", DIVISOR_COUNTED),
+        _other("by floats", IN_FLOATS),
+    ),
+    "08.3": (
+        _cheat(
+            "copied, and stored over",
+            (
+                "    cuda.syncthreads()\n",
+                "    for i in range(TAPS):\n"
+                "        row, col = p + (first + i) // S - top, q + (first + i) % S - left\n"
+                "        tile[i, t] = x[row * W + col] if 0 <= row < H and 0 <= col < W else np.float32(0)\n"
+                "    cuda.syncthreads()\n",
+            ),
+        ),
+        _cheat(
+            "zeros where the tile is stored",
+            ("= tile[i, t]", "= tile[i, t] if tile[i, t] != 0 else np.float32(0)"),
+            ("4 if inside else 0)", "4)"),
+            ("row * W + col, 4", "(row * W + col if inside else 0), 4"),
+        ),
+        _cheat(
+            "straight to the matrix",
+            (
+                "= tile[i, t]",
+                "= tile[i, t] * np.float32(0) + x[min(max(p + (first + i) // S - top, 0), H - 1) * W + "
+                "min(max(q + (first + i) % S - left, 0), W - 1)] * np.float32(tile[i, t] != 0)",
+            ),
+        ),
+    ),
+    "08.4": (
+        _other("another's kernel", "from labkit.conv.implicit_gemm.s01_index import index as filter_sound\n"),
+        _cheat(
+            "x by atomics",
+            (
+                "w_tile[down, i] * x_tile[i, across]",
+                "w_tile[down, i] * (cuda.atomic.add(x, ((start + i) // L, t * hop + (start + i) % L), zero) "
+                "if t < y.shape[1] and start + i < C * L else zero)",
+            ),
+        ),
+        _cheat(
+            "w from memory, the tile of ones",
+            ("w[k, c, l] if k < K and c < C else zero", "np.float32(1)"),
+            (
+                "w_tile[down, i] *",
+                "w_tile[down, i] * (w[k, (start + i) // L, (start + i) % L] if k < K and start + i < C * L else 0) *",
+            ),
+        ),
+        _cheat(
+            "w by shuffles, the tile of ones",
+            (
+                "        w_tile[down, across] = w[k, c, l] if k < K and c < C else zero",
+                "        w_tile[down, across] = 1\n        tap = w[k, c, l] if k < K and c < C else zero",
+            ),
+            ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
+        ),
+    ),
+    "09.1": (
+        _cheat(
+            "the definition beside no transform",
+            (
+                "        v0 = two * d0 - three * d1 + d2\n        v1 = d2 - two * d1\n        v2 = d2 - d1\n"
+                "        v3 = two * d1 - three * d2 + d3\n",
+                "        v0, v1, v2, v3 = d0, d1, d2, d3\n        g0, g2 = two * U[0], U[3]\n"
+                "        g1 = -U[1] - g0 - g2\n",
+            ),
+            ("m0 + m1 + m2", "d0 * g0 + d1 * g1 + d2 * g2"),
+            ("m1 + two * m2 + m3", "d1 * g0 + d2 * g1 + d3 * g2"),
+        ),
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as other_points\n"),
+        _cheat("outputs of nothing", ("V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3", "V[0, t] = v0")),
+    ),
+    "09.2": (
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as up_to_the_edge\n"),
+        _cheat(
+            "pixels by atomics",
+            ("d[i, j] = x[row, col]", "d[i, j] = cuda.atomic.add(x, (row, col), np.float32(0))"),
+            (
+                "            d[i, j] = 0\n            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:\n    ",
+                "            row, col = min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)\n",
+            ),
+        ),
+        _cheat(
+            "the definition, by taps that U gives away",
+            ("    for i in range(2):\n        row, col = 2 * tile_y + i, 2 * tile_x\n", _TAPS_FROM_U),
+        ),
+    ),
+    "09.3": (
+        _cheat(
+            "a list for the usual sizes",
+            ("for m in range(2, 7)", "for m in range(4 if R[i] == 3 else 2, 5 if P[i] % 7 == 0 else 7)"),
+        ),
+        _cheat("the definition for all", ("if count < least", "if count < least and False")),
+        _cheat("whole tiles alone", ("if count < least", "if count < least and P[i] % m == 0 and Q[i] % m == 0")),
+    ),
+    "09.4": (
+        _other("another's kernel", "from labkit.conv.winograd.s02_f4x4 import f4x4 as five_taps\n"),
+        _cheat("outputs as sums of V", ("m[i] += U[i, c] * V[i, c, t]", "m[i] += V[i, c, t]")),
+        _cheat(
+            "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
+        ),
     ),
     "10.1": (
         _other("another's kernel", "from labkit.conv.fft.s01_whole import restored as transform_lines\n"),

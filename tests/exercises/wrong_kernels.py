@@ -272,6 +272,135 @@ WRONG = {
         ),
         _wrong("a barrier of each warp", ("    cuda.syncthreads()\n    for", "    cuda.syncwarp()\n    for")),
     ),
+    "08.1": (
+        _wrong("no more than two images", ("npq // (P * Q), npq", "min(npq // (P * Q), 2), npq")),
+        _wrong("no more than five channels", ("rsc // C % S, rsc % C", "rsc // C % S, min(rsc % C, 4)")),
+        _wrong("square outputs", ("npq // Q % P, npq % Q", "npq // P % P, npq % P")),
+        _wrong("square windows", ("rsc // (S * C), rsc // C % S", "rsc // C % S, rsc // (S * C)")),
+        _wrong("a stride of rows alone", ("q * stride + s", "q * min(stride, 2) + s")),
+        _wrong("strides of one and two", ("p * stride + r", "p * min(stride, 2) + r")),
+        _wrong(
+            "outputs of up to seven columns",
+            ("if rsc < matrix.shape[0] and", "if npq % Q < 7 and rsc < matrix.shape[0] and"),
+        ),
+        _wrong("windows of three rows", ("r, s, c = rsc // (S * C)", "r, s, c = rsc // (S * C) % 5")),
+    ),
+    "08.2": (
+        _wrong("numbers below 2**31", ("n = numbers[i]", "n = numbers[i] & np.uint32(0x7FFFFFFF)")),
+        _wrong("all but the largest number", ("n = numbers[i]", "n = min(numbers[i], np.uint32(0xFFFFFFFE))")),
+        _wrong(
+            "divisors that are no power of two",
+            ("high + np.uint64(n)", "high + (np.uint64(n) if multiplier else np.uint64(0))"),
+        ),
+        _wrong(
+            "rounded to the nearest",
+            (">> np.uint64(shift)", "+ (np.uint64(1) << np.uint64(shift) >> np.uint64(1)) >> np.uint64(shift)"),
+        ),
+        _wrong("shifts of up to 16", ("np.uint64(shift)", "np.uint64(min(shift, 16))")),
+        _wrong("a multiplier of 31 bits", ("np.uint64(multiplier)", "np.uint64(multiplier & np.uint32(0xFFFFFFFE))")),
+        _wrong("the numbers that are published", ("if i < numbers.size:", "if i < min(numbers.size, 200):")),
+        _wrong(
+            "a sum that overflows for the largest",
+            ("(high + np.uint64(n))", "(high + np.uint64(n) & np.uint64(0xFFFFFFFF))"),
+        ),
+    ),
+    "08.3": (
+        _wrong("left of the image", ("np.uint32(col) < np.uint32(W)", "col < W and col > -2")),
+        _wrong("above the image", ("np.uint32(row) < np.uint32(H)", "row < H and row > -2")),
+        _wrong("the last row", ("np.uint32(row) < np.uint32(H)", "np.uint32(row) < np.uint32(max(H - 1, 1))")),
+        _wrong("square images", ("np.uint32(col) < np.uint32(W)", "np.uint32(col) < np.uint32(H)")),
+        _wrong(
+            "the images that are published", ("np.uint32(col) < np.uint32(W)", "np.uint32(col) < np.uint32(min(W, 40))")
+        ),
+        _wrong("half of a pixel", ("4 if inside else 0", "2 if inside else 0")),
+        _wrong(
+            "a wait of the first warp", ("    ptx.cp_async_wait(0)\n", "    if t < 32:\n        ptx.cp_async_wait(0)\n")
+        ),
+        _wrong("a border that is copied", ("4 if inside else 0", "4 if inside or row * W + col == 0 else 0")),
+    ),
+    "08.4": (
+        _wrong("the taps that are published", ("range(0, C * L, TILE)", "range(0, min(C * L, 48), TILE)")),
+        _wrong("whole tiles of taps", ("range(0, C * L, TILE)", "range(0, max(C * L // TILE, 1) * TILE, TILE)")),
+        _wrong(
+            "the outputs that are published", ("if k < K and t < y.shape[1]:", "if k < K and t < min(y.shape[1], 70):")
+        ),
+        _wrong(
+            "the filters that are published", ("if k < K and t < y.shape[1]:", "if k < min(K, 33) and t < y.shape[1]:")
+        ),
+        _wrong("hops of up to three", ("t * hop + l", "t * min(hop, 3) + l")),
+        _wrong("three channels", ("c < C else zero\n        cuda", "c < min(C, 3) else zero\n        cuda")),
+        _wrong(
+            "a barrier of each warp",
+            ("        cuda.syncthreads()\n        for", "        cuda.syncwarp()\n        for"),
+        ),
+        _wrong(
+            "an even number of outputs",
+            ("if k < K and t < y.shape[1]:", "if k < K and t < max(y.shape[1] // 2 * 2, 1):"),
+        ),
+    ),
+    "09.1": (
+        _wrong("the tiles that are published", ("if t < V.shape[1]", "if t < min(V.shape[1], 33)")),
+        _wrong("twice the tiles that are published", ("x[2 * t + 3]\n", "x[min(2 * t + 3, 67)]\n")),
+        _wrong("pixels that are not negative", ("two * d0 - three", "two * abs(d0) - three")),
+        _wrong("even numbers of tiles", ("if t < V.shape[1]", "if t < max(V.shape[1] // 2 * 2, 1)")),
+        _wrong("small pixels", ("v2 = d2 - d1", "v2 = min(d2 - d1, three)")),
+        _wrong(
+            "digits that are lost", ("two * d1 - three * d2 + d3", "three * (d1 - d2) - d1 + d3 * np.float32(1.00001)")
+        ),
+    ),
+    "09.2": (
+        _wrong("a single row of zeros", ("tile_y + i - pad", "tile_y + i - min(pad, 1)")),
+        _wrong("the zeros that are published, in columns", ("tile_x + j - pad", "tile_x + j - min(pad, 1)")),
+        _wrong("the columns that are published", ("2 * tile_x >= y.shape[1]", "2 * tile_x >= min(y.shape[1], 18)")),
+        _wrong("the rows that are published", ("2 * tile_y >= y.shape[0]", "2 * tile_y >= min(y.shape[0], 9)")),
+        _wrong(
+            "as many rows of pixels as of outputs", ("0 <= row < x.shape[0]", "0 <= row < min(x.shape[0], y.shape[0])")
+        ),
+        _wrong("the first rows alone at the end", ("0 <= row < x.shape[0]", "0 <= row < x.shape[0] + pad // 2")),
+        _wrong("an even number of columns at the end", ("if col + 1 < y.shape[1]", "if col + 2 < y.shape[1]")),
+        _wrong("no zeros on the left where there are two", ("0 <= col", "(0 <= col or pad == 2 and col == -2)")),
+    ),
+    "09.3": (
+        _wrong(
+            "filters of at most five taps",
+            ("(m + R[i] - 1) * (m + R[i] - 1)", "(m + min(R[i], 5) - 1) * (m + R[i] - 1)"),
+        ),
+        _wrong("square outputs", ("((Q[i] + m - 1) // m)", "((P[i] + m - 1) // m)")),
+        _wrong("the layers that are published", ("if i < P.size", "if i < min(P.size, 40)")),
+        _wrong(
+            "a remainder of one or none",
+            ("(P[i] + m - 1) // m", "(P[i] // m + min(P[i] % m, 1))"),
+            ("((Q[i] + m - 1) // m)", "(Q[i] // m + (Q[i] % m == 1))"),
+        ),
+        _wrong(
+            "no tile that is larger than the outputs",
+            ("if count < least", "if count < least and m <= P[i] and m <= Q[i]"),
+        ),
+        _wrong("large layers by the largest tile", ("if count < least", "if count < least or P[i] > 200 and m == 6")),
+        _wrong(
+            "filters of one tap by tiles",
+            ("P[i] * Q[i] * R[i] * R[i], 1", "P[i] * Q[i] * R[i] * R[i] + (R[i] == 1), 1"),
+        ),
+    ),
+    "09.4": (
+        _wrong("the channels that are published", ("range(x.shape[0])", "range(min(x.shape[0], 3))")),
+        _wrong("the tiles that are published", ("if t < V.shape[2]", "if t < min(V.shape[2], 38)")),
+        _wrong(
+            "an odd number of outputs where there is one",
+            ("if 2 * t + 1 < y.size", "if t == 0 and y.size > 1 or 2 * t + 2 < y.size + y.size % 2"),
+        ),
+        _wrong(
+            "one zero at the end",
+            ("if 2 * t + i < x.shape[1]", "if 2 * t + i < x.shape[1] and i < 5 or 2 * t + 5 < x.shape[1] - 1"),
+        ),
+        _wrong("one channel where there are many", ("m[i] += U[i, c]", "m[i] += U[i, c % 4]")),
+        _wrong(
+            "points 0, 1, -1, -2, 2",
+            ("V[3, c, t] = d[4] - d[2] + two", "V[3, c, t] = d[4] - d[2] - two"),
+            ("V[4, c, t] = d[4] - d[2] - two", "V[4, c, t] = d[4] - d[2] + two"),
+        ),
+        _wrong("pixels in a small range", ("d[i] = x[c, 2 * t + i]", "d[i] = min(x[c, 2 * t + i], np.float32(2.5))")),
+    ),
     "10.1": (
         _wrong("the digits that are published", ("in range(digits)", "in range(min(digits, 4))")),
         _wrong("an even number of digits", ("in range(digits)", "in range((digits + 1) // 2 * 2)")),

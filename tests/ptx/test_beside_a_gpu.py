@@ -8,6 +8,7 @@ import test_copies
 import test_matrices
 import test_named_barriers
 import test_number_formats
+import test_pixel_copies
 import test_warpgroups
 from cells import kernel_in
 
@@ -23,7 +24,7 @@ def outputs(kernel, grid, block, *arguments, shared_bytes=0):
     """The last argument after the run, in the simulator and on the GPU."""
     trace = labkit.simulate(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
     assert not trace.errors
-    there = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    there = [on_device(a) for a in arguments]
     try:
         kernel[grid, block, 0, shared_bytes](*there)
     except LaunchError as older:
@@ -31,6 +32,12 @@ def outputs(kernel, grid, block, *arguments, shared_bytes=0):
             raise
         pytest.skip(str(older))
     return trace.outputs[-1], there[-1].copy_to_host()
+
+
+def on_device(argument):
+    if isinstance(argument, ptx.PixelMap):
+        return argument.of(cuda.to_device(argument.array))
+    return cuda.to_device(argument) if isinstance(argument, np.ndarray) else argument
 
 
 def assert_same(kernel, grid, block, *arguments, **options):
@@ -108,6 +115,23 @@ def test_copies_with_zeros(dtype, width):
     names = test_copies.NAMES | dict(PITCH=64 // item, KIND=kind, ITEM=item, WIDTH=width, START=0)
     valid = np.minimum(test_copies.VALID, width)
     assert_same(kernel_in(test_copies.COPY, **names), 1, 8, x, valid, np.zeros((8, 64 // item), dtype))
+
+
+@pytest.mark.parametrize("case", test_pixel_copies.CASES.values(), ids=test_pixel_copies.CASES)
+def test_pixels_of_windows(case):
+    assert_same(test_pixel_copies.kernel(dtype=case.dtype), case.blocks, 32, *case.arguments())
+
+
+def test_pixels_of_windows_for_two_blocks():
+    kernel, arguments = test_pixel_copies.by_pairs(test_pixel_copies.CASES["stride 2, odd"])
+    assert_same(kernel, *arguments)
+
+
+def test_pixels_rounded_to_tf32():
+    x = np.random.default_rng(5).standard_normal((1, 6, 8, 32)).astype(np.float32).view(np.uint32)
+    rounded = ptx.PixelMap(x, test_pixel_copies.PIXELS, 32, 0, 0, 0, 0, 1, 1, to_tf32=True)
+    out = np.zeros((2, test_pixel_copies.PIXELS, 32), np.uint32)
+    assert_same(test_pixel_copies.kernel(dtype=x.dtype), 2, 32, rounded, 0, 8, 6, 0, 0, 1, 1, 0, 0, 0, out)
 
 
 @pytest.mark.parametrize("shape", [(64, 96, 160), (40, 72, 104)])

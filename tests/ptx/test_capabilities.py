@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
 KERNEL = """
 @cuda.jit
-def kernel(x, words, tensor_map):
+def kernel(x, words, tensor_map, pixel_map):
     tile = cuda.shared.array((64, 64), uint16, alignment=1024)
     barriers = cuda.shared.array(4, uint64)
     acc = cuda.local.array(8, KIND)
@@ -59,6 +59,8 @@ LINES = {
     "ptx.fence_async()": HOPPER,
     "ptx.tma_load(tile, (0, 0), tensor_map, (t, 64), barriers, 1)": HOPPER,
     "ptx.tma_load_multicast(tile, (0, 0), tensor_map, (t, 64), barriers, 1, 3)": HOPPER,
+    "ptx.tma_load_pixels(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1)": HOPPER,
+    "ptx.tma_load_pixels_multicast(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1, 3)": HOPPER,
     "ptx.tma_prefetch(tensor_map)": HOPPER,
     "ptx.launch_wait()": HOPPER,
     "ptx.launch_release()": HOPPER,
@@ -82,7 +84,7 @@ def compiled(line, target):
     from numba import types
 
     from labkit.compiler import ptx_text
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.ptx.tensor_copies.on_gpu import PixelMapType, TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
     constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS}
@@ -90,7 +92,8 @@ def compiled(line, target):
     for written, constant in constants.items():
         line = line.replace(written, constant)
     kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, uint16=types.uint16, uint64=types.uint64, KIND=kind, **names)
-    arguments = types.Array(types.uint16, 2, "C"), types.Array(types.uint32, 1, "C"), TensorMapType(2)
+    arrays = types.Array(types.uint16, 2, "C"), types.Array(types.uint32, 1, "C")
+    arguments = *arrays, TensorMapType(2), PixelMapType()
     return ptx_text(kernel, arguments, target)
 
 
@@ -123,7 +126,7 @@ def test_the_format_is_named_where_it_makes_the_difference():
 
 def test_every_instruction_has_a_line_here_and_the_table_no_other():
     called = {line.split("ptx.")[1].split("(")[0] for line in LINES}
-    everywhere = {"load2", "load4", "store2", "store4", *CONSTANTS, "TensorMap"}
+    everywhere = {"load2", "load4", "store2", "store4", *CONSTANTS, "TensorMap", "PixelMap"}
     assert called == {*ptx.__all__} - everywhere
     assert {key if isinstance(key, str) else key[0] for key in CAPABILITIES} <= called
 

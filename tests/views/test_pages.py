@@ -7,7 +7,20 @@ import labkit
 from labkit import conv, cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import Standing, banks, inspector, landscape, memory, playground, schedule, tiling, window, wraparound
+from labkit.views import (
+    Standing,
+    banks,
+    collapse,
+    inspector,
+    landscape,
+    lowering,
+    memory,
+    playground,
+    schedule,
+    tiling,
+    window,
+    wraparound,
+)
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -28,6 +41,13 @@ def slid(x, w, y):
     for s in range(w.shape[1]):
         total += x[row, column + s] * w[0, s]
     y[row, column] = total
+
+
+@cuda.jit
+def lowered(x, matrix):
+    i = cuda.grid(1)
+    for s in range(matrix.shape[0]):
+        matrix[s, i] = x[i // 8, i % 8 + s]
 
 
 @cuda.jit
@@ -56,6 +76,9 @@ def pages(tmp_path_factory):
     x = np.ones(64, np.float32)
     y = np.zeros((6, 8), np.float32)
     walked = labkit.simulate(slid, 1, (8, 6), np.ones((6, 10), np.float32), np.ones((1, 3), np.float32), y)
+    layer = conv.Forward(N=1, C=1, H=6, W=6, K=1, R=3, S=3).operands()
+    as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
+    by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     views = {
         "tiling": tiling(product),
@@ -64,6 +87,10 @@ def pages(tmp_path_factory):
         "inspector": inspector(followed),
         "window": window(walked),
         "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
+        "lowering": lowering(
+            labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
+        ),
+        "collapse": collapse(as_defined, by_tiles),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -186,7 +213,20 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 
 @pytest.mark.parametrize(
-    "name", ["tiling", "memory", "banks", "inspector", "window", "wraparound", "schedule", "landscape", "playground"]
+    "name",
+    [
+        "tiling",
+        "memory",
+        "banks",
+        "inspector",
+        "window",
+        "lowering",
+        "collapse",
+        "wraparound",
+        "schedule",
+        "landscape",
+        "playground",
+    ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
@@ -199,6 +239,15 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
         return new Set(new Uint32Array(pixels.buffer)).size < 3;
     }).length"""
     assert page.evaluate(blank) == 0
+
+
+def test_a_click_chooses_a_pixel(show, pages):
+    page, says = show("lowering"), pages["lowering"][0].data["say"]
+    images, matrix = page.locator("canvas").nth(0), page.locator("canvas").nth(1)
+    images.click(position={"x": 3, "y": 40})
+    assert sentence(page) == says[0].replace("`", "").replace("**", "")
+    matrix.click(position={"x": 3, "y": 36 + 2 * matrix.bounding_box()["width"] / 48})
+    assert "x[0, 2]" in sentence(page), "the third row of the matrix begins with it"
 
 
 def test_the_inspector_marks_the_line_and_what_changed(show):
@@ -229,6 +278,16 @@ def test_the_array_is_drawn_as_wide_as_its_place_beside_the_source(show):
         page = show("schedule", width=width)
         drawn = "() => [...document.querySelectorAll('canvas')].map(c => c.width - c.getBoundingClientRect().width)"
         assert all(abs(difference) <= 1 for difference in page.evaluate(drawn))
+
+
+def test_tiles_of_another_size_are_a_choice_away(show, pages):
+    page, kept = show("collapse"), pages["collapse"][0].data["kept"]
+    page.get_by_label("tiles").select_option("4 x 4")
+    page.wait_for_function("() => document.activeElement.tagName === 'SELECT'")
+    assert sentence(page) == kept[1]["say"][0].replace("**", "")
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".stat b").first.inner_text() == "144"
 
 
 def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):

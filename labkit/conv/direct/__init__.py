@@ -15,3 +15,4 @@ EXAMPLES = (
 BENCHED = batched(128, TABLE_2)
 STANDING = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step, so that none computes outside of y
 RECORD = "conv_direct"
+ALGORITHMS = ("registers",)

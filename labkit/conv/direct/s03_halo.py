@@ -23,7 +23,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.conv.problem import Forward
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
@@ -88,9 +88,9 @@ def launches(x, w, y, problem):
     rows, columns, pitch = tile(problem)
     shared_bytes = (rows * pitch + problem.R * problem.S) * 4
     if shared_bytes > MOST_BYTES:
-        raise ValueError(
-            f"pixels and taps of a block need {shared_bytes} bytes of shared memory, and there are {MOST_BYTES}: "
-            "choose another step, or less dilation"
+        raise TooLarge(
+            f"pixels and taps of a block need {shared_bytes} bytes of shared memory, and there are {MOST_BYTES}",
+            "choose another step, or less dilation",
         )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)
     return [Launch(halo, *geometry(problem), arguments, shared_bytes)]

@@ -15,3 +15,4 @@ BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 STANDING = 2, 16, 14, 14, 32, 3, 3
 COMPARED = BENCHED[1]
 RECORD = "conv_fft"
+ALGORITHMS = ("tiled", "three_products", "few_taps", "backward_data", "backward_filter")

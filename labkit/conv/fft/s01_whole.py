@@ -25,7 +25,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
     "layout": ("NCHW",),
@@ -138,9 +138,7 @@ def launches(x, w, y, problem, workspace):
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())
     if side > MOST:
-        raise ValueError(
-            f"an image with its padding has {rows} x {cols} pixels, and {MOST} x {MOST} fit here: choose another step"
-        )
+        raise TooLarge(f"an image with its padding has {rows} x {cols} pixels, and {MOST} x {MOST} fit here")
     images, filters, outputs = (
         workspace.array(role, (side, side // 2 + 1, *shape, 2), np.float32)
         for role, shape in (("images", (C, N)), ("filters", (C, K)), ("outputs", (K, N)))

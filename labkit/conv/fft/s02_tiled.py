@@ -29,7 +29,7 @@ from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import viewed
 from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
 from labkit.conv.fft.product import product
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 EACH_PIXEL = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
     "layout": ("NCHW",)
@@ -305,14 +305,13 @@ def chosen_side(problem) -> int:
 
     Raises
     ------
-    ValueError
+    TooLarge
         The filter is larger than the largest tile.
     """
     sides = [side for side in SIDES if side >= max(problem.R, problem.S)]
     if not sides:
-        raise ValueError(
-            f"the filter has {problem.R} x {problem.S} taps, and tiles have {SIDES[-1]} x {SIDES[-1]} points at most: "
-            "choose another step"
+        raise TooLarge(
+            f"the filter has {problem.R} x {problem.S} taps, and tiles have {SIDES[-1]} x {SIDES[-1]} points at most"
         )
     return min(sides, key=lambda side: predicted_ms(problem, side))
 

@@ -22,6 +22,7 @@ from labkit import cuda, ptx
 from labkit.conv.fft.s02_tiled import TAKES, inverted, spectra, tiles_of, transformed
 from labkit.ladder import Launch
 
+FACTORS = 3  # real products in a complex one
 BM, BN, BK = 64, 64, 16  # a block's part of the result, and its steps along the sum
 WM, WN = 32, 32  # a warp's part of that
 LANES_Y, LANES_X = 4, 8  # its lanes

@@ -23,6 +23,7 @@ from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
 from labkit.conv.fft.problem import MOST_TAPS
 from labkit.conv.fft.product import product
 from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
+from labkit.conv.fft.s03_three_products import FACTORS  # noqa: F401
 from labkit.ladder import Launch
 
 T = 16  # points of a side of a tile

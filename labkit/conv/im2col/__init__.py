@@ -18,3 +18,4 @@ EXAMPLES = (
 BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 STANDING = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_im2col"
+ALGORITHMS = ("batch", "library")

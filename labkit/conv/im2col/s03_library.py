@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.addresses import in_pieces
-from labkit.arrays.views import reshaped, rows_of, turned
+from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
 from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
@@ -49,13 +49,14 @@ def library(images, matrices, of):
             matrices[n, crs, pq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
 
 
-def launches(x, w, y, problem, workspace) -> list[Launch]:
+def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
     problem.check(x, w, y, TAKES)
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
     rows, cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)
-    chunk = min(N, max(1, WORKSPACE_BYTES // (4 * cols * (rows + K * (cols > PQ)))))
+    most_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
+    chunk = min(N, max(1, most_bytes // (4 * cols * (rows + K * (cols > PQ)))))
     matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, K, PQ)
     made = []
@@ -66,8 +67,10 @@ def launches(x, w, y, problem, workspace) -> list[Launch]:
         product = result if cols == PQ else workspace.array("outputs", (*result.shape[:2], cols), np.float32)
         grid = -(-cols // THREADS), -(-rows // ROWS), result.shape[0]
         made.append(Launch(library, grid, THREADS, (rows_of(images, first, chunk), of_chunk, of)))
-        right = turned(of_chunk)
-        made += multiplied(choice(FP32, filters, right, product), FP32, filters, right, product, 1.0, 0.0, workspace)
+        right, goal = turned(of_chunk), product
+        if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
+            right, goal = matrix_of(right, 0), matrix_of(product, 0)
+        made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
         if product is not result:
             made.append(rearrange(product, result))
     return made

@@ -24,3 +24,4 @@ BENCHED = (
 )
 STANDING = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_implicit_gemm"
+ALGORITHMS = ("gathered", "split", "backward_data", "backward_filter")

@@ -230,14 +230,14 @@ def add_up(parts, y):
         y[i] = total
 
 
-def launches(x, w, y, problem, workspace, tiling=None, parts=1):
+def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """y = the convolution of x and w, by the tiling and in as many parts as are given."""
     problem.check(x, w, y, TAKES)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshaped(x, N, pixels), reshaped(y, N, K, PQ)
     if tiling is None:
-        tiling, parts = best_parts(filters, N * PQ, CRS, groups)
+        tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
     most = max(1, MOST // pixels)  # images, of which pixels are counted in 32 bits
     length = -(-CRS // (BK * (parts if most >= N else 1))) * BK
     parts = -(-CRS // length)

@@ -38,8 +38,12 @@ def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
     return min(TILINGS, key=lambda tiling: cycles(tiling, rows, cols, groups))
 
 
-def best_parts(rows: int, cols: int, depth: int, groups: int = 1) -> tuple[Tiling, int]:
-    """The tiling of such products, and the parts of their sums of so many terms, that may take least time."""
+def best_parts(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
+    """The tiling of such products, and the parts of their sums of so many terms, that may take least time.
+
+    Parts together take the limit at most, unless there is but one.
+    """
+    most = depth if limit_bytes is None else limit_bytes // (4 * rows * cols * groups)
 
     def time_us(way):
         tiling, parts = way
@@ -48,7 +52,8 @@ def best_parts(rows: int, cols: int, depth: int, groups: int = 1) -> tuple[Tilin
         moved_bytes = 4 * rows * cols * groups * (2 * parts + 1)
         return multiplying + (ADDING_US + moved_bytes / BYTES_US if parts > 1 else 0)
 
-    counts = sorted({1, *(int(1.1**n) for n in range(66) if int(1.1**n) * 4 * STEP <= depth)})
+    some = {int(1.1**n) for n in range(66)}
+    counts = sorted({1, *(count for count in some if count * 4 * STEP <= depth and count <= most)})
     return min(((tiling, parts) for parts in counts for tiling in TILINGS), key=time_us)
 
 

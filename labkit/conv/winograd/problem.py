@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import BackwardData, Convolution, Forward
+from labkit.conv.problem import EPS, BackwardData, Convolution, Forward, as_random
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
@@ -21,7 +21,7 @@ class Transformed(Convolution):
     n = C + 2 r + 4 (m + r - 1) + 7 roundings at most: of the sum over channels, of sums as long as the rows of each
     matrix, which is used twice, and of coefficients. So it is off by n eps / 2 S at most: the zeros in the matrices
     save more roundings than products of errors add up to. (Higham, Accuracy and Stability of Numerical Algorithms,
-    2002, section 3.1.)
+    2002, section 3.1.) Random roundings add up to less (`labkit.conv.problem.as_random`), and the lower bound holds.
 
     Attributes
     ----------
@@ -34,10 +34,17 @@ class Transformed(Convolution):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()
         *arrays, problem = operands  # which may be a part of this one
-        inputs = problem._as_forward(*(np.abs(format.decode(np.asarray(X))) for X in arrays))
-        roundings = inputs[1].shape[1] + 2 * TAPS + 4 * (self.out + TAPS - 1) + 7
-        size = convolved(*inputs, absolute(transforms(self.out, TAPS)))
-        return {position: ladder.Expected(direct.value, roundings * np.finfo(np.float32).eps / 2 * size)}
+        matrices = transforms(self.out, TAPS)
+
+        def of(function):
+            """Sums of what a function makes of images, filters and matrices."""
+            inputs = problem._as_forward(*(function(format.decode(np.asarray(X))) for X in arrays))
+            return convolved(*inputs, Transforms(*(function(matrix) for matrix in matrices)))
+
+        filters = problem._as_forward(*arrays)[1]
+        roundings = filters.shape[1] + 2 * TAPS + 4 * (self.out + TAPS - 1) + 7
+        random = as_random(roundings, of(np.square), direct.value)
+        return {position: ladder.Expected(direct.value, np.minimum(roundings * EPS / 2 * of(np.abs), random))}
 
 
 class TransformedForward(Transformed, Forward):
@@ -96,8 +103,3 @@ def convolved(
     M = np.einsum("kcij,ncyxij->nkyxij", G @ filters @ G.T, B.T @ d @ B)
     y = (A.T @ M @ A).swapaxes(3, 4).reshape(N, len(filters), down * out, across * out)
     return y[:, :, :rows, :cols]
-
-
-def absolute(matrices: Transforms) -> Transforms:
-    """The matrices of absolute values."""
-    return Transforms(*map(np.abs, matrices))

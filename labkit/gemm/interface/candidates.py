@@ -11,8 +11,7 @@ from labkit.formats import FP32, TF32, Format
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
 from labkit.ladder import Step, ladder, ladders
-from labkit.ptx.capabilities import CAPABILITIES, lacks
-from labkit.rebinding import names_of
+from labkit.ptx.capabilities import CAPABILITIES, lacks, runs
 
 
 class Candidate(NamedTuple):
@@ -114,7 +113,7 @@ def _candidates(format, shape, capability, sms):
         row_bytes = in_pieces(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]
-    taken = [step for step in _steps(format) if _runs(step, format, capability)]
+    taken = [step for step in _steps(format) if runs(step.kernel, format.number, capability)]
     if not taken:
         raise RuntimeError(
             f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "
@@ -136,19 +135,6 @@ def _steps(format: Format) -> list[Step]:
 def step_of(candidate: Candidate, format: Format) -> Step:
     """The step that a candidate for a format stands for."""
     return next(step for step in _steps(format) if step.slug == candidate.step)
-
-
-def _runs(step: Step, format: Format, capability: tuple[int, int]) -> bool:
-    """Whether a GPU of this capability has all instructions of the step."""
-    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, format.number))) for name in _called(step.kernel))
-    return not any(lacks(capability, needed) for needed in needs if needed)
-
-
-def _called(kernel) -> set[str]:
-    """The names of the functions that a kernel calls, and of what the device functions among them call."""
-    function = kernel.py_func
-    helpers = [value for value in names_of(function).values() if hasattr(value, "py_func") and value is not kernel]
-    return set(function.__code__.co_names).union(*map(_called, helpers))
 
 
 # --- how long they may take ----------------------------------------------------------------------

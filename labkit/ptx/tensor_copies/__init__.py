@@ -5,17 +5,24 @@ a box, 128 bytes each, lie one after the other, and the 16-byte pieces of a row 
 where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Tiles begin at multiples of 1024
 bytes. What a box has outside of the array is zeros; a store leaves it out. (PTX ISA, "Tensors"; CUDA driver API,
 cuTensorMapEncodeTiled; compute capability 9.0.)
+
+A `PixelMap` describes images instead, and how the windows of a convolution lie on them. The rows of a tile are then
+pixels: of windows that follow one another, each the one at the same place in its window. ("im2col mode" in the PTX ISA;
+cuTensorMapEncodeIm2col.)
 """
 
 from labkit.ptx.instruction import instruction
 from labkit.ptx.tensor_copies import on_lanes
 from labkit.simulator.instruction import Plain
-from labkit.simulator.tensor_maps import BoxedArray
+from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 
 __all__ = [
+    "PixelMap",
     "TensorMap",
     "tma_load",
     "tma_load_multicast",
+    "tma_load_pixels",
+    "tma_load_pixels_multicast",
     "tma_prefetch",
     "tma_store",
     "tma_store_commit",
@@ -57,6 +64,63 @@ class TensorMap(BoxedArray):
         return TensorMapType(len(self.box))
 
 
+class PixelMap(WindowedImages):
+    """Images in global memory and the windows of a convolution on them; an argument of a kernel.
+
+    The windows of an image follow one another in the order of the convolution's outputs. The corner of window (p, q)
+    lies at row `p * stride_h - top` and column `q * stride_w - left`; after the last q of a row of windows comes the
+    first of the next row, and after the last row of an image the first of the next image. There are as many as the
+    convolution has outputs: `(H + top + bottom - (R - 1) * dilation_h - 1) // stride_h + 1` of them down, and across
+    alike. To the copy engine they are the corners of a box, from row -top to before row
+    `H + bottom - (R - 1) * dilation_h`, over which it walks in steps of the strides; at the end of a row it goes back
+    to the box's left side, at the end of an image to its top. The place of a pixel in its window moves all of the box.
+
+    Pixels outside of their image are zeros, as are those beyond the last image and the channels beyond the last; a
+    barrier counts their bytes as well. In the outputs of `labkit.simulate` the images stand in the map's place.
+
+    Parameters
+    ----------
+    images
+        A device array of shape N x H x W x C, or without a GPU a NumPy array; its rows, of C elements, begin at
+        multiples of 16 bytes.
+    pixels
+        How many windows have a pixel in one copy, at most 1024: the rows of a tile.
+    channels
+        How many of a pixel's elements a copy brings: 128 bytes.
+    top, left, bottom, right
+        How far windows reach beyond the image on each side: the padding.
+    R, S
+        The height and the width of a window, in pixels of the filter.
+    stride_h, stride_w
+        From one window to the next, down and across, 1 to 8.
+    dilation_h, dilation_w
+        From one pixel of a window to the next, down and across.
+    to_tf32
+        Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
+
+    Raises
+    ------
+    TypeError
+        The images are no array, or hold what the copy engine does not move, or a size is no whole number.
+    ValueError
+        The images or the windows are none that the copy engine takes.
+    """
+
+    def __init__(
+        self, images, pixels: int, channels: int, top: int, left: int, bottom: int, right: int, R: int, S: int,
+        stride_h: int = 1, stride_w: int = 1, dilation_h: int = 1, dilation_w: int = 1, to_tf32: bool = False,
+    ):  # fmt: skip
+        padding = top, left, bottom, right
+        steps, dilation = (stride_h, stride_w), (dilation_h, dilation_w)
+        super().__init__(images, pixels, channels, padding, (R, S), steps, dilation, to_tf32)
+
+    @property
+    def _numba_type_(self):
+        from labkit.ptx.tensor_copies.on_gpu import PixelMapType
+
+        return PixelMapType()
+
+
 @instruction(on_lanes.LoadCall(), needs=HOPPER)
 def tma_load(tile, index, tensor_map, place, barriers, i):
     """One thread begins the copy of a box to a shared array; it counts its bytes on `barriers[i]` when it is done.
@@ -78,6 +142,31 @@ def tma_load(tile, index, tensor_map, place, barriers, i):
 def tma_load_multicast(tile, index, tensor_map, place, barriers, i, ctas):
     """As `tma_load`, to the same place in each block of the cluster whose bit is set in `ctas`; each has its own
     barrier, of the same index, on which the bytes are counted."""
+
+
+@instruction(on_lanes.LoadCall(of_pixels=True), needs=HOPPER)
+def tma_load_pixels(tile, index, pixel_map, place, offset, barriers, i):
+    """One thread begins the copy of a pixel of each of the windows from one on to a shared array, as `tma_load`.
+
+    Parameters
+    ----------
+    tile, index
+        The shared array, and where in it the tile goes.
+    pixel_map
+        A `PixelMap`, an argument of the kernel.
+    place
+        (n, h, w, c): the image of the first window, the row and the column of its corner in the image, which is that of
+        a window there, and the first channel.
+    offset
+        (r * dilation_h, s * dilation_w): where in each window the pixel lies, down and across, from 0 to 255.
+    barriers, i
+        The mbarrier, whose phase expects the bytes of the whole tile: 128 for each pixel.
+    """
+
+
+@instruction(on_lanes.LoadCall(of_pixels=True, multicast=True), needs=HOPPER)
+def tma_load_pixels_multicast(tile, index, pixel_map, place, offset, barriers, i, ctas):
+    """As `tma_load_pixels`, to each block of the cluster whose bit is set in `ctas`, as `tma_load_multicast`."""
 
 
 @instruction(on_lanes.Prefetch(), needs=HOPPER)

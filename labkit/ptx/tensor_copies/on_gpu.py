@@ -27,13 +27,21 @@ class TensorMapType(types.Type):
 
     def __init__(self, axes):
         self.axes = axes
-        super().__init__(f"TensorMap({axes} axes)")
+        super().__init__(f"{type(self).__name__.removesuffix('Type')}({axes} axes)")
+
+
+class PixelMapType(TensorMapType):
+    """The same of a map of pixels."""
+
+    def __init__(self):
+        super().__init__(4)
 
 
 BY_VALUE = ir.VectorType(I64, 16)  # 128 bytes, aligned as the copy engine wants a map, which a struct would not be
 _in_device_function = []
 
 
+@register_model(PixelMapType)
 @register_model(TensorMapType)
 class _TensorMapModel(core_models.PrimitiveModel):
     """A kernel gets the map itself among its parameters, where the copy engine finds it soon; others get its address.
@@ -72,7 +80,7 @@ ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
 def encoded(tensor_map):
-    """The 128 bytes of a tensor map, as the driver's `CUtensorMap`. (CUDA driver API, cuTensorMapEncodeTiled.)"""
+    """The 128 bytes of a map, as the driver's `CUtensorMap`. (CUDA driver API, "Tensor Map Object Managment".)"""
     from cuda.bindings import driver
 
     array = tensor_map.array
@@ -80,15 +88,22 @@ def encoded(tensor_map):
         raise TypeError("a tensor map describes memory of the GPU here: copy the array there with cuda.to_device")
     begin = array.address if hasattr(array, "address") else array.__cuda_array_interface__["data"][0]
     elements = "TFLOAT32" if tensor_map.to_tf32 else ELEMENTS[array.dtype.itemsize]
-    shape, strides, box = array.shape, array.strides, tensor_map.box
-    status, made = driver.cuTensorMapEncodeTiled(
+    shape, strides = array.shape, array.strides
+    if isinstance(tensor_map, tensor_copies.PixelMap):
+        encode = driver.cuTensorMapEncodeIm2col
+        steps, (pixels, channels) = (1, *tensor_map.steps, 1), tensor_map.box
+        box = *(list(reversed(corner)) for corner in tensor_map.corners), channels, pixels
+    else:
+        encode = driver.cuTensorMapEncodeTiled
+        steps, box = (1,) * len(shape), ([driver.cuuint32_t(n) for n in reversed(tensor_map.box)],)
+    status, made = encode(
         getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{elements}"),
         len(shape),
         begin,
         [driver.cuuint64_t(n) for n in reversed(shape)],
         [driver.cuuint64_t(n) for n in reversed(strides[:-1])],
-        [driver.cuuint32_t(n) for n in reversed(box)],
-        [driver.cuuint32_t(1)] * len(shape),
+        *box,
+        [driver.cuuint32_t(n) for n in reversed(steps)],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
         driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -99,25 +114,36 @@ def encoded(tensor_map):
     return made
 
 
-def _place(context, builder, kinds, place):
-    """The coordinates of a box as PTX wants them: the last axis first."""
+def _place(context, builder, kinds, place, kind=types.int32):
+    """A place as PTX wants it: the last axis first."""
     values = cgutils.unpack_tuple(builder, place)
-    return [context.cast(builder, v, kind, types.int32) for v, kind in zip(values, kinds, strict=True)][::-1]
+    return [context.cast(builder, v, given, kind) for v, given in zip(values, kinds, strict=True)][::-1]
 
 
-def _check_map(tensor_map):
-    if not isinstance(tensor_map, TensorMapType):
-        raise TypingError("this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+def _check_map(tensor_map, kinds=(TensorMapType,)):
+    if type(tensor_map) not in kinds:
+        needed = " or a ".join(kind.__name__.removesuffix("Type") for kind in kinds)
+        raise TypingError(f"this copy needs a {needed}: make one on the host, and pass it to the kernel")
 
 
-def _check(tensor_map, place):
-    _check_map(tensor_map)
-    if not isinstance(place, types.BaseTuple) or len(place) != tensor_map.axes:
-        raise TypingError(f"the place of a box is a tuple of {tensor_map.axes} whole numbers here")
+def _check_place(place, count, what="box"):
+    if not isinstance(place, types.BaseTuple) or len(place) != count:
+        raise TypingError(f"the place of a {what} is a tuple of {count} whole numbers here")
 
 
-def _load(tile, index, tensor_map, place, barriers, i, ctas=None):
-    _check(tensor_map, place)
+def _operands(first, count):
+    """So many operands of inline assembly, as PTX writes a place."""
+    return "{" + ", ".join(f"${first + i}" for i in range(count)) + "}"
+
+
+def _load(*kinds, of_pixels=False, multicast=False):
+    """`kinds`: the types of all arguments."""
+    tile, index, tensor_map, place, *offset = kinds[: 4 + of_pixels]
+    barriers, i, *ctas = kinds[4 + of_pixels :]
+    _check_map(tensor_map, (PixelMapType if of_pixels else TensorMapType,))
+    _check_place(place, tensor_map.axes, "first window" if of_pixels else "box")
+    for pair in offset:
+        _check_place(pair, 2, "pixel in its window")
     index_kinds(tile, index)
     index_kinds(barriers, i)
     axes = tensor_map.axes
@@ -125,22 +151,23 @@ def _load(tile, index, tensor_map, place, barriers, i, ctas=None):
     def code(context, builder, signature, arguments):
         to = shared_address(context, builder, tile, index, *arguments[:2])
         coordinates = _place(context, builder, place, arguments[3])
-        barrier = shared_address(context, builder, barriers, i, *arguments[4:6])
+        barrier = shared_address(context, builder, barriers, i, *arguments[4 + of_pixels : 6 + of_pixels])
         operands = [to, arguments[2], barrier, *coordinates]
-        where = ", ".join(f"${3 + axis}" for axis in range(axes))
-        multicast, mask = "", ""
-        if ctas is not None:
-            operands.append(context.cast(builder, arguments[6], ctas, types.uint16))
-            multicast, mask = ".multicast::cluster", f", ${3 + axes}"
+        given, mode, delivery = "", "tile", ""
+        if of_pixels:
+            mode, given = "im2col", f", {_operands(len(operands), 2)}"
+            operands += _place(context, builder, offset[0], arguments[4], types.uint16)
+        if multicast:
+            delivery, given = ".multicast::cluster", f"{given}, ${len(operands)}"
+            operands.append(context.cast(builder, arguments[-1], ctas[0], types.uint16))
         text = (
-            f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{multicast} "
-            f"[$0], [$1, {{{where}}}], [$2]{mask};"
+            f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes{delivery} "
+            f"[$0], [$1, {_operands(3, axes)}], [$2]{given};"
         )
         assembly(builder, text, VOID, operands)
         return context.get_dummy_value()
 
-    extra = () if ctas is None else (ctas,)
-    return types.void(tile, index, tensor_map, place, barriers, i, *extra), code
+    return types.void(*kinds), code
 
 
 @intrinsic(tensor_copies.tma_load)
@@ -150,12 +177,22 @@ def _tma_load(typing, tile, index, tensor_map, place, barriers, i):
 
 @intrinsic(tensor_copies.tma_load_multicast)
 def _tma_load_multicast(typing, tile, index, tensor_map, place, barriers, i, ctas):
-    return _load(tile, index, tensor_map, place, barriers, i, ctas)
+    return _load(tile, index, tensor_map, place, barriers, i, ctas, multicast=True)
+
+
+@intrinsic(tensor_copies.tma_load_pixels)
+def _tma_load_pixels(typing, tile, index, pixel_map, place, offset, barriers, i):
+    return _load(tile, index, pixel_map, place, offset, barriers, i, of_pixels=True)
+
+
+@intrinsic(tensor_copies.tma_load_pixels_multicast)
+def _tma_load_pixels_multicast(typing, tile, index, pixel_map, place, offset, barriers, i, ctas):
+    return _load(tile, index, pixel_map, place, offset, barriers, i, ctas, of_pixels=True, multicast=True)
 
 
 @intrinsic(tensor_copies.tma_prefetch)
 def _tma_prefetch(typing, tensor_map):
-    _check_map(tensor_map)
+    _check_map(tensor_map, (TensorMapType, PixelMapType))
 
     def code(context, builder, signature, arguments):
         assembly(builder, "prefetch.tensormap [$0];", VOID, arguments)
@@ -166,15 +203,16 @@ def _tma_prefetch(typing, tensor_map):
 
 @intrinsic(tensor_copies.tma_store)
 def _tma_store(typing, tensor_map, place, tile, index):
-    _check(tensor_map, place)
+    _check_map(tensor_map)
+    _check_place(place, tensor_map.axes)
     index_kinds(tile, index)
     axes = tensor_map.axes
 
     def code(context, builder, signature, arguments):
         coordinates = _place(context, builder, place, arguments[1])
         begin = shared_address(context, builder, tile, index, *arguments[2:4])
-        where = ", ".join(f"${2 + axis}" for axis in range(axes))
-        text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {{{where}}}], [$1];"
+        where = _operands(2, axes)
+        text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {where}], [$1];"
         assembly(builder, text, VOID, [arguments[0], begin, *coordinates])
         return context.get_dummy_value()
 

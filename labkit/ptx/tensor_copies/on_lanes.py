@@ -12,17 +12,16 @@ from numba import njit, types
 
 from labkit.ptx.clusters import on_lanes as clusters
 from labkit.ptx.mbarriers import on_lanes as mbarriers
+from labkit.ptx.tensor_copies.boxes import boxes_at
 from labkit.simulator import memory, tiles
-from labkit.simulator.checks import early, proxies
+from labkit.simulator.checks import proxies
 from labkit.simulator.checks import tile_findings as findings
 from labkit.simulator.checks.in_flight import Operation, Reading
-from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS, WAVEFRONTS
+from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.operands import check_count, element, fixed_number, whole_number
 from labkit.simulator.tensor_maps import ROW_BYTES
 from labkit.simulator.translator.values import TensorMap, Tuple, Value
-from labkit.simulator.warps import BLOCK, SM, START, THREAD
-from labkit.trace import SECTOR_BYTES, WARP_LANES
 
 WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
 WAIT_FOR_STORE = (
@@ -33,115 +32,6 @@ NEVER_WAITED_FOR = (
     "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds it: store to each place "
     "once, and let a later launch read it, or use ordinary stores."
 )
-
-
-# --- boxes of an array ---------------------------------------------------------------------------
-
-
-class Boxes:
-    """The boxes of an array that begin at some places: a row of 128 bytes each, as far as it lies in the array."""
-
-    def __init__(self, boxed, places):
-        """`places`: where each box begins, an array of all boxes for each axis."""
-        array, box = boxed.array, boxed.box
-        self.array, self.to_tf32 = array, boxed.to_tf32
-        self.count = len(places[0])
-        self.rows = prod(box[:-1])
-        first, inside = np.zeros((self.count, 1), np.int64), np.ones((self.count, 1), np.bool_)
-        for axis in range(len(box) - 1):
-            along = (places[axis][:, None] + np.arange(box[axis]))[:, None, :]
-            inside = (inside[:, :, None] & (along >= 0) & (along < array.shape[axis])).reshape(self.count, -1)
-            first = (first[:, :, None] + along * array.strides[axis]).reshape(self.count, -1)
-        column, columns = places[-1], array.shape[-1]
-        self.skipped = np.clip(-column, 0, box[-1])  # of each row of a box, elements before the array
-        self.used = np.clip(columns - column, 0, box[-1]) - self.skipped
-        self.used = np.maximum(self.used, 0)
-        self.first = array.offset + first + (column + self.skipped)[:, None]
-        self.inside = inside & (self.used > 0)[:, None]
-
-    def read(self) -> np.ndarray:
-        """The bytes of each row of each box, zeros outside of the array."""
-        rows = np.zeros((self.count, self.rows, ROW_BYTES), np.uint8)
-        _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
-        return _rounded_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
-
-    def write(self, rows):
-        """Puts the bytes of rows into the array, as far as they lie there."""
-        _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, True)
-
-    @property
-    def _rows(self):
-        return self.first, self.inside, self.skipped, self.used
-
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the elements of the boxes lie in the array's memory, and which of them lie in it at all."""
-        along = np.arange(ROW_BYTES // self.array.itemsize)
-        inside = self.inside[:, :, None] & (along < self.used[:, None, None])
-        return np.where(inside, self.first[:, :, None] + along, 0).reshape(-1), inside.reshape(-1)
-
-    def hold(self, rows) -> np.ndarray:
-        """Whether the array holds what these rows bring, for each of the `places`."""
-        given = rows.view(f"u{self.array.itemsize}")
-        along = np.arange(given.shape[2]) + self.skipped[:, None, None]
-        given = np.take_along_axis(given, np.minimum(along, given.shape[2] - 1), axis=2).reshape(-1)
-        return self.array.data.view(given.dtype).take(self.places()[0]) == given
-
-    def count_accesses(self, w, lanes, site, is_load):
-        """Adds the boxes to a site's totals; L2 sees each sector once for a row, and L1 none."""
-        launch = w.chunk.launch
-        if launch.early:
-            early.check(w, site, self.array, np.isin(np.arange(w.lanes), lanes))
-        row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
-        slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
-        low = self.array.address + self.first * self.array.itemsize
-        high = low + self.used[:, None] * self.array.itemsize - 1
-        sectors = np.where(self.inside, high // SECTOR_BYTES - low // SECTOR_BYTES + 1, 0)
-        totals = launch.counts[site]
-        np.add.at(totals, (slots, ACCESSES), self.inside.sum(axis=1) * self.used)
-        np.add.at(totals, (slots, REQUESTS), 1)
-        np.add.at(totals, (slots, SECTORS), sectors.sum(axis=1))
-        to_l2 = launch.l2.rows(int(sectors.sum()))
-        warps = w.warps[row]
-        number = warps[:, BLOCK] * MOST_WARPS + warps[:, THREAD] // WARP_LANES
-        rows = _list_sectors(low // SECTOR_BYTES, sectors, w.warp_clock[row], number, warps[:, SM], to_l2)
-        np.add.at(w.warp_clock, row, 1)
-        if rows:
-            launch.l2.send(to_l2[:rows], site, not is_load)
-
-
-def _rounded_to_tf32(bits):
-    """The bits of float32 rounded to TF32: to the nearest, ties to even, as an H100's copy engine was seen to do."""
-    finite = bits & 0x7F800000 != 0x7F800000
-    return np.where(finite, (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000, bits).astype(np.uint32)
-
-
-@njit(cache=True)
-def _move(data, first, inside, skipped, used, itemsize, rows, into_array):
-    """Moves the rows of boxes from an array, as far as they lie in it, or to it."""
-    for box in range(first.shape[0]):
-        begin, size = skipped[box] * itemsize, used[box] * itemsize
-        for row in range(first.shape[1]):
-            if inside[box, row]:
-                at = first[box, row] * itemsize
-                if into_array:
-                    data[at : at + size] = rows[box, row, begin : begin + size]
-                else:
-                    rows[box, row, begin : begin + size] = data[at : at + size]
-
-
-@njit(cache=True)
-def _list_sectors(first, sectors, clock, warp, sm, to_l2):
-    """Fills the rows that L2 is sent (clock, warp, sector, SM), and returns how many."""
-    rows = 0
-    for box in range(first.shape[0]):
-        for row in range(first.shape[1]):
-            for i in range(sectors[box, row]):
-                to_l2[rows, 0] = clock[box]
-                to_l2[rows, 1] = warp[box]
-                to_l2[rows, 2] = first[box, row] + i
-                to_l2[rows, 3] = sm[box]
-                rows += 1
-    return rows
 
 
 # --- tiles in shared memory ----------------------------------------------------------------------
@@ -210,7 +100,7 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
-    boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
+    boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
     boxes.count_accesses(w, lanes, map_site, True)
     tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
     w.chunk.sample(w, tile_site, tile, mask, flat)
@@ -285,7 +175,7 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
-    boxes = Boxes(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place])
+    boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
     flat, each = flat[lanes], box_bytes // tile.itemsize
     covered = tiles.elements(flat, each)
     _count_tile(w, tile_site, lanes, each, boxes.rows)
@@ -332,24 +222,33 @@ def _stores(w) -> Groups:
 # --- in a kernel's text --------------------------------------------------------------------------
 
 
-def _tensor_map(translator, node, argument):
+def _tensor_map(translator, node, argument, kinds=("TensorMap",)):
     value = translator.expression(argument)
-    if not isinstance(value.type, TensorMap):
-        translator.fail(node, "this copy needs a TensorMap: make one on the host, and pass it to the kernel")
+    if not isinstance(value.type, TensorMap) or value.type.kind not in kinds:
+        needed = " or a ".join(kinds)
+        translator.fail(node, f"this copy needs a {needed}: make one on the host, and pass it to the kernel")
     return value
 
 
-def _boxed(translator, node, tensor_map, place, kind):
-    """The site of an access to an array under a tensor map, the map, and where the box begins, as code."""
-    value = _tensor_map(translator, node, tensor_map)
-    axes = len(value.type.box)
-    begin = translator.expression(place)
-    items = begin.type.items if isinstance(begin.type, Tuple) else ()
-    if len(items) != axes or not all(isinstance(item, types.Integer) for item in items):
-        translator.fail(place, f"the place of a box is a tuple of {axes} whole numbers here")
+def _boxed(translator, node, tensor_map, place, kind, offset=None):
+    """The site of an access to the array under a map, the map, and where the box begins, as code."""
+    value = _tensor_map(translator, node, tensor_map, ("TensorMap",) if offset is None else ("PixelMap",))
+    what = "box" if offset is None else "first window"
+    begin = _numbers(translator, place, f"the place of a {what}", value.type.array.ndim)
+    if offset is not None:
+        begin = f"(*{begin}, *{_numbers(translator, offset, 'the place of a pixel in its window', 2)})"
     translator.program.asynchronous = translator.program.has_async_proxy = True
     site = translator.site(tensor_map, Value("", value.type.array), kind)
-    return f"{site}, {value.code}, {begin.code}"
+    return f"{site}, {value.code}, {begin}"
+
+
+def _numbers(translator, node, what, count):
+    """A tuple of whole numbers, as code."""
+    value = translator.expression(node)
+    items = value.type.items if isinstance(value.type, Tuple) else ()
+    if len(items) != count or not all(isinstance(item, types.Integer) for item in items):
+        translator.fail(node, f"{what} is a tuple of {count} whole numbers here")
+    return value.code
 
 
 def _in_shared(translator, node, array, index, kind):
@@ -362,14 +261,19 @@ def _in_shared(translator, node, array, index, kind):
 
 @dataclass(frozen=True)
 class LoadCall:
-    """A function `(tile, index, tensor_map, place, barriers, i)`, and with `multicast` a mask of blocks."""
+    """A function `(tile, index, tensor_map, place, barriers, i)`, and with `multicast` a mask of blocks.
+
+    With `of_pixels` the place of the pixels in their windows comes after `place`.
+    """
 
     multicast: bool = False
+    of_pixels: bool = False
 
     def translate(self, translator, node):
-        check_count(translator, node, 6 + self.multicast)
-        tile, index, tensor_map, place, barriers, i, *blocks = node.args
-        box = _boxed(translator, node, tensor_map, place, "load")
+        check_count(translator, node, 6 + self.of_pixels + self.multicast)
+        tile, index, tensor_map, place, *offset = node.args[: 4 + self.of_pixels]
+        barriers, i, *blocks = node.args[4 + self.of_pixels :]
+        box = _boxed(translator, node, tensor_map, place, "load", *offset)
         to = _in_shared(translator, node, tile, index, "store")
         site, array, mask, at = mbarriers.barrier(translator, node, barriers, i, "atomic")
         given = "".join(f", {node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks)
@@ -382,7 +286,7 @@ class Prefetch:
 
     def translate(self, translator, node):
         check_count(translator, node, 1)
-        _tensor_map(translator, node, node.args[0])
+        _tensor_map(translator, node, node.args[0], ("TensorMap", "PixelMap"))
         return Value("None", types.none)
 
 

@@ -42,10 +42,11 @@ class Array:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """The type of a tensor map: the array that it describes, and its box."""
+    """The type of a tensor map: the array that it describes, its box, and which kind of `labkit.ptx` it is."""
 
     array: Array
     box: tuple[int, ...]
+    kind: str
 
 
 @dataclass(frozen=True)

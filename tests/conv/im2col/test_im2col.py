@@ -96,3 +96,11 @@ def test_arrays_that_are_not_in_order_are_refused(step):
     x, w, y, _ = problem.operands()
     with pytest.raises(ValueError, match="is not in C order"):
         step.launches(np.asfortranarray(x), w, y, problem, workspace=Workspace(memory=host))
+
+
+def test_a_single_image_may_be_multiplied_in_parts():
+    problem = conv.Forward(1, 40, 8, 8, 16, 5, 5)
+    before = problem.operands()
+    library = STEPS.step("library")
+    assert any("combine" in str(launch.kernel) for launch in planned(library, problem)[0])
+    assert problem.is_right(before, library.simulate(*before).operands)

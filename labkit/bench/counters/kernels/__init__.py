@@ -4,7 +4,12 @@ They are written so that the machine code asks memory for what the source asks: 
 and no access is left to the compiler to drop.
 """
 
-from labkit import gemm
+from functools import partial
+
+import numpy as np
+
+from labkit import conv, gemm
+from labkit.arrays.workspace import Workspace
 from labkit.bench.counters.kernels import (
     copies,
     histograms,
@@ -14,18 +19,47 @@ from labkit.bench.counters.kernels import (
     transposes,
     vectors,
 )
-from labkit.bench.counters.kernels.launch import Launch
+from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
+from labkit.simulator import host
+
+PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
+CONVOLUTIONS = {
+    ("direct", "halo"): {},
+    ("im2col", "batch"): {},
+    ("implicit_gemm", "magic"): FIRST_WARP,
+    ("winograd", "f2x2"): {
+        "flops": "the compiler leaves out what the zeros and ones of the constant matrices multiply"
+    },
+    ("fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
+}
 
 
 def launches() -> list[Launch]:
     """Every launch that is compared, in the order in which they run."""
     families = (copies, vectors, transposes, reductions, histograms, stencils, products)
-    return [*_ladder(), *(launch for family in families for launch in family.LAUNCHES)]
+    return [*_ladder(), *_convolutions(), *(launch for family in families for launch in family.LAUNCHES)]
 
 
 def _ladder():
-    for step in gemm.ladder("fp32"):
+    for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             (one,) = step.launches(*problem.operands())
             shape = str(problem), step.slug
             yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)
+
+
+def _convolutions():
+    """A step of each ladder: its own kernel, not what it launches before and after."""
+    for (ladder, slug), left_open in CONVOLUTIONS.items():
+        step = conv.ladder(ladder).step(slug)
+        one, names = _own(step), (str(step.standing), f"{ladder} {slug}")
+        yield Launch(one.kernel, one.grid, one.block, partial(_arguments, step), *names, left_open, one.shared_bytes)
+
+
+def _own(step):
+    launches = step.launches(*step.standing.operands(), workspace=Workspace(memory=host))
+    return next(one for one in launches if one.kernel.__name__ == step.slug)
+
+
+def _arguments(step):
+    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own(step).arguments)

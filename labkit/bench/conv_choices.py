@@ -1,0 +1,66 @@
+"""`labkit bench conv_choices`: every algorithm that applies beside the rivals, and which of them are chosen.
+
+For the layers of the cuDNN paper, float32 forward: each algorithm as a plan with its workspace, what it was reckoned to
+take, which one `conv.heuristic` names, and which one `conv.find`.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from labkit import conv
+from labkit.arrays.workspace import Workspace
+from labkit.bench import _harness, _record
+from labkit.bench.conv import rivals
+from labkit.conv.interface.choices import planned
+from labkit.conv.layers import TABLE_2, batched
+from labkit.formats import FP32
+
+NAME, TITLE = "conv_choices", "conv.forward"
+LAYERS = [conv.Forward(*sizes) for sizes in (*batched(16, TABLE_2), *batched(128, TABLE_2))]
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    found = _record.require_gpu("times kernels")
+    rows = [row for layer in track(LAYERS, "layers", console=Console(stderr=True)) for row in measure(layer)]
+    _harness.show(f"{TITLE} on {found.name}", rows)
+    _record.show("what is chosen", summary(rows), {"problem": "", "heuristic": "", "find": "", "loss": ".1%"})
+    _record.finish(NAME, rows, found.name, record, out)
+
+
+def measure(layer) -> list[dict]:
+    """A row for each algorithm and rival, with what was reckoned and chosen."""
+    reckoned = conv.heuristic(layer)
+    known = {str(row.algorithm): row for row in reckoned if not row.reason}
+    ours = {name: partial(_way, row.algorithm, Workspace()) for name, row in known.items()}
+    rows = _harness.measure(_harness.Table(NAME, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
+    fastest = str(conv.find(layer).best)
+    return [
+        row
+        | {
+            "workspace_bytes": known[row["step"]].workspace_bytes,
+            "predicted_ms": known[row["step"]].time_ms,
+            "is_reckoned_best": row["step"] == str(reckoned.best),
+            "is_found_best": row["step"] == fastest,
+        }
+        for row in rows
+    ]
+
+
+def summary(rows: list[dict]) -> list[dict]:
+    """For each problem what was chosen, and how much longer the reckoned choice took than the fastest."""
+    lines = []
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        times = {row["step"]: row["time_ms"] for row in rows if row["problem"] == problem}
+        (named,) = {row["step"] for row in rows if row["problem"] == problem and row["is_reckoned_best"]}
+        (found,) = {row["step"] for row in rows if row["problem"] == problem and row["is_found_best"]}
+        loss = times[named] / min(times.values()) - 1
+        lines.append({"problem": problem, "heuristic": named, "find": found, "loss": loss})
+    return lines
+
+
+def _way(algorithm, workspace, problem, format, x, w, y, _):
+    plan = planned(algorithm, problem, format, x, w, y, None, workspace=workspace)
+    return lambda stream: plan(stream=stream)

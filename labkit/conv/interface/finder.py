@@ -1,0 +1,74 @@
+"""Times the algorithms for a convolution on this GPU, and keeps the fastest for `forward` and `plan`."""
+
+from math import ceil
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from labkit import cuda, device, tuning
+from labkit.arrays.workspace import Workspace
+from labkit.conv.interface.choices import Ranking, Row, heuristic, planned, question
+from labkit.conv.interface.convolution import forget
+from labkit.conv.problem import Convolution
+from labkit.formats import Format
+
+MOST_SETS = 32  # of operands; so many of a problem so small that they all fit in L2 may well be found there
+RANDOM_VALUES = 2**20  # which repeat in larger operands
+
+
+def find(problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None) -> Ranking:
+    """Times every algorithm that computes a problem on this GPU, and keeps the fastest for `forward` and `plan`.
+
+    Operands are random normal, and there are so many sets of them that none is found in L2; launches are replayed from
+    a graph, and algorithms take turns. Each is compiled before, which takes seconds; a progress bar shows how far that
+    is. The choice is kept on disk, for this problem, format, limit and GPU, until the algorithm's source changes.
+
+    Parameters, results and errors are those of `heuristic`; times are measured.
+
+    Raises
+    ------
+    RuntimeError
+        There is no GPU.
+    """
+    reckoned = heuristic(problem, format, workspace_limit_bytes)
+    if device.current().kind != "gpu":
+        raise RuntimeError(
+            "find times kernels on a GPU, and none is in use here: heuristic(problem) reckons without one, "
+            "and `python -m labkit doctor` says what is missing"
+        )
+    reckoned.check()
+    operands = _operands(problem, reckoned.format)
+    stream, workspace, launches = cuda.stream(), Workspace(), {}
+    needed = {row.algorithm: row.workspace_bytes for row in reckoned if not row.reason}
+    # the largest workspace first, so that its pieces serve all others
+    by_memory = sorted(needed, key=needed.get, reverse=True)
+    for algorithm in tqdm(by_memory, desc=f"{reckoned.format} {problem}", unit="algorithm"):
+        of = algorithm, problem, reckoned.format
+        plans = [planned(*of, *arrays, workspace_limit_bytes, workspace=workspace) for arrays in operands]
+        launches[algorithm] = [_launch(plan) for plan in plans]
+        launches[algorithm][0](stream)
+        stream.synchronize()
+    times_ms = tuning.tune("conv", question(problem, reckoned.format, workspace_limit_bytes), launches)
+    forget()
+    rows = [Row(algorithm, time_ms, needed[algorithm]) for algorithm, time_ms in times_ms.items()]
+    others = [row for row in reckoned if row.reason]
+    return Ranking(problem, reckoned.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
+
+
+def _launch(plan):
+    return lambda stream: plan(stream=stream)
+
+
+def _operands(problem, format) -> list[tuple]:
+    """Sets of x, w and y, the operands that are read of all sets together larger than L2."""
+    values = format.encode(np.random.default_rng(0).standard_normal(RANDOM_VALUES))
+    read = {name: np.resize(values, shape) for name, shape in problem.shapes.items() if name != problem.result}
+    l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
+    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / sum(X.nbytes for X in read.values()))))
+    return [
+        tuple(
+            cuda.to_device(read[name]) if name in read else cuda.device_array(shape, format.result.dtype)
+            for name, shape in problem.shapes.items()
+        )
+        for _ in range(sets)
+    ]

@@ -1,0 +1,85 @@
+"""What the tensor-core steps ask of their operands, and how kernels see them."""
+
+from dataclasses import replace
+from functools import cache
+from math import ceil, prod
+
+from labkit import specialise
+from labkit.arrays.addresses import PIECE_BYTES, in_pieces
+from labkit.arrays.views import as_bits, reshaped, viewed
+from labkit.conv.problem import Convolution
+from labkit.conv.tensor.padding import padded
+from labkit.formats import Format
+from labkit.gemm.tensor.operands import as_words
+from labkit.ladder import Launch
+
+TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
+MOST_PIECES = 2**32  # of images, counted in 32 bits
+CHANNELS = 64  # of 16 bits that a copy of 128 bytes brings
+
+
+def prepared(
+    x, w, problem: Convolution, format: Format, workspace, folds: bool = False
+) -> tuple[list[Launch], object, object, Convolution]:
+    """Images and filters whose pixels and taps are whole pieces of 16 bytes, of which problem, and how they are made.
+
+    Where C is a multiple of 8 they are as they were, and no launch is needed. Elsewhere zeros are added, which costs a
+    copy. That copy may also fold the taps of a row into channels (`folded`), where a step says that this serves it.
+
+    Raises
+    ------
+    ValueError
+        The images are too large.
+    """
+    C = in_pieces(problem.C, format.dtype)
+    pieces = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
+    if pieces > MOST_PIECES:
+        raise ValueError(
+            f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}: "
+            "take fewer images at a time"
+        )
+    if C == problem.C:
+        return [], x, w, problem
+    made = []
+    w = padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, made)
+    is_plain = problem.dilation_w == 1 and not problem.flipped
+    if folds and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
+        return made, *folded(x, w, problem, C, workspace, made)
+    x = padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, made)
+    return made, x, w, replace(problem, C=C)
+
+
+def folded(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) -> tuple[object, object, Convolution]:
+    """Images with their borders, in which the S taps of a row of a filter are the channels of one tap.
+
+    Column q of the images is where window q begins, so that columns overlap.
+    """
+    N, R, S = problem.N, problem.R, problem.S
+    H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
+    x = padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
+    size = x.dtype.itemsize
+    x = viewed(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
+    sides = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
+    return x, reshaped(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
+
+
+def as_pieces(X):
+    """An array of 16 bits as pieces of 16 bytes, four words each."""
+    each = PIECE_BYTES // X.dtype.itemsize
+    return as_words(reshaped(X, prod(X.shape) // each, each))
+
+
+def as_outputs(y, problem: Convolution):
+    """The outputs as a matrix of NPQ rows: of words, two filters each, or if K is odd of single elements."""
+    rows = reshaped(y, problem.N * problem.P * problem.Q, problem.K)
+    return as_bits(rows) if problem.K % 2 else as_words(rows)
+
+
+def with_outputs(kernel, format: Format, problem: Convolution):
+    """The kernel for a format, and for outputs as `as_outputs` gives them."""
+    return _with(kernel, format, problem.K % 2 == 0)
+
+
+@cache
+def _with(kernel, format, even):
+    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=even)

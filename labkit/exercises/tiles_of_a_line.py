@@ -1,0 +1,60 @@
+"""Correlations of a line by transforms, for exercises: the arrays, and what must come out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from labkit.exercises.problems import matrix, unwritten
+from labkit.ladder import Expected
+
+
+@dataclass(frozen=True)
+class Line:
+    """Pixels x of some channels, and a filter g, by tiles that F(m, r) with the matrices A, G and B makes of them."""
+
+    A: Float64[np.ndarray, "alpha m"]
+    G: Float64[np.ndarray, "alpha r"]
+    B: Float64[np.ndarray, "alpha alpha"]
+    x: Float32[np.ndarray, "C W"]
+    g: Float32[np.ndarray, "C r"]
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int) -> "Line":
+        """Random pixels and taps."""
+        taps = G.shape[1]
+        return cls(A, G, B, matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps))
+
+    @property
+    def count(self) -> int:
+        """How many outputs there are."""
+        return self.x.shape[1] - self.g.shape[1] + 1
+
+    def tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
+        """The pixels of each tile, with zeros beyond the end."""
+        alpha, m = self.A.shape
+        tiles = -(-self.count // m)
+        padded = np.zeros((len(self.x), tiles * m + alpha - m))
+        padded[:, : self.x.shape[1]] = self.x
+        return np.lib.stride_tricks.sliding_window_view(padded, alpha, 1)[:, ::m]
+
+    def arrays(self):
+        """x, U, V and y of a launch."""
+        U = (self.G @ self.g.T.astype(float)).astype(np.float32)
+        return self.x, U, unwritten((len(U), *self.tiles().shape[:2])), unwritten((self.count,))
+
+    def transformed(self, *channel: int) -> Expected:
+        """V, of all channels or of one."""
+        B, d = self.B.T, self.tiles()
+        value, size = np.einsum("ik,ctk->ict", B, d), np.einsum("ik,ctk->ict", np.abs(B), np.abs(d))
+        at = slice(None), *channel
+        return Expected(value[at], len(B) * np.finfo(np.float32).eps * size[at])
+
+    def outputs(self) -> Expected:
+        """y, within what the roundings of transforms, products and the sum over channels can add up to."""
+        windows = np.lib.stride_tricks.sliding_window_view(self.x.astype(float), self.g.shape[1], 1)
+        value = np.einsum("cqs,cs->q", windows, self.g.astype(float))
+        A, G, B, g, d = (np.abs(array) for array in (self.A, self.G, self.B, self.g, self.tiles()))
+        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T, d, B).ravel()[: self.count]
+        roundings = len(self.x) + 3 * len(A) + 2
+        return Expected(value, roundings * np.finfo(np.float32).eps * size)

@@ -1,0 +1,186 @@
+"""A tile's products as a convolution defines them, beside the fewer ones of its transformed pixels (Winograd)."""
+
+from collections.abc import Mapping, Sequence
+from math import isqrt
+
+import numpy as np
+
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_trace
+
+LABELS = [
+    "products as defined",
+    "products of transformed pixels",
+    "FLOPs of transforms",
+    "error, of the largest output",
+]
+MOST_SINGLE = 4  # outputs of a tile that are shown one by one
+PIXELS, TRANSFORMED, MULTIPLIED, DONE = range(4)  # how far a tile is
+
+
+def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]]) -> View:
+    """Step through the tiles of one image and one filter: the first one in its parts, then tile by tile.
+
+    A choice above the picture changes the way in which the image is cut up.
+
+    Parameters
+    ----------
+    direct
+        A run of a kernel that computes the convolution as it is defined, without padding.
+    transformed
+        Runs of the same problem by transforms, by their names: the launches of each, whose arrays are x, w (and U of
+        it), V, M and y, as in `labkit.conv.winograd`. U, V and M have the places of a tile as their first axis, V and M
+        tiles as their last.
+    """
+    check_trace("collapse", direct)
+    kept = [{"name": name, **_way(direct, traces)} for name, traces in transformed.items()]
+    if not kept:
+        raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
+    data = {**kept[0], "kept": kept, "chosen": 0}
+    return View("collapse", "Products: as defined, and of transformed pixels", data, still)
+
+
+def _way(direct, traces) -> dict:
+    """All that is drawn of one way to cut up the image, as JSON-ready data."""
+    x, y = (_plane(_array(traces, name)) for name in "xy")
+    w = _plane(_array([direct], "w"))
+    U, V, M = (_array(traces, name) for name in "UVM")
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(float), w.shape)
+    exact = np.einsum("pqrs,rs->pq", windows, w.astype(float))
+    if exact.shape != y.shape:
+        raise ValueError("The outputs are not as many as the window has places: show a convolution without padding.")
+    out, tile = _sides(len(U), w.shape)
+    across = -(-y.shape[1] // out[1])
+    count = -(-y.shape[0] // out[0]) * across
+    flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
+    V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
+    each = sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
+    kept = [0, 1, 2, 3] if any(flops) else [0, 1, 3]  # of the columns of LABELS
+    error = np.abs(y - exact) / np.abs(exact).max()
+    says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
+    for number in range(count):
+        first = number // across * out[0], number % across * out[1]
+        inside = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
+        of_tile = error[inside]
+        parts = _whole if number else _parts
+        for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), flops):
+            worst = max(worst, of_tile.max()) if stage == DONE else worst
+            steps.append([number, shown, stage])
+            numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
+            stats.append([numbers[column] for column in kept])
+            says.append(f"Tile {number + 1} of {count}: {sentence}")
+        before = before + counted
+    labels = [LABELS[column] for column in kept]
+    return {
+        "say": says,
+        "steps": pack(np.array(steps)),
+        "sides": {"x": x.shape, "w": w.shape, "y": y.shape, "out": out, "tile": tile},
+        **{name: pack(array.ravel()) for name, array in {"x": x, "w": w, "y": y, "U": U, "V": V, "M": M}.items()},
+        "stats": {"labels": labels, "values": stats},
+        "table": table(
+            ["tile", *labels],
+            [[step[0] + 1, *numbers] for step, numbers in zip(steps, stats, strict=True)],
+            by_step=True,
+        ),
+    }
+
+
+def _array(traces, name):
+    """An array as the launches left it."""
+    for trace in reversed(traces):
+        values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
+        for info, value in zip(_global(trace), values, strict=True):
+            if info == name:
+                return value
+    raise ValueError(f"No launch has an array {name}: show a convolution by transforms, whose arrays are U, V and M.")
+
+
+def _global(trace):
+    return [info.name for info in trace.arrays if info.space == "global"]
+
+
+def _flops(traces, *names):
+    """Of the launch that has these arrays."""
+    return sum(trace.counters.flops for trace in traces if sorted(_global(trace)) == sorted(names))
+
+
+def _plane(array):
+    """The rows and columns of an array of one image and one channel; a line is a row."""
+    *planes, rows, columns = (1, *array.shape)
+    if any(size != 1 for size in planes):
+        raise ValueError("The picture has room for one image, one channel and one filter: show such a problem.")
+    return array.reshape(rows, columns)
+
+
+def _sides(places, taps):
+    """Rows and columns of a tile's outputs, and of the tile: a line has tiles of one row, others are square."""
+    tile = (1, places) if taps[0] == 1 else (isqrt(places), isqrt(places))
+    return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
+
+
+def _parts(each, outputs, places, flops):
+    """The steps of the first tile: its stage, the outputs that are shown, what it took by now, and the sentence."""
+    yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
+    for shown in range(1, outputs + 1) if outputs <= MOST_SINGLE else [outputs]:
+        who = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
+        sentence = f"As defined, {who} **{each}**, a pixel times a tap; that makes **{shown * each}**."
+        yield PIXELS, shown, [shown * each, 0, 0], sentence
+    effort = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
+    yield (
+        *(TRANSFORMED, outputs, [outputs * each, 0, flops[0]]),
+        f"By transforms, its pixels become {places} sums of pixels, V{effort}.",
+    )
+    yield (
+        *(MULTIPLIED, outputs, [outputs * each, places, flops[0]]),
+        f"Each sum times the number of U, the transformed filter, in the same place: **{places} products**, M.",
+    )
+    ((*_, counted, _),) = _whole(each, outputs, places, flops)
+    yield (
+        *(DONE, outputs, counted),
+        f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * each}**.",
+    )
+
+
+def _whole(each, outputs, places, flops):
+    """The only step of a tile after the first."""
+    counted = [outputs * each, places, sum(flops)]
+    yield DONE, outputs, counted, f"{outputs * each} products as defined, **{places}** of transformed pixels."
+
+
+def still(figure, data, step):
+    """The image and its tile, the products of both ways, and the outputs, as they stand at a step."""
+    figure.set_size_inches(9.5, 3.4)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    panels = painted(data, step)
+    places = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
+    for axes, (title, cells) in zip(places, panels.items(), strict=True):
+        axes.imshow(cells, interpolation="nearest")
+        axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
+        axes.grid(which="minor", color="white", linewidth=0.6)
+        axes.set_title(title, fontsize=9, color=COLOURS["fg"], loc="left", weight="bold")
+        axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+        axes.spines[:].set_visible(False)
+
+
+def painted(data, step):
+    """Each panel of the still picture as colours, by its title."""
+    from matplotlib.colors import to_rgb
+
+    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "C", "hot")}
+    sides, (number, shown, stage) = data["sides"], unpack(data["steps"])[step].tolist()
+    (H, W), (P, Q), (R, S), (rows, columns), tile = (sides[name] for name in ("x", "y", "w", "out", "tile"))
+    across = -(-Q // columns)
+    pixels = np.tile(0.35 * colours["A"] + 0.65, (H, W, 1))
+    row, column = number // across * rows, number % across * columns
+    pixels[row : row + tile[0], column : column + tile[1]] = colours["hot"]
+    done = np.arange(-(-P // rows) * across).reshape(-1, across) < number + (stage == DONE)
+    outputs = np.where(np.kron(done, np.ones((rows, columns)))[:P, :Q, None], colours["C"], colours["cell"])
+    there = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
+    there = (there[0] < P) & (there[1] < Q)
+    there &= np.cumsum(there).reshape(there.shape) <= shown
+    direct = np.where(np.kron(there, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
+    of_stage = {PIXELS: "cell", TRANSFORMED: "A", MULTIPLIED: "hot", DONE: "hot"}
+    fewer = np.tile(colours[of_stage[stage]], (*tile, 1))
+    return {"x": pixels, "as defined": direct, "transformed": fewer, "y": outputs}

@@ -1,0 +1,223 @@
+"""A convolution's lowered matrix: where each pixel stands in it, and the tiles of it that implicit GEMM makes."""
+
+from math import prod
+
+import numpy as np
+
+from labkit.trace import WARP_LANES, Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import block_name, check_trace, element_name, join
+
+MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
+UNKNOWN = -2  # which pixel stands at a place, where -1 is none
+LABELS = ("copies of this pixel", "memory of the matrix, times the images", "tiles made so far")
+
+
+def lowering(
+    lowered: Trace,
+    tiled: Trace | None = None,
+    shape: tuple[int, ...] | None = None,
+    matrix: str = "matrix",
+    tile: str = "x_tile",
+) -> View:
+    """Step through the pixels of the images: each lights up wherever the lowered matrix holds it.
+
+    Parameters
+    ----------
+    lowered
+        A run that stores the whole matrix and recorded all of its blocks.
+    tiled
+        A run of a tiled product that gathers the matrix from the images, with all blocks recorded: then the tiles
+        that it makes follow the pixels.
+    shape
+        Of the images, N C H W, where the kernel has them in fewer axes.
+    matrix, tile
+        The names of the matrix in the one kernel, and of its tile in the other.
+    """
+    check_trace("lowering", lowered)
+    if tiled is not None:
+        check_trace("lowering", tiled)
+    data = lowering_data(lowered, tiled, shape, matrix, tile)
+    return View("lowering", data.pop("title"), data, still)
+
+
+def lowering_data(lowered: Trace, tiled: Trace | None, shape, matrix: str, tile: str) -> dict:
+    """Everything the view draws, as JSON-ready data."""
+    held, images, stored = _filled(lowered, matrix, "global")
+    rows, columns = held.shape
+    shape = tuple(shape or images.shape)
+    pixels = prod(shape)
+    if not 2 <= len(shape) <= 4 or pixels != prod(images.shape):
+        raise ValueError(f"{images.name} does not hold images of N, C, H, W = {shape}: say which shape they have.")
+    if pixels > MOST_PIXELS or rows * columns > MOST_ELEMENTS:
+        raise ValueError(
+            f"{pixels} pixels and a matrix of {rows} x {columns} are too many to show, which is beyond {MOST_PIXELS} "
+            f"and {MOST_ELEMENTS} elements: take a smaller problem."
+        )
+    place = np.full(rows * columns, UNKNOWN)
+    for _, elements, found in stored:
+        place[elements] = found
+    if (place == UNKNOWN).any():
+        raise ValueError(f"Not all stores to {matrix} were recorded: record every block.")
+    tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, place.reshape(rows, columns))
+    copies = np.bincount(place[place >= 0], minlength=pixels).tolist()
+    stats = [[count, f"{place.size / pixels:.1f}", 0] for count in copies]
+    stats += [["\u2013", "0.0", number] for number in range(1, len(tiles) + 1)]
+    labels = LABELS if tiles else LABELS[:2]
+    values = [numbers[: len(labels)] for numbers in stats]
+    names = [f"{images.name}[{_index(shape, pixel)}]" for pixel in range(pixels)]
+    says = [_of_pixel(name, held, np.flatnonzero(place == pixel)) for pixel, name in enumerate(names)]
+    says += [_of_tile(one, matrix, tile) for one in tiles]
+    names += [f"block {block}, round {turn + 1}" for block, turn, *_ in tiles]
+    not_stored = f", and `{tiled.kernel}` does not" if tiles else ""
+    return {
+        "title": f"Lowering: what `{lowered.kernel}` stores{not_stored}",
+        "say": says,
+        "start": int(np.argmax(copies)),
+        "image": {"name": images.name, "planes": [prod(shape[:-3]), prod(shape[-3:-2])], "sides": list(shape[-2:])},
+        "matrix": {"name": matrix, "rows": rows, "columns": columns, "breaks": _breaks(place, rows, columns, shape)},
+        "place": pack(place),
+        "tile": {"name": tile, "sides": list(sides), "corners": pack(np.array([one[2] for one in tiles], int).ravel())},
+        "bytes": {
+            "images": pixels * images.itemsize,
+            "matrix": place.size * held.itemsize,
+            "tile": prod(sides) * held.itemsize,
+        },
+        "stats": {"labels": labels, "values": values},
+        "table": table(
+            ["step", *labels], [[name, *numbers] for name, numbers in zip(names, values, strict=True)], by_step=True
+        ),
+    }
+
+
+def _filled(trace, name, space):
+    """An array that a kernel fills, the one that it is filled from, and what each thread brought, in its order.
+
+    That is (block, elements stored, elements that were loaded for them, or -1).
+    """
+    sites = [counted.site for counted in trace.sites]
+    stores = [(site.array, site.space, site.kind) == (name, space, "store") for site in sites]
+    last = max((site.line for site, stored in zip(sites, stores, strict=True) if stored), default=0)
+    loads = [site for site in sites if (site.space, site.kind) == ("global", "load") and site.line <= last]
+    if not loads:
+        raise ValueError(f"`{trace.kernel}` fills no {space} array {name} from another one: say which one it fills.")
+    images = max(loads, key=lambda site: site.line).array
+    samples, found = trace.samples, {}
+    for row, place in enumerate(samples.site.tolist()):
+        is_load = (sites[place].array, sites[place].kind) == (images, "load")
+        if place < 0 or not (stores[place] or is_load):
+            continue
+        lanes = np.flatnonzero(samples.index[row] >= 0)
+        for lane, element in zip(lanes.tolist(), samples.index[row][lanes].tolist(), strict=True):
+            owner = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
+            did = found.setdefault(owner, {"loaded": -1, "stored": []})
+            if is_load:
+                did["loaded"] = element
+            else:
+                did["stored"].append((element, did["loaded"]))
+                did["loaded"] = -1
+    kept = [(block, *np.array(did["stored"]).T) for (block, _), did in sorted(found.items()) if did["stored"]]
+    return trace.array(name), trace.array(images), kept
+
+
+def _tiles(trace, name, place):
+    """Each tile that a block makes (the block, its round, its corner in the matrix, what it holds), and their sides."""
+    tile, _, stored = _filled(trace, name, "shared")
+    (height, width), tiles = tile.shape, {}
+    for block, elements, found in stored:
+        for turn, (element, pixel) in enumerate(zip(elements, found, strict=True)):
+            tiles.setdefault((block, turn), np.full((height, width), -1)).flat[element] = pixel
+    made = []
+    for (block, turn), held in sorted(tiles.items()):
+        index = trace.samples.blocks[block]
+        top, left = turn * height, index[0] * width
+        part = place[top : top + height, left : left + width]
+        if (held[: part.shape[0], : part.shape[1]] != part).any():
+            raise ValueError(
+                f"What block {block_name(index)} puts into {name} is no tile of the matrix: run one problem."
+            )
+        made.append((block_name(index), turn, (top, left), part))
+    return made, (height, width)
+
+
+def _index(shape, element):
+    return ", ".join(str(int(i)) for i in np.unravel_index(element, shape))
+
+
+def _of_pixel(name, held, at):
+    ends = " to ".join(element_name(held, element) for element in dict.fromkeys(at[[0, -1]] if len(at) else ()))
+    if not ends:
+        return f"No window meets `{name}`: it stands **nowhere** in the matrix."
+    if len(at) == 1:
+        return f"`{name}` stands at **1 place** of the matrix, {ends}."
+    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}: once for each tap that meets it."
+
+
+def _of_tile(one, matrix, tile):
+    block, turn, (top, left), held = one
+    rows, columns = held.shape
+    different, zeros = len(np.unique(held[held >= 0])), int((held < 0).sum())
+    where = f"rows {top} to {top + rows - 1}, columns {left} to {left + columns - 1}"
+    with_zeros = f" and {zeros} zero{'s'[: zeros != 1]}" if zeros else ""
+    return (
+        f"Block {block}, round {turn + 1}: it fills `{tile}` with {where}, from **{different} pixels**{with_zeros}. "
+        f"The rest of `{matrix}` does not exist."
+    )
+
+
+def _breaks(place, rows, columns, shape):
+    """Before which rows another channel begins, and before which columns another image."""
+    plane, place = prod(shape[-2:]), place.reshape(rows, columns)
+    channels = shape[-3] if len(shape) > 2 else 1
+    of_rows = [next((int(p) // plane % channels for p in row if p >= 0), None) for row in place]
+    of_columns = [next((int(p) // plane // channels for p in column if p >= 0), None) for column in place.T]
+    return [[i for i in range(1, len(of)) if None is not of[i] != of[i - 1]] for of in (of_rows, of_columns)]
+
+
+def state_at(data, step):
+    """Which pixels and which elements of the matrix are marked at a step, and how much of the matrix there is."""
+    place, pixels = unpack(data["place"]), len(data["say"]) - len(unpack(data["tile"]["corners"])) // 2
+    if step < pixels:
+        return np.array([step]), np.flatnonzero(place == step), np.ones(place.shape, bool)
+    (height, width), columns = data["tile"]["sides"], data["matrix"]["columns"]
+    top, left = unpack(data["tile"]["corners"]).reshape(-1, 2)[step - pixels]
+    inside = np.zeros((data["matrix"]["rows"], columns), bool)
+    inside[top : top + height, left : left + width] = True
+    held = place[inside.ravel()]
+    return np.unique(held[held >= 0]), np.flatnonzero(inside.ravel()), inside.ravel()
+
+
+def still(figure, data, step):
+    """The images and the matrix with what is marked, and the bytes of either."""
+    from matplotlib.colors import to_rgb
+
+    figure.set_size_inches(9.5, 4.6)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    pixels, elements, exists = state_at(data, step)
+    place, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
+    (down, across), (rows, columns) = image["planes"], image["sides"]
+    cell, full, hot = (np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "hot"))
+
+    def shaded(numbers):
+        share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]
+        return np.where((numbers >= 0)[:, None], share * full + (1 - share) * cell, cell)
+
+    of_image = shaded(np.arange(down * across * rows * columns))
+    of_image[pixels] = hot
+    planes = np.pad(
+        of_image.reshape(down, across, rows, columns, 3), [(0, 0)] * 2 + [(0, 1)] * 2 + [(0, 0)], constant_values=1
+    )
+    of_matrix = np.where(exists[:, None], shaded(place), cell)
+    if exists.all():
+        of_matrix[elements] = hot
+    left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
+    left.imshow(planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3))
+    right.imshow(of_matrix.reshape(matrix["rows"], matrix["columns"], 3))
+    told = join([f"{name} {size:,} bytes" for name, size in data["bytes"].items() if size])
+    for axes, name in (
+        (left, image["name"]),
+        (right, f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {told}"),
+    ):
+        axes.set_title(name, fontsize=9, color=COLOURS["A"], loc="left", weight="bold")
+        axes.tick_params(length=0, labelbottom=False, labelleft=False)
+        axes.spines[:].set_visible(False)

@@ -1,0 +1,132 @@
+// The images and the lowered matrix beside them: a pixel and its copies in vermilion; behind the pixels come the tiles
+// that are ever made, in a matrix that does not exist. Below, the bytes of each.
+
+const view = {
+  start(ui, data) {
+    const {image, matrix, place, tile, bytes, stats} = data;
+    const HEAD = 34, GAP = 8, TALLEST = 300, [rows, columns] = image.sides, plane = rows * columns;
+    const tiles = tile.corners.length / 2, pixels = ui.steps - tiles;
+    const shade = pixel => 0.25 + 0.55 * (pixel % plane) / plane;
+    const now = () => {   // the tile of this step, or null
+      if (ui.step < pixels) return null;
+      const at = 2 * (ui.step - pixels);
+      return {top: tile.corners[at], left: tile.corners[at + 1]};
+    };
+    const inside = (corner, row, column) => row >= corner.top && row < corner.top + tile.sides[0] &&
+      column >= corner.left && column < corner.left + tile.sides[1];
+    const side = (across, down, gaps, width) => Math.max(1, Math.min(24, Math.floor((width - gaps[0] * GAP) / across),
+      Math.floor((TALLEST - gaps[1] * GAP) / down)));
+    const ofImage = width => side(image.planes[1] * columns, image.planes[0] * rows, [image.planes[1] - 1, image.planes[0] - 1], width);
+    const [rowBreaks, columnBreaks] = matrix.breaks;
+    const ofMatrix = width => side(matrix.columns, matrix.rows, [columnBreaks.length, rowBreaks.length], width);
+    const shift = (breaks, i) => GAP / 2 * breaks.filter(first => first <= i).length;
+
+    function title(g, name, below, colour) {
+      g.textAlign = 'left';
+      g.font = '600 13px ui-monospace, Menlo, monospace';
+      g.fillStyle = ui.colour(colour);
+      g.fillText(name, 0, 12);
+      g.font = '12px system-ui, sans-serif';
+      g.fillStyle = ui.colour('dim');
+      g.fillText(below, 0, 27);
+    }
+    function cell(g, x, y, s, pixel, hot) {
+      g.fillStyle = ui.colour('cell');
+      g.fillRect(x, y, s - (s > 5), s - (s > 5));
+      if (pixel < 0 && !hot) return;
+      g.fillStyle = hot ? ui.colour('hot') : ui.colour('A', shade(pixel));
+      g.fillRect(x, y, s - (s > 5), s - (s > 5));
+    }
+    const imageAt = (s, pixel) => {
+      const p = Math.floor(pixel / plane), row = Math.floor(pixel % plane / columns), column = pixel % columns;
+      return [p % image.planes[1] * (columns * s + GAP) + column * s, HEAD + Math.floor(p / image.planes[1]) * (rows * s + GAP) + row * s];
+    };
+    function drawImage(g, s) {
+      title(g, image.name, image.planes.join(' x ') + ' planes of ' + rows + ' x ' + columns, 'A');
+      const corner = now(), held = new Set();
+      if (corner) place.forEach((pixel, i) => { if (inside(corner, Math.floor(i / matrix.columns), i % matrix.columns)) held.add(pixel); });
+      else held.add(ui.step);
+      for (let pixel = 0; pixel < pixels; pixel++) cell(g, ...imageAt(s, pixel), s, pixel, held.has(pixel));
+    }
+    const matrixAt = (s, row, column) => [column * s + shift(columnBreaks, column), HEAD + row * s + shift(rowBreaks, row)];
+    function drawMatrix(g, s) {
+      const corner = now(), size = matrix.rows + ' taps x ' + matrix.columns + ' outputs';
+      title(g, corner ? tile.name : matrix.name, corner ? 'a tile of ' + size + ' that are never stored' : size, corner ? 'C' : 'A');
+      for (let row = 0; row < matrix.rows; row++) {
+        for (let column = 0; column < matrix.columns; column++) {
+          const [x, y] = matrixAt(s, row, column), pixel = place[row * matrix.columns + column];
+          if (!corner) cell(g, x, y, s, pixel, pixel === ui.step);
+          else if (inside(corner, row, column)) cell(g, x, y, s, pixel, pixel >= 0);
+          else { g.strokeStyle = ui.colour('line'); g.lineWidth = 1; if (s > 5) g.strokeRect(x + 0.5, y + 0.5, s - 2, s - 2); else cell(g, x, y, s, -1, false); }
+        }
+      }
+      if (corner) {
+        const [x, y] = matrixAt(s, corner.top, corner.left);
+        const [x1, y1] = matrixAt(s, Math.min(matrix.rows, corner.top + tile.sides[0]) - 1, Math.min(matrix.columns, corner.left + tile.sides[1]) - 1);
+        g.strokeStyle = ui.colour('ink');
+        g.lineWidth = 2;
+        g.strokeRect(x - 1.5, y - 1.5, x1 - x + s + 2, y1 - y + s + 2);
+      }
+    }
+
+    const pictures = ui.element('div', {class: 'row'}, ui.body);
+    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'min-width:0'}, pictures);
+    const narrow = width => width < 640;
+    const roomLeft = width => narrow(width) ? width : Math.round(width * 0.3);
+    const widthOfImage = width => { const s = ofImage(roomLeft(width)); return Math.max(150, image.planes[1] * (columns * s + GAP) - GAP + 2); };
+    const first = ui.canvas({
+      label: `${image.name}: the pixel that is chosen, or those of the tile`, parent: left,
+      maxWidth: width => Math.min(width, widthOfImage(width)),
+      height: width => HEAD + image.planes[0] * (rows * ofImage(width) + GAP),
+      paint(g, width) { drawImage(g, ofImage(width)); },
+    });
+    const second = ui.canvas({
+      label: `${matrix.name}: where the chosen pixel stands, or the tile that is made`, parent: right,
+      maxWidth: width => narrow(width) ? width : width - widthOfImage(width) - 30,
+      height: width => HEAD + matrix.rows * ofMatrix(width) + rowBreaks.length * GAP / 2 + 4,
+      paint(g, width) { drawMatrix(g, ofMatrix(width)); },
+    });
+    const under = (canvas, event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top, box.width]; };
+    const hit = (x, y, at, s) => x >= at[0] && x < at[0] + s && y >= at[1] && y < at[1] + s;
+    first.addEventListener('click', event => {
+      const [x, y, width] = under(first, event), s = ofImage(width);
+      for (let pixel = 0; pixel < pixels; pixel++) if (hit(x, y, imageAt(s, pixel), s)) ui.go(pixel);
+    });
+    second.addEventListener('click', event => {
+      const [x, y, width] = under(second, event), s = ofMatrix(width);
+      place.forEach((pixel, i) => {
+        if (pixel >= 0 && hit(x, y, matrixAt(s, Math.floor(i / matrix.columns), i % matrix.columns), s)) ui.go(pixel);
+      });
+    });
+
+    const LINE = 20, WORDS = 190, meters = ['images', 'matrix', ...(tiles ? ['tile'] : [])];
+    const names = {images: 'images, in memory', matrix: 'matrix, in memory', tile: 'tile, in shared memory'};
+    const most = Math.max(bytes.images, bytes.matrix);
+    ui.canvas({
+      label: 'a meter of bytes: ' + meters.map(name => `${names[name]} ${bytes[name]}`).join(', '),
+      height: () => meters.length * LINE + 8,
+      paint(g, width) {
+        const corner = now();
+        meters.forEach((name, i) => {
+          const there = name === 'images' || (name === 'tile') === !!corner, size = there ? bytes[name] : 0, y = 8 + i * LINE;
+          const room = width - WORDS - 90, of = part => Math.round(room * part / most);
+          g.font = '12px system-ui, sans-serif';
+          g.textAlign = 'left';
+          g.fillStyle = ui.colour('dim');
+          g.fillText(names[name], 0, y + 12);
+          g.strokeStyle = ui.colour('line');
+          g.lineWidth = 1;
+          g.strokeRect(WORDS + 0.5, y + 2.5, Math.max(1, of(bytes[name])), 11);
+          g.fillStyle = ui.colour({images: 'A', matrix: 'hot', tile: 'C'}[name]);
+          if (size) g.fillRect(WORDS, y + 2, Math.max(2, of(size)), 12);
+          g.fillStyle = ui.colour('fg');
+          g.fillText(size.toLocaleString('en') + ' B', WORDS + of(bytes[name]) + 8, y + 12);
+        });
+      },
+    });
+    const numbers = stats.labels.map(label => ui.stat(label));
+    ui.legend([['A', 'a pixel, stronger the farther down its plane', 0.6], ['hot', tiles ? 'chosen, or in the tile' : 'chosen'], ['cell', 'a zero of the padding'],
+      ...(tiles ? [['line', 'not stored', 'outline']] : [])]);
+    return step => numbers.forEach((show, i) => show(stats.values[step][i]));
+  },
+};

@@ -1,0 +1,231 @@
+"""What is chosen: reckoned like the records, found by timing, kept, and shown."""
+
+import json
+import warnings
+from math import exp, log
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from labkit import conv, cuda, device, results, tuning
+from labkit.conv.interface import choices, convolution, costs, finder
+from labkit.conv.interface.algorithms import algorithm_named, algorithms
+from labkit.conv.interface.choices import Ranking, Row, chosen
+from labkit.conv.interface.costs import Products
+from labkit.conv.layers import TABLE_2
+from labkit.formats import BF16, FP32
+
+LAYER = conv.Forward(2, 4, 9, 8, 6, 3, 3)
+KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """A cache folder of this test's own."""
+    monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
+    forget()
+    yield tmp_path
+    forget()
+
+
+def forget():
+    """As a new process begins."""
+    tuning._kept.cache_clear()
+    convolution.forget()
+
+
+def recorded():
+    """The recorded times in ms of algorithms, by problem."""
+    times = {}
+    known = {(one.step.ladder.record, one.step.slug): one for result in KINDS for one in algorithms(result)}
+    for machine, operation in results.recorded():
+        for row in results.load(operation, machine).rows if operation.startswith("conv_") else ():
+            algorithm = known.get((operation, row["step"]))
+            if algorithm is not None and row["dtype"] == "float32":
+                problem = KINDS[algorithm.step.problem.result](**{name: row[name] for name in LAYER.fields})
+                times.setdefault((machine, problem), {})[algorithm] = row["time_ms"]
+    return times
+
+
+def test_the_heuristic_names_winners_of_the_records_or_loses_little():
+    """The mean loss is that of the geometric mean over all problems of which several algorithms are recorded."""
+    losses = []
+    for (_, problem), times in recorded().items():
+        if len(times) > 1:
+            best = next(one for one in conv.heuristic(problem).candidates if one in times)
+            losses.append(times[best] / min(times.values()))
+    assert len(losses) > 30
+    assert sum(loss == 1 for loss in losses) >= 0.8 * len(losses)
+    assert exp(sum(map(log, losses)) / len(losses)) < 1.02 and max(losses) < 1.2
+
+
+def test_what_is_multiplied_is_what_the_algorithm_leaves():
+    layer = conv.Forward(64, 256, 56, 56, 256, 3, 3, 1, 1, 1, 1, 1, 1)
+
+    def products(name):
+        algorithm = algorithm_named(name, "y")
+        return costs.products(algorithm.step, layer, algorithm.planned(layer, FP32).launches)
+
+    whole = products("implicit_gemm/gathered")
+    assert 2 * np.prod(whole[:4]) == layer.flops
+    savings = {"f2x2": 2.25, "f4x4": 4}
+    for name, saving in savings.items():
+        assert np.prod(whole[:4]) / np.prod(products(f"winograd/{name}")[:4]) == saving
+    bins = products("fft/tiled")
+    assert bins.count in (16 * 8 + 2, 32 * 16 + 2, 64 * 32 + 2) and (bins.rows, bins.depth, bins.factors) == (
+        256,
+        256,
+        4,
+    )
+    assert products("fft/few_taps").factors == products("fft/three_products").factors == 3
+
+
+def test_products_that_leave_sms_idle_count_as_more():
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    one = Products(sms, 128, 256, 64)
+    assert one.multiply_adds == sms * 128 * 256 * 64
+    assert Products(1, 128, 256, 64).multiply_adds == one.multiply_adds
+    assert Products(sms + 1, 128, 256, 64).multiply_adds == pytest.approx(2 * one.multiply_adds)
+    assert Products(1, 128, 256, 64, is_cut=True).multiply_adds == one.multiply_adds / sms
+
+
+def test_a_step_that_was_never_recorded_is_reckoned_too(monkeypatch):
+    costs._rate.cache_clear()
+    monkeypatch.setattr(costs.results, "recorded", list)
+    try:
+        ranked = [one.step.slug for one in conv.heuristic(LAYER).candidates]
+        assert len(ranked) > 5 and ranked.index("split") < ranked.index("gathered")  # the later step first
+    finally:
+        costs._rate.cache_clear()
+
+
+def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
+    whole = {str(row.algorithm): row.workspace_bytes for row in conv.heuristic(LAYER)}
+    monkeypatch.setattr(choices, "memory_bytes", lambda: whole["winograd/f4x4"] - 1)
+    reasons = {str(row.algorithm): row.reason for row in conv.heuristic(LAYER)}
+    assert "bytes of workspace, and this GPU has" in reasons["winograd/f4x4"] and not reasons["implicit_gemm/gathered"]
+
+
+# --- find ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """As if there were a GPU, on which winograd/f2x2 and then direct/registers are fastest."""
+    fast = {"winograd/f2x2": 0.5, "direct/registers": 0.75}
+    timed = []
+
+    def times(launches):
+        timed.append({str(algorithm): of for algorithm, of in launches.items()})
+        return {algorithm: fast.get(str(algorithm), 1.0 + n) for n, algorithm in enumerate(launches)}
+
+    monkeypatch.setattr(finder, "device", SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu")))
+    monkeypatch.setattr(tuning.timing, "gpu_times_ms", times)
+    monkeypatch.setattr(finder, "MOST_SETS", 2)
+    monkeypatch.setattr(finder, "_launch", lambda plan: lambda stream: None)
+    return timed
+
+
+def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu, capsys):
+    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best != algorithm_named("winograd/f2x2", "y")
+    found = conv.find(LAYER)
+    assert {*gpu[0]} == {str(one) for one in conv.heuristic(LAYER).candidates}
+    assert all(len(launches) == 2 for launches in gpu[0].values())  # sets of operands
+    assert found.is_measured and [str(row.algorithm) for row in found][:2] == ["winograd/f2x2", "direct/registers"]
+    assert found[0].time_ms == 0.5 and found[0].workspace_bytes == found[0].algorithm.workspace_bytes(LAYER, FP32)
+    assert "float32 2x4x9x8 6x3x3: 100%" in capsys.readouterr().err
+    forget()
+    assert chosen(LAYER, FP32) == found.best
+
+
+def test_what_is_found_holds_for_its_problem_format_and_limit_alone(gpu):
+    reckoned = chosen(LAYER, FP32, 10**9)
+    conv.find(LAYER)
+    assert chosen(LAYER, FP32, 10**9) == reckoned == chosen(conv.Forward(3, 4, 9, 8, 6, 3, 3), FP32)
+    within = conv.find(LAYER, workspace_limit_bytes=0)
+    assert {row.workspace_bytes for row in within if not row.reason} == {0}
+    assert {*gpu[1]} < {*gpu[0]} and str(chosen(LAYER, FP32, 0)) == "direct/registers"
+    assert str(chosen(LAYER, FP32)) == "winograd/f2x2"
+
+
+def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeypatch):
+    made, planned = [], convolution.planned
+    monkeypatch.setattr(convolution, "planned", lambda *of, **options: made.append(of[0]) or planned(*of, **options))
+    arrays = list(map(cuda.to_device, LAYER.operands()[:3]))
+    conv.forward(*arrays)
+    conv.find(LAYER)
+    conv.forward(*arrays)
+    conv.forward(*arrays)
+    assert [str(one) for one in made] == [str(conv.heuristic(LAYER).best), "winograd/f2x2"]
+
+
+def test_what_was_found_with_another_compiler_is_not_taken(gpu, monkeypatch):
+    conv.find(LAYER)
+    monkeypatch.setattr(choices, "compiler", lambda: "numba-cuda 99.0")
+    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+
+
+@pytest.mark.parametrize("spoilt", ["", "{", '{"choices": []}', "[]"])
+def test_a_corrupt_cache_is_rebuilt_with_a_warning(gpu, spoilt):
+    conv.find(LAYER)
+    path = tuning.cache_file("conv", tuning.gpu_name())
+    path.write_text(spoilt, encoding="utf-8")
+    forget()
+    with pytest.warns(UserWarning, match="holds no choices"):
+        assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+    with pytest.warns(UserWarning, match="holds no choices"):
+        conv.find(LAYER)
+    forget()
+    assert list(json.loads(path.read_text(encoding="utf-8"))["choices"]) == [choices.question(LAYER, FP32, None)]
+    with warnings.catch_warnings(action="error"):
+        assert str(chosen(LAYER, FP32)) == "winograd/f2x2"
+
+
+def test_a_choice_that_no_longer_applies_is_not_taken(gpu):
+    conv.find(LAYER)
+    path = tuning.cache_file("conv", tuning.gpu_name())
+    path.write_text(path.read_text(encoding="utf-8").replace("winograd/f2x2", "winograd/f3x3"), encoding="utf-8")
+    forget()
+    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+
+
+def test_find_without_a_gpu_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(device, "current", lambda: SimpleNamespace(kind="simulator"))
+    with pytest.raises(RuntimeError, match="find times kernels on a GPU, and none is in use here: heuristic"):
+        conv.find(LAYER)
+
+
+# --- how it is shown -----------------------------------------------------------------------------
+
+
+def test_a_ranking_is_a_table_with_reasons():
+    few = Ranking(
+        LAYER,
+        FP32,
+        None,
+        (
+            Row(algorithm_named("direct/registers", "y"), 1.23456, 0),
+            Row(algorithm_named("fft/tiled", "y"), 2.0, 1_500_000),
+            Row(algorithm_named("winograd/f4x4", "y"), None, None, "it takes R < 4"),
+        ),
+        is_measured=True,
+    )
+    assert repr(few).splitlines() == [
+        "algorithm         ms     workspace, MB  why not",
+        "direct/registers  1.235  0.0",
+        "fft/tiled         2.000  1.5",
+        "winograd/f4x4                           it takes R < 4",
+    ]
+    assert "it takes R &lt; 4" in few._repr_html_()
+    assert "ms, reckoned" in repr(conv.heuristic(LAYER))
+    assert len(few) == 3 and list(few)[1].time_ms == 2.0 and few.best == few[0].algorithm
+
+
+def test_where_nothing_applies_all_reasons_are_told():
+    ranking = conv.heuristic(conv.Forward(128, *TABLE_2[1]), BF16, 0)
+    if not ranking.candidates:
+        with pytest.raises(
+            ValueError, match="nothing here computes forward .* in bfloat16 .direct/registers: this step"
+        ):
+            _ = ranking.best
