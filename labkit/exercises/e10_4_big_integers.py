@@ -3,6 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.e10_1_bit_reversal import roots_of
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import unwritten
@@ -35,6 +36,7 @@ def launch(rng, of_a, of_b, nines):
             Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 for each point"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
     )
 
 

@@ -20,6 +20,7 @@ from labkit.views import (
     terms,
     tiling,
     window,
+    wraparound,
 )
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -86,6 +87,7 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
         "lowering": lowering(
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
@@ -223,6 +225,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "lowering",
         "collapse",
         "terms",
+        "wraparound",
         "schedule",
         "landscape",
         "playground",
