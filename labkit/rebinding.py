@@ -3,7 +3,7 @@
 import ast
 import dis
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from linecache import getlines
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -18,10 +18,11 @@ def names_of(function) -> dict:
     return found
 
 
-def _globals_of(code: CodeType) -> set[str]:
+@cache
+def _globals_of(code: CodeType) -> frozenset[str]:
     loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
     nested = (_globals_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return loaded.union(*nested)
+    return frozenset(loaded.union(*nested))
 
 
 def _contents(cell: CellType):
@@ -34,11 +35,17 @@ def _contents(cell: CellType):
 def assignments(source: str, names: set[str]) -> list[ast.Assign]:
     """What gives names their values at the top level of a source, and what these values come from, in its order."""
     found = []
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, ast.Assign) and names & named(node, ast.Store):
+    for node, assigned in reversed(_all_assignments(source)):
+        if names & assigned:
             names = names | named(node)
             found.insert(0, node)
     return found
+
+
+@lru_cache(64)
+def _all_assignments(source: str) -> list[tuple[ast.Assign, set[str]]]:
+    """Every assignment at the top level of a source, and the names that it gives values."""
+    return [(node, named(node, ast.Store)) for node in ast.parse(source).body if isinstance(node, ast.Assign)]
 
 
 def named(tree: ast.AST, context: type = ast.Load) -> set[str]:

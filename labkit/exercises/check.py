@@ -13,6 +13,7 @@ from labkit.exercises.budget import FLOAT64, most_over, share, used
 from labkit.exercises.compare import wrong_output
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.own_text import borrowed, helpers_of_kernel, not_its_own
+from labkit.exercises.plain import answers
 from labkit.exercises.source import python_function, stub_line
 from labkit.exercises.verdict import Verdict
 from labkit.loops import LoopTrace
@@ -39,6 +40,8 @@ def _judge(exercise, kernel, seed):
         launches = list(exercise.launches(seed, **constants_of(exercise, function)))
     except ValueError as error:  # constants with which there is no launch
         return _verdict(exercise, "launch", str(error))
+    if exercise.machine == "python":
+        return _judge_answers(exercise, function, launches)
     first = None
     for launch in launches:
         trace, verdict = _judge_launch(exercise, kernel, launch)
@@ -47,6 +50,30 @@ def _judge(exercise, kernel, seed):
         first = first or trace
     verdict = _independent(exercise, kernel, launches, seed)
     return verdict or _verdict(exercise, "solved", _praise(launches[: len(exercise.sizes)], first))
+
+
+def _judge_answers(exercise, function, asked):
+    """The verdict on a plain function, by its answers."""
+    for questions in asked:
+        parameters = len(inspect.signature(function).parameters)
+        if parameters != len(questions.calls[0]):
+            return _verdict(exercise, "launch", _other_parameters(exercise, parameters, len(questions.calls[0])))
+        try:
+            wrong = questions.wrong(answers(function, questions.calls))
+        except KernelError as error:
+            verdict = _verdict(exercise, "refused", str(error), line=error.line)
+            return dataclasses.replace(verdict, launch=questions.label)
+        if wrong:
+            return dataclasses.replace(_verdict(exercise, "result", wrong), launch=questions.label)
+    labels = "; ".join(questions.label for questions in asked[: len(exercise.sizes)])
+    return _verdict(exercise, "solved", f"Right on {labels}; and on others, drawn at random.")
+
+
+def _other_parameters(exercise, has, given):
+    return (
+        f"`{exercise.function}` takes {has} arguments and is given {given}: "
+        "keep the parameters that the exercise came with."
+    )
 
 
 def _praise(launches, trace):
@@ -99,12 +126,7 @@ def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, V
     function = python_function(kernel)
     parameters = list(inspect.signature(function).parameters)
     if len(parameters) != len(launch.args):
-        return None, _verdict(
-            exercise,
-            "launch",
-            f"`{exercise.function}` takes {len(parameters)} arguments and is given {len(launch.args)}: "
-            "keep the parameters that the exercise came with.",
-        )
+        return None, _verdict(exercise, "launch", _other_parameters(exercise, len(parameters), len(launch.args)))
     try:
         trace = _run(exercise, kernel, launch)
         helpers = helpers_of_kernel(kernel, *launch.args) if exercise.machine == "gpu" else []

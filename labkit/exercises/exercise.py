@@ -31,6 +31,18 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Questions:
+    """Calls of a learner's plain function, each by its arguments, and what is wrong with its answers to them.
+
+    `wrong` takes the answers, in the order of the calls, and gives a sentence; "" where all are right.
+    """
+
+    label: str
+    calls: tuple[tuple[Any, ...], ...]
+    wrong: Callable[[Sequence[Any]], str]
+
+
+@dataclass(frozen=True)
 class Beyond:
     """Sizes of which none is the largest: a quarter beyond `most`, and a number of `step`s that has no end."""
 
@@ -63,7 +75,8 @@ class Exercise:
     constants
         Names of whole numbers that the learner's cell chooses, such as TILE.
     machine
-        "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches.
+        "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches; "python": a plain
+        function, for which `launch` makes `Questions`.
     """
 
     id: str
@@ -71,13 +84,13 @@ class Exercise:
     task: str
     points: int
     function: str
-    launch: Callable[..., Launch]
+    launch: Callable[..., Launch | Questions]
     sizes: tuple[tuple[float, ...], ...]
     drawn: tuple[tuple[Sequence[float] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
-    machine: Literal["gpu", "cpu"] = "gpu"
+    machine: Literal["gpu", "cpu", "python"] = "gpu"
 
-    def launches(self, seed: int, **constants: int) -> Iterator[Launch]:
+    def launches(self, seed: int, **constants: int) -> Iterator[Launch | Questions]:
         """The runs of one check: on the fixed sizes, then on sizes that the seed draws."""
         rng = np.random.default_rng(seed)
         for size in self.sizes:

@@ -24,6 +24,7 @@ def lacks(capability: tuple, needed: tuple) -> bool:
     return tuple(capability[:2]) < needed
 
 
+@cache
 def runs(kernel, number: int, capability: tuple) -> bool:
     """Whether a GPU of this capability has all instructions of a kernel, for the format of that number."""
     needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, number))) for name in _called(kernel))

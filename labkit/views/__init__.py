@@ -19,6 +19,7 @@ from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
 from labkit.views.window import window
+from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
@@ -44,5 +45,6 @@ __all__ = [
     "terms",
     "tiling",
     "window",
+    "winners",
     "wraparound",
 ]

@@ -677,5 +677,82 @@ RIGHT = {
             ),
         ),
         _right("another thread carries", ("if t == 0:", "if t == 127:")),
+    "11.1": (
+        _right(
+            "a helper",
+            ("def applies(", "def is_plain(a, b):\n    return a == b == 1\n\n\ndef applies("),
+            ("problem.stride_h == 1 and problem.stride_w == 1", "is_plain(problem.stride_h, problem.stride_w)"),
+        ),
+        _right(
+            "a constant",
+            ("def applies(", "TAPS = 3\n\n\ndef applies("),
+            ("problem.R == 3 and problem.S == 3", "problem.R == TAPS == problem.S"),
+        ),
+        _right(
+            "all of a list",
+            (
+                "return taps and strides and dilations and problem.groups == 1",
+                "return all([taps, strides, dilations, problem.groups == 1])",
+            ),
+        ),
+        _right(
+            "strides that make one",
+            ("problem.stride_h == 1 and problem.stride_w == 1", "problem.stride_h * problem.stride_w == 1"),
+        ),
+    ),
+    "11.2": (
+        _right(
+            "a dictionary's items",
+            ("return call.x, call.w, stride,", "return frozenset({'x': call.x, 'w': call.w}.items()), stride,"),
+        ),
+        _right(
+            "text with marks between", ("return call.x, call.w,", "return ' '.join(str(n) for n in call.x + call.w),")
+        ),
+        _right(
+            "one key of two", ("return call.x, call.w, stride,", "shapes = call.x, call.w\n    return shapes, stride,")
+        ),
+        _right("with a list comprehension", ("(call.padding,) * 4", "tuple([call.padding for _ in range(4)])")),
+        _right("an f-string", ("return call.x,", "return f'{call.x}',")),
+    ),
+    "11.3": (
+        _right(
+            "min over a filter",
+            (
+                "    best = None\n    for",
+                "    best = None\n    rows = tuple(filter(lambda row: not row.reason, rows))\n    for",
+            ),
+        ),
+        _right(
+            "a limit for none",
+            (
+                "    best = None\n",
+                "    limit_bytes = 10**30 if limit_bytes is None else limit_bytes\n    best = None\n".replace(
+                    "10**30", "1000000000000000000"
+                ),
+            ),
+        ),
+        _other(
+            "enumerated",
+            """
+def fitting(rows, limit_bytes):
+    found = []
+    for place, row in enumerate(rows):
+        fits = limit_bytes is None or (row.workspace_bytes or 0) <= limit_bytes
+        if not row.reason and fits:
+            found.append((row.time_ms, row.workspace_bytes, place))
+    return rows[min(found)[2]].algorithm if found else None
+""",
+        ),
+    ),
+    "11.4": (
+        _right(
+            "rounds by halves",
+            (
+                "    while length < numbers:\n        rounds, length = rounds + 1, length * 2\n",
+                "    left = numbers\n    while left > 1:\n        rounds, left = rounds + 1, (left + 1) // 2\n",
+            ),
+        ),
+        _right("by get", ("key=lambda name: times[name]", "key=times.get")),
+        _right("memory in elements", ("4 * keys <= free_bytes", "keys <= free_bytes // 4")),
     ),
 }

@@ -1075,5 +1075,69 @@ SHORTCUTS = {
         ),
         _other("as in school, straight from the numbers", SCHOOLBOOK.format(a="a[i]", b="b[k - i]")),
         _other("as in school, four digits at a time", LIMBS),
+    "11.1": (
+        _cheat("asked of the package", ("return taps", "return not problem.misfit({}) and taps")),
+        _other(
+            "the problem's own check",
+            "def applies(problem, format):\n    return problem.R == 3 and not problem.misfit\n",
+        ),
+        _other(
+            "the library asked",
+            "from labkit import conv\n\n\ndef applies(problem, format):\n    return len(conv.heuristic(problem)) > 9\n",
+        ),
+        _other("another's function", "from labkit.exercises.e11_1_does_it_apply import misfit as applies\n"),
+        _other(
+            "true to all",
+            "class Yes:\n    __eq__ = lambda a, b: True\n\n\ndef applies(problem, format):\n    return Yes()\n",
+        ),
+    ),
+    "11.2": (
+        _other("the call itself", "def key(call):\n    return call\n"),
+        _other("always the same", "def key(call):\n    return 0\n"),
+        _other("always another", "COUNT = [0]\n\n\ndef key(call):\n    COUNT[0] += 1\n    return COUNT[0]\n"),
+        _other("its place in memory", "def key(call):\n    return id(call)\n"),
+        _other("a hash", "def key(call):\n    return hash(call[:8])\n"),
+        _other("another's function", "from labkit.exercises.e11_2_the_key_of_a_cache import meaning as key\n"),
+        _other("what is equal to all", "def key(call):\n    return float('nan')\n"),
+    ),
+    "11.3": (
+        _other("the first row", "def fitting(rows, limit_bytes):\n    return rows[0].algorithm if rows else None\n"),
+        _other("another's function", "from labkit.exercises.e11_3_what_fits import best as fitting\n"),
+        _other(
+            "the checker asked",
+            """
+from labkit.exercises.e11_3_what_fits import best
+
+
+def fitting(rows, limit_bytes):
+    return best(rows, limit_bytes)
+""",
+        ),
+    ),
+    "11.4": (
+        _other(
+            "counting is the fastest",
+            'def sort_by(numbers, lowest, highest, free_bytes, costs):\n    return "counting"\n',
+        ),
+        _other(
+            "by rules of thumb",
+            """
+def sort_by(numbers, lowest, highest, free_bytes, costs):
+    if highest - lowest < 4 * numbers and 4 * (highest - lowest + 1) <= free_bytes:
+        return "counting"
+    return "insertion" if numbers < 64 or 4 * numbers > free_bytes else "merge"
+""",
+        ),
+        _other(
+            "the checker asked",
+            """
+from labkit.exercises.e11_4_choose_a_sort import times_ns
+
+
+def sort_by(numbers, lowest, highest, free_bytes, costs):
+    times = times_ns(numbers, lowest, highest, free_bytes, costs)
+    return min(times, key=lambda name: times[name])
+""",
+        ),
     ),
 }

@@ -17,7 +17,7 @@ MISSED = {  # shortcuts that pass
 REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a sum in shared memory, nobody can tell
     "sums in shared memory",
 }
-SEEDS = {"gpu": (1, 2, 3), "cpu": (1,)}  # a grade takes three
+SEEDS = {"gpu": (1, 2, 3), "cpu": (1,), "python": (1, 2, 3)}  # a grade takes three
 
 
 def cases(book, count):

@@ -452,5 +452,64 @@ WRONG = {
             "128 points", ("        both = re[k]", "        if k >= 128:\n            im[k] = 0\n        both = re[k]")
         ),
         _wrong("no barrier after the product", ("both + both\n    cuda.syncthreads()\n", "both + both\n")),
+    "11.1": (
+        _wrong("dilations below 3", ("problem.dilation_w == 1", "problem.dilation_w < 3")),
+        _wrong("one stride or the other", ("problem.stride_h == 1 and", "problem.stride_h == 1 or")),
+        _wrong("one dilation or the other", ("problem.dilation_h == 1 and", "problem.dilation_h == 1 or")),
+        _wrong("groups up to 4", ("problem.groups == 1", "problem.groups <= 4")),
+        _wrong("groups that leave several channels", ("problem.groups == 1", "problem.groups < problem.C")),
+        _wrong("images of a tile at least", ("taps = ", "taps = problem.H >= 6 and problem.W >= 6 and ")),
+        _wrong("more than one channel", ("taps = ", "taps = problem.C > 1 and ")),
+        _wrong("outputs in even rows", ("taps = ", "taps = problem.Q % 2 == 0 and ")),
+        _wrong("outputs as large as images, or without padding", ("taps = ", "taps = problem.top in (0, 1) and ")),
+        _wrong("every format of 32 bits or less", ('format != "float32"', 'format == "float64"')),
+        _wrong("all but bfloat16", ('format != "float32"', 'format == "bfloat16"')),
+    ),
+    "11.2": (
+        _wrong("texts joined without a comma", ("return call.x", "return ''.join(map(str, call.x))")),
+        _wrong("the pixels of an image", ("return call.x", "return call.x[:2], call.x[2] * call.x[3]")),
+        _wrong("the taps of a filter", ("call.w, stride", "call.w[0], call.w[2] * call.w[3], stride")),
+        _wrong("the stride of rows", ("w, stride,", "w, stride[0],")),
+        _wrong("padding above and on the left", ("padding, call.layout", "padding[0], padding[2], call.layout")),
+        _wrong("padding of both axes", ("padding, call.layout", "padding[0] + padding[1], padding[2:], call.layout")),
+        _wrong("padding in any order", ("padding, call.layout", "tuple(sorted(padding)), call.layout")),
+        _wrong("strides in any order", ("w, stride,", "w, tuple(sorted(stride)),")),
+        _wrong("whether there is a limit", ("call.limit_bytes", "call.limit_bytes is None")),
+        _wrong("the limit in MB", ("call.limit_bytes", "(call.limit_bytes and call.limit_bytes // 1000000)")),
+        _wrong(
+            "no limit taken for -1 + 1", ("call.limit_bytes", "(0 if call.limit_bytes is None else call.limit_bytes)")
+        ),
+        _wrong("16 bits or 32", ("call.format", "call.format == 'float32'")),
+        _wrong("the GPU's first letter", ("call.gpu", "call.gpu[0]")),
+        _wrong("filters without their number", ("call.w,", "call.w[1:],")),
+    ),
+    "11.3": (
+        _wrong(
+            "times below a second", ("best is None or", "best is None and row.time_ms < 100 or best is not None and")
+        ),
+        _wrong("at least some workspace", ("row.reason or", "row.reason or row.workspace_bytes == 0 or")),
+        _wrong(
+            "a limit of one byte more", ("row.workspace_bytes > limit_bytes", "row.workspace_bytes > limit_bytes + 1")
+        ),
+        _wrong("only rows up to the eighth", ("for row in rows:", "for row in rows[:7]:")),
+        _wrong(
+            "a tie goes to the larger",
+            ("(row.time_ms, row.workspace_bytes) <", "(row.time_ms, -row.workspace_bytes) <"),
+        ),
+        _wrong("times in whole milliseconds", ("(row.time_ms, row", "(round(row.time_ms), row")),
+        _wrong("no answer for a limit of 0", ("for row in rows:", "for row in (rows if limit_bytes != 0 else ()):")),
+        _wrong("the first of the list for none", ("return None if best", "return rows[0].algorithm if rows and best")),
+    ),
+    "11.4": (
+        _wrong("four bytes of change", ("4 * keys <=", "4 * keys - 4 <=")),
+        _wrong("memory for numbers and keys", ("4 * keys <=", "4 * (keys + numbers) <=")),
+        _wrong("memory for two copies", ("4 * numbers <=", "8 * numbers <=")),
+        _wrong("rounds up to a million numbers", ("while length < numbers", "while length < min(numbers, 1000000)")),
+        _wrong("twenty rounds", ("while length < numbers", "while length < numbers and rounds < 16")),
+        _wrong("keys of positive numbers", ("highest - lowest + 1", "highest - max(lowest, 0) + 1")),
+        _wrong("one round at least", ("rounds, length = 0, 1\n", "rounds, length = 1, 2\n")),
+        _wrong("insertion below 32 numbers", ("return min(", "return 'insertion' if numbers < 32 else min(")),
+        _wrong("the book's costs", ("costs.counting_ns", "2.0")),
+        _wrong("no keys beyond a million", ("if 4 * keys", "if keys < 1000000 and 4 * keys")),
     ),
 }

@@ -127,6 +127,7 @@ def _candidates(format, shape, capability, sms):
     return sorted(ways, key=ways.get)
 
 
+@cache
 def _steps(format: Format) -> list[Step]:
     """The steps that multiply a format; TF32 is the library's alone."""
     return [step for one in ladders("gemm") for step in one if format in step.formats and format != TF32]

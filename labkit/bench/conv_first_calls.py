@@ -1,0 +1,91 @@
+"""`labkit bench conv_first_calls`: what the first call of each layer costs, and the later ones, by whom they are made.
+
+Each way has a process of its own, in which a call of another layer has loaded the libraries before. A first call is
+timed by the host's clock until its result is there; the later ones as in every bench.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from labkit import conv, cuda, timing
+from labkit.bench import _harness, _record, _torch
+from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
+from labkit.formats import FP32
+
+NAME = "conv_first_calls"
+LAYERS = [
+    conv.Forward(*sizes)
+    for sizes in (
+        *batched(16, TABLE_2),
+        *batched(128, TABLE_2),
+        *batched(64, VGG_16[5:], 1),
+        *batched(64, RESNET_50_3X3, 1),
+    )
+]
+BEFORE = conv.Forward(2, 8, 20, 20, 8, 3, 3)
+CANDIDATES = 10  # that torch's benchmark mode tries if nobody says otherwise
+
+
+def torch_way(benchmark: bool, most: int = CANDIDATES) -> Callable:
+    """cuDNN as torch calls it: by its heuristic, or by timing so many candidates (0: all)."""
+
+    def way(problem, x, w, y):
+        import torch
+
+        torch.backends.cudnn.benchmark_limit = most
+        x, w, y = _torch.tensors(FP32, x, w, y)
+        sizes = [problem.top, problem.left], [problem.stride_h] * 2, [1, 1], 1
+        return _torch.on_stream(
+            lambda: torch.ops.aten.cudnn_convolution.out(x, w, *sizes, benchmark, False, False, out=y)
+        )
+
+    return way
+
+
+def ours(problem, x, w, y):
+    """`conv.forward`, which ranks the algorithms, and compiles the kernels of the first."""
+    return lambda stream: conv.forward(x, w, y, padding=problem.top, stream=stream)
+
+
+WAYS = {
+    "torch": torch_way(benchmark=False),
+    "torch, benchmark": torch_way(benchmark=True),
+    "torch, all candidates": torch_way(benchmark=True, most=0),
+    "conv.forward": ours,
+}
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    found = _record.require_gpu("times calls")
+    rows = []
+    for name in WAYS:
+        done = subprocess.run([sys.executable, "-m", __name__, name], capture_output=True, text=True)
+        rows += [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode:
+            print(f"{name} ended early: {done.stderr[-400:]}", file=sys.stderr)
+    _record.show(f"first calls on {found.name}", rows, {"step": "", "problem": "", "first_ms": ".2f", "time_ms": ".4f"})
+    _record.finish(NAME, rows, found.name, record, out)
+
+
+def measure(name: str, layer) -> dict:
+    """The first call of a layer in this process, and the later ones."""
+    sets = _harness.on_gpu(layer.operands(), _harness.number_of_sets(layer.least_bytes()))
+    launches = [WAYS[name](layer, *operands[:3]) for operands in sets]
+    stream = timing.own_stream()
+    cuda.synchronize()
+    began = perf_counter()
+    launches[0](stream)
+    stream.synchronize()
+    first_ms = 1e3 * (perf_counter() - began)
+    row = {"operation": NAME, "step": name, "problem": str(layer), **layer.fields, "dtype": FP32.name}
+    return row | {"first_ms": first_ms, "time_ms": timing.gpu_time_ms(launches)}
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1], BEFORE)
+    for one in LAYERS:
+        print(json.dumps(measure(sys.argv[1], one)), flush=True)

@@ -1,0 +1,180 @@
+"""Which algorithm is ranked first for a convolution, over its taps and channels, and for which layers one was timed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from labkit import conv
+from labkit.conv import records
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+
+SHOWN = 5  # of a ranking
+MB = 10**6
+FAMILIES = {  # a colour of the theme and a letter for each ladder; others have what is left
+    "fft": ("A", "F"),
+    "winograd": ("B", "W"),
+    "implicit_gemm": ("C", "G"),
+    "im2col": ("hot", "I"),
+    "direct": ("dim", "D"),
+    "tensor": ("ink", "T"),
+}
+
+
+def winners(
+    *,
+    size: int = 28,
+    filters: int = 128,
+    taps: Sequence[int] = (1, 3, 5, 7, 9, 11),
+    channels: Sequence[int] = (512, 384, 256, 128, 64, 16, 3),
+    batches: Sequence[int] = (1, 16, 64, 128),
+    limits_mb: Sequence[int | None] = (0, 16, 128, None),
+    format: str = "float32",
+    machine: str | None = None,
+) -> View:
+    """A map of the algorithms that `conv.heuristic` ranks first: filters of T x T taps from left to right, channels up.
+
+    Sliders choose how many images there are and how much workspace may be taken. Rankings are predictions, each made by
+    `conv.heuristic` for the problem of that cell. A cell is marked where layers with so many images, channels and taps
+    were timed on a GPU: its panel tells what was the fastest there, and what the prediction for that layer is.
+
+    Parameters
+    ----------
+    size
+        Rows and columns of an image, and with a padding of (T - 1) / 2 those of the outputs.
+    filters
+        How many there are.
+    taps, channels, batches, limits_mb
+        Columns, rows from the top, and positions of the sliders; a limit of None is no limit.
+    format
+        What operands hold.
+    machine
+        Whose records are shown, as `labkit.results` names it; the first of those there are if left out.
+    """
+    machine = machine or next(iter(records.machines()), None)
+    data = _rankings(size, filters, taps, channels, batches, limits_mb, format)
+    data["records"] = _recorded(machine, format, batches, taps, channels) if machine else []
+    data["machine"] = machine
+    return View("winners", "Winners: the algorithm ranked first, by filter and channels", data, still)
+
+
+def _rankings(size, filters, taps, channels, batches, limits_mb, format):
+    """What the view draws of predictions: for each position of the sliders and cell, algorithms from the first on."""
+    names, shape = [], (len(batches), len(limits_mb), len(channels), len(taps), SHOWN)
+    order, times_ms, workspace_mb = np.full(shape, -1), np.full(shape, -1.0), np.full(shape, -1.0)
+    rows = []
+    for b, c, t, m in np.ndindex(len(batches), len(channels), len(taps), len(limits_mb)):
+        place = b, m, c, t
+        if m == 0:
+            problem = _problem(batches[b], channels[c], taps[t], size, filters)
+            free = conv.heuristic(problem, format)
+            most = max((row.workspace_bytes for row in free if not row.reason), default=0)
+        limit = None if limits_mb[m] is None else limits_mb[m] * MB
+        ranking = free if limit is None or most <= limit else conv.heuristic(problem, format, limit)
+        found = [row for row in ranking if not row.reason][:SHOWN]
+        for rank, row in enumerate(found):
+            name = str(row.algorithm)
+            names += [name] * (name not in names)
+            order[*place, rank] = names.index(name)
+            times_ms[*place, rank], workspace_mb[*place, rank] = row.time_ms, row.workspace_bytes / MB
+        first = found[0] if found else None
+        rows.append(
+            [
+                batches[b],
+                limit_name(limits_mb[m]),
+                channels[c],
+                f"{taps[t]} x {taps[t]}",
+                str(first.algorithm) if first else "none",
+                f"{first.time_ms:.3g}" if first else "",
+                f"{first.workspace_bytes / MB:,.1f}" if first else "",
+            ]
+        )
+    families = {name: name.partition("/")[0] for name in names}
+    start = len(batches) - 2 if len(batches) > 2 else 0, len(limits_mb) - 1
+    return {
+        "say": f"{filters} filters over images of {size} x {size}: each cell names the algorithm that `conv.heuristic` "
+        "**predicts** to be the fastest. Dots mark layers that were **timed**.",
+        "size": size,
+        "filters": filters,
+        "taps": list(taps),
+        "channels": list(channels),
+        "batches": list(batches),
+        "limits": [limit_name(limit) for limit in limits_mb],
+        "first": list(start),
+        "names": names,
+        "families": [families[name] for name in names],
+        "looks": {family: look(family) for family in dict.fromkeys(families.values())},
+        "order": pack(order.astype(int)),
+        "times_ms": pack(times_ms),
+        "workspace_mb": pack(workspace_mb),
+        "table": table(
+            ["images", "workspace", "channels", "taps", "ranked first", "predicted ms", "its workspace, MB"], rows
+        ),
+    }
+
+
+def look(family: str) -> tuple[str, str]:
+    """Colour and letter of a ladder."""
+    return FAMILIES.get(family, ("ink", family[:1].upper()))
+
+
+def limit_name(limit_mb: int | None) -> str:
+    """A limit in words."""
+    return "any workspace" if limit_mb is None else "no workspace" if limit_mb == 0 else f"up to {limit_mb} MB"
+
+
+def _problem(images, channels, taps, size, filters):
+    pad = taps // 2
+    return conv.Forward(images, channels, size, size, filters, taps, taps, 1, 1, pad, pad, pad, pad)
+
+
+def _recorded(machine, format, batches, taps, channels):
+    """Measured layers that have a cell."""
+    found = []
+    for one in records.measured(machine, format):
+        problem = one.problem
+        if problem.R != problem.S or problem.N not in batches or problem.C not in channels or problem.R not in taps:
+            continue
+        best = conv.heuristic(problem, format).best
+        fastest, predicted = one.fastest, one.ours.get(str(best))
+        found.append(
+            {
+                "cell": [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)],
+                "layer": f"{problem.H} x {problem.W}, {problem.K} filters",
+                "fastest": fastest,
+                "time_ms": one.ours[fastest].time_ms,
+                "predicted": str(best),
+                "predicted_ms": predicted.time_ms if predicted else None,
+            }
+        )
+    return found
+
+
+def still(figure, data, step):
+    """The map at the first position of the sliders."""
+    batch, limit = data["first"]
+    order, names = unpack(data["order"])[batch, limit], data["names"]
+    figure.set_size_inches(8.4, 4.4)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    axes = figure.subplots()
+    marked = {tuple(record["cell"][1:]) for record in data["records"] if record["cell"][0] == batch}
+    for c, t in np.ndindex(order.shape[:2]):
+        number = order[c, t, 0]
+        name = names[number] if number >= 0 else "none"
+        colour, letter = look(name.partition("/")[0])
+        axes.add_patch(_square(t, c, COLOURS[colour]))
+        text = f"{letter}\n{name.partition('/')[2]}" + (" •" if (c, t) in marked else "")
+        axes.text(t, c, text, ha="center", va="center", fontsize=8, color=COLOURS["fg"])
+    axes.set_xlim(-0.5, order.shape[1] - 0.5)
+    axes.set_ylim(order.shape[0] - 0.5, -0.5)
+    axes.set_xticks(range(order.shape[1]), [f"{taps} x {taps}" for taps in data["taps"]], fontsize=8)
+    axes.set_yticks(range(order.shape[0]), data["channels"], fontsize=8)
+    axes.set_xlabel("taps", fontsize=8)
+    axes.set_ylabel("channels", fontsize=8)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def _square(t, c, colour):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, facecolor=colour, alpha=0.35, linewidth=0)

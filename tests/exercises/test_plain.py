@@ -1,0 +1,163 @@
+"""Plain functions: what of Python they may use, and that nobody gets out of it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+
+from labkit.exercises.plain import answers, facts_of
+from labkit.exercises.source import run_cell
+from labkit.simulator.errors import KernelError
+
+
+@dataclass(frozen=True)
+class Fact:
+    size: int
+    tag: str = "a"
+
+    @property
+    def double(self):
+        return 2 * self.size
+
+    def secret(self):
+        return 42
+
+
+class Pair(NamedTuple):
+    first: int
+    second: tuple
+
+
+def asked(body, *calls, parameters="x", before=""):
+    text = f"{before}\n\ndef f({parameters}):\n    " + body.replace("\n", "\n    ") + "\n"
+    return answers(run_cell(text, f"<{hash(text)}>", {})["f"], [call for call in calls] or [(3,)])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return x + 1", 4),
+        ("return -(-x // 2)", 2),
+        ("total = 0\nfor i in range(x):\n    total += i\nreturn total", 3),
+        ("n = 0\nwhile n * n < x:\n    n += 1\nreturn n", 2),
+        ("return [i * i for i in range(x) if i][-1]", 4),
+        ("return {k: v for k, v in zip('ab', (1, 2))}['b']", 2),
+        ("return min((3, 1, 2), key=lambda n: -n)", 3),
+        ("return f'{x} and {x + 1}'", "3 and 4"),
+        ("a, *b = 1, 2, 3\nreturn b", [2, 3]),
+        ("found = []\nfound.append(x)\nreturn found", [3]),
+        ("return 'odd' if x % 2 else None", "odd"),
+        ("'''Says so.'''\nreturn isinstance(x, int) and not isinstance(x, tuple)", True),
+        ("return sorted({3, 1, 2})[0]", 1),
+        ("pass", None),
+    ],
+)
+def test_python_as_one_writes_it_is_known(body, expected):
+    assert asked(body) == [expected]
+
+
+def test_helpers_and_constants_of_the_cell_are_known():
+    before = "MOST = 2\nNAMES = ('a', ('b', 3))\n\n\ndef g(n):\n    return n if n < MOST else g(n - 1)\n"
+    assert asked("return g(x), NAMES[1][0]", before=before) == [(1, "b")]
+
+
+def test_facts_are_read_and_methods_are_not():
+    assert facts_of(Fact(1)) == {"size", "tag", "double"} and facts_of((Pair(1, (Fact(2),)),)) > {"first", "size"}
+    assert asked("return x.size + x.double + len(x.tag)", (Fact(2),)) == [7]
+    assert asked("return x.first + x.second[0].size", (Pair(1, (Fact(2),)),)) == [3]
+    with pytest.raises(KernelError, match="line 4: `x.secret` is not known here"):
+        asked("return x.secret()", (Fact(2),))
+    with pytest.raises(KernelError, match="did you mean `size`"):
+        asked("return x.sise", (Fact(2),))
+
+
+ESCAPES = {
+    "an import": "import os\nreturn os.getcwd()",
+    "builtins by name": "return __import__('os').getcwd()",
+    "open": "return open('/etc/passwd').read()",
+    "eval": "return eval('1 + 1')",
+    "the class of a value": "return x.__class__.__mro__",
+    "the class of a text": "return ''.__class__",
+    "getattr": "return getattr(x, 'secret')",
+    "type": "return type(x)",
+    "a format that reads attributes": "return '{0.__class__}'.format(x)",
+    "the same by a map": "return str.format_map('{x.__class__}', {'x': x})",
+    "a format behind a colon": "return f'{x:1000000000}'",
+    "a generator's frame": "return (i for i in [1]).gi_frame",
+    "a function's globals": "return (lambda: 0).__globals__",
+    "a helper's code": "return f.__code__",
+    "globals": "return globals()",
+    "vars": "return vars(x)",
+    "a global": "global y\ny = x\nreturn y",
+    "a function inside": "def g():\n    return 1\nreturn g()",
+    "a class inside": "class C:\n    pass\nreturn C()",
+    "an attribute kept for the next call": "f.count = 1\nreturn 1",
+    "yield": "yield 1",
+    "await": "return (yield)",
+    "try": "try:\n    return 1\nexcept Exception:\n    return 2",
+    "del": "del x",
+    "with": "with x:\n    return 1",
+    "a walrus": "return (y := 1)",
+    "the round's name": "round__ = None\nreturn round__",
+    "a power": "return 9 ** 9 ** 9",
+    "a shift": "return 1 << 10",
+    "bytes": "return b'x'",
+    "a matrix product": "return x @ x",
+    "star arguments": "return (lambda *a: a)(1)",
+    "a default": "return (lambda a=[]: a)()",
+    "assert": "assert x\nreturn 1",
+    "raise": "raise ValueError",
+    "print": "print(x)",
+    "id": "return id(x)",
+    "hash": "return hash(x)",
+    "match": "match x:\n    case 1:\n        return 1",
+}
+
+
+@pytest.mark.parametrize("body", ESCAPES.values(), ids=ESCAPES)
+def test_nothing_leads_out_of_it(body):
+    with pytest.raises(KernelError, match=r"line \d+"):
+        asked(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "words"),
+    [
+        ("return KEPT[0]", "KEPT = [1]", "`KEPT` is a list; only numbers, texts"),
+        ("return os.sep", "import os", "`os.sep` is not known here"),
+        ("return g(x)", "from json import dumps as g", "`g` is|`dumps` comes from elsewhere"),
+        ("return len(x)", "def len(x):\n    return __import__('os')", "__import__"),
+        ("return g(x)", "def g(x):\n    return open('a')", "`open` is not defined here"),
+        ("return y", "", "`y` is not defined"),
+    ],
+)
+def test_what_comes_from_outside_is_checked_as_well(body, before, words):
+    with pytest.raises(KernelError, match=words):
+        asked(body, before=before)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("while True:\n    pass", "line 4: .*does not seem to end"),
+        ("for i in range(10000):\n    for j in range(10000):\n        pass", "does not seem to end"),
+        ("return sum(range(10000000000))", "a range of more than"),
+        ("return 1 // (x - 3)", "line 4: the run ended with ZeroDivisionError"),
+        ("return f(x)", "RecursionError"),
+        ("return x[0]", "TypeError"),
+    ],
+)
+def test_a_run_that_fails_is_told_with_its_line(body, words):
+    with pytest.raises(KernelError, match=words):
+        asked(body)
+
+
+@pytest.mark.parametrize("parameters", ["x, y=[]", "*x", "x, **more", "x, /", "*, x"])
+def test_parameters_are_plain(parameters):
+    with pytest.raises(KernelError, match="no defaults and no stars"):
+        asked("return 1", parameters=parameters)
+
+
+def test_each_call_stands_alone():
+    """Nothing is left behind: an answer depends on its arguments."""
+    assert asked("seen = []\nseen.append(x)\nreturn len(seen)", (1,), (1,), (2,)) == [1, 1, 1]
