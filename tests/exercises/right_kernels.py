@@ -677,6 +677,7 @@ RIGHT = {
             ),
         ),
         _right("another thread carries", ("if t == 0:", "if t == 127:")),
+    ),
     "11.1": (
         _right(
             "a helper",

@@ -1075,6 +1075,7 @@ SHORTCUTS = {
         ),
         _other("as in school, straight from the numbers", SCHOOLBOOK.format(a="a[i]", b="b[k - i]")),
         _other("as in school, four digits at a time", LIMBS),
+    ),
     "11.1": (
         _cheat("asked of the package", ("return taps", "return not problem.misfit({}) and taps")),
         _other(

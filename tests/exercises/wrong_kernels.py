@@ -452,6 +452,7 @@ WRONG = {
             "128 points", ("        both = re[k]", "        if k >= 128:\n            im[k] = 0\n        both = re[k]")
         ),
         _wrong("no barrier after the product", ("both + both\n    cuda.syncthreads()\n", "both + both\n")),
+    ),
     "11.1": (
         _wrong("dilations below 3", ("problem.dilation_w == 1", "problem.dilation_w < 3")),
         _wrong("one stride or the other", ("problem.stride_h == 1 and", "problem.stride_h == 1 or")),
