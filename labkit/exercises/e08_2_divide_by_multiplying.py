@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.budget import FLOAT64, Budget
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, grid_for, unwritten
 
@@ -31,7 +31,7 @@ def launch(rng, count, over, under):
         budgets=(
             Budget("global loads", count, "each number once"),
             Budget("global stores", count, "each quotient once"),
-            FLOAT32_ALONE,
+            Budget(FLOAT64, 0, "whole numbers need none: float64 has 53 bits, and a product of these 64"),
         ),
     )
 

@@ -8,7 +8,7 @@ from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 
 THREADS = 64
-SIZES = ((3, 2), (2, 4), (5, 1))  # lines, and digits in base 4 of the index of a point
+SIZES = ((3, 16), (2, 256), (5, 4))  # lines, and no fewer points than the power of 4 that they have
 OPERATIONS = 12  # that a pass may be off by, in eps of the norm
 
 
@@ -18,7 +18,8 @@ def roots_of(points: int) -> np.ndarray:
     return np.stack((roots.real, roots.imag), 1).astype(np.float32)
 
 
-def launch(rng, lines, digits):
+def launch(rng, lines, most):
+    digits = max(1, (most.bit_length() - 1) // 2)
     points = 4**digits
     x = rng.standard_normal((lines, points, 2), np.float32)
     spectra = np.fft.fft(x[..., 0] + 1j * x[..., 1].astype(np.float64))
@@ -54,5 +55,5 @@ EXERCISE = Exercise(
     function="transform_lines",
     launch=launch,
     sizes=SIZES,
-    drawn=(((1, 2), (3,)), ((2, 3, 4), (1, 2)), ((1,), (5,))),
+    drawn=(((1, 2), (64,)), ((2, 3, 4), (4, 16)), ((1,), (1024,))),
 )

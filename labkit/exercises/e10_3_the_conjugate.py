@@ -8,7 +8,7 @@ from labkit.exercises.problems import grid_for, unwritten
 from labkit.ladder import Expected
 
 BLOCK = 32, 4
-SIZES = ((5, 16, 0), (3, 9, 1), (2, 70, 1), (4, 2, 0))  # lines, their points, turned or not
+SIZES = ((5, 16, 0), (9, 5, 1), (2, 70, 1), (4, 2, 0))  # lines, their points, turned or not
 
 
 def launch(rng, lines, points, turned):
@@ -52,6 +52,6 @@ EXERCISE = Exercise(
     drawn=(
         ((1, 3, 6), (8, 32, 100), (0, 1)),
         ((2, 5), (1, 3, 15, 33), (1,)),
-        (Beyond(8), Beyond(70), (0,)),
+        (Beyond(9), Beyond(70), (0,)),
     ),
 )

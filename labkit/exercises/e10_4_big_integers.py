@@ -3,8 +3,9 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.e10_1_bit_reversal import roots_of
-from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 
@@ -35,6 +36,7 @@ def launch(rng, of_a, of_b, nines):
             Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 for each point"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
     )
 
 
@@ -61,6 +63,6 @@ EXERCISE = Exercise(
     drawn=(
         (range(100, 130), range(90, 126), (False,)),
         ((1, 2, 7), (200, 211), (False, True)),
-        (Beyond(128), (220, 250), (False,)),
+        (range(500, 768), range(12, 257), (False,)),  # 1024 points: the cell has room for so many
     ),
 )

@@ -16,6 +16,7 @@ from labkit.views.predict import predict
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
+from labkit.views.terms import terms
 from labkit.views.tiling import tiling
 from labkit.views.window import window
 from labkit.views.winners import winners
@@ -41,6 +42,7 @@ __all__ = [
     "roofline",
     "schedule",
     "swizzle",
+    "terms",
     "tiling",
     "window",
     "winners",

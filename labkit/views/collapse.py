@@ -19,7 +19,7 @@ MOST_SINGLE = 4  # outputs of a tile that are shown one by one
 PIXELS, TRANSFORMED, MULTIPLIED, DONE = range(4)  # how far a tile is
 
 
-def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]]) -> View:
+def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: bool = True) -> View:
     """Step through the tiles of one image and one filter: the first one in its parts, then tile by tile.
 
     A choice above the picture changes the way in which the image is cut up.
@@ -32,16 +32,18 @@ def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]]) -> View:
         Runs of the same problem by transforms, by their names: the launches of each, whose arrays are x, w (and U of
         it), V, M and y, as in `labkit.conv.winograd`. U, V and M have the places of a tile as their first axis, V and M
         tiles as their last.
+    errors
+        Whether to tell how far off the outputs are.
     """
     check_trace("collapse", direct)
-    kept = [{"name": name, **_way(direct, traces)} for name, traces in transformed.items()]
+    kept = [{"name": name, **_way(direct, traces, errors)} for name, traces in transformed.items()]
     if not kept:
         raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
     data = {**kept[0], "kept": kept, "chosen": 0}
     return View("collapse", "Products: as defined, and of transformed pixels", data, still)
 
 
-def _way(direct, traces) -> dict:
+def _way(direct, traces, errors) -> dict:
     """All that is drawn of one way to cut up the image, as JSON-ready data."""
     x, y = (_plane(_array(traces, name)) for name in "xy")
     w = _plane(_array([direct], "w"))
@@ -56,7 +58,7 @@ def _way(direct, traces) -> dict:
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
     each = sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
-    kept = [0, 1, 2, 3] if any(flops) else [0, 1, 3]  # of the columns of LABELS
+    kept = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):

@@ -1,5 +1,6 @@
 """A convolution's lowered matrix: where each pixel stands in it, and the tiles of it that implicit GEMM makes."""
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -150,7 +151,7 @@ def _of_pixel(name, held, at):
         return f"No window meets `{name}`: it stands **nowhere** in the matrix."
     if len(at) == 1:
         return f"`{name}` stands at **1 place** of the matrix, {ends}."
-    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}: once for each tap that meets it."
+    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}, once for each tap."
 
 
 def _of_tile(one, matrix, tile):
@@ -168,10 +169,13 @@ def _of_tile(one, matrix, tile):
 def _breaks(place, rows, columns, shape):
     """Before which rows another channel begins, and before which columns another image."""
     plane, place = prod(shape[-2:]), place.reshape(rows, columns)
-    channels = shape[-3] if len(shape) > 2 else 1
-    of_rows = [next((int(p) // plane % channels for p in row if p >= 0), None) for row in place]
-    of_columns = [next((int(p) // plane // channels for p in column if p >= 0), None) for column in place.T]
-    return [[i for i in range(1, len(of)) if None is not of[i] != of[i - 1]] for of in (of_rows, of_columns)]
+    return [_changes(place, plane), _changes(place.T, plane * prod(shape[-3:-2]))]
+
+
+def _changes(lines, pixels):
+    """Before which lines the first pixel is of other ones than before, by so many; lines of zeros have none."""
+    firsts = [(number, int(line[line >= 0][0]) // pixels) for number, line in enumerate(lines) if (line >= 0).any()]
+    return [number for (_, before), (number, now) in pairwise(firsts) if now != before]
 
 
 def state_at(data, step):
@@ -213,7 +217,8 @@ def still(figure, data, step):
     left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
     left.imshow(planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3))
     right.imshow(of_matrix.reshape(matrix["rows"], matrix["columns"], 3))
-    told = join([f"{name} {size:,} bytes" for name, size in data["bytes"].items() if size])
+    held = ("images", "matrix") if exists.all() else ("images", "tile")
+    told = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
     for axes, name in (
         (left, image["name"]),
         (right, f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {told}"),

@@ -2,6 +2,10 @@
 
 from variants import Variant
 from variants.e07_4 import IN_PLACE, IN_REGISTERS
+from variants.e10_1 import BY_FREQUENCY
+from variants.e10_2 import IN_Y
+from variants.e10_3 import THREE_PRODUCTS
+from variants.e10_4 import TWO_LINES
 
 
 def _right(what, *edits):
@@ -605,6 +609,74 @@ RIGHT = {
             ),
         ),
         _right("written out", ("d[3] + d[4] - four * (d[1] + d[2])", "d[3] + d[4] - four * d[1] - four * d[2]")),
+    ),
+    "10.1": (
+        _other("split by frequency, reversed at the end", BY_FREQUENCY),
+        _right(
+            "bits of a digit by shifts",
+            ("place, rest = 4 * place + rest % 4, rest // 4", "place, rest = place << 2 | rest & 3, rest >> 2"),
+        ),
+        _right(
+            "from the first digit on",
+            (
+                "        place, rest = 0, k\n        for _ in range(digits):\n"
+                "            place, rest = 4 * place + rest % 4, rest // 4\n",
+                "        place, weight, rest = 0, points // 4, k\n        while weight > 0:\n"
+                "            place += rest % 4 * weight\n            rest //= 4\n            weight //= 4\n",
+            ),
+        ),
+        _right(
+            "each place asks which point it takes",
+            (
+                "re[place], im[place] = x[line, k, 0], x[line, k, 1]",
+                "re[k], im[k] = x[line, place, 0], x[line, place, 1]",
+            ),
+        ),
+    ),
+    "10.2": (
+        _other("only the taps that there are", IN_Y),
+        _right(
+            "turned while loading",
+            ("taps[t] = w[t] if t < S", "taps[t] = w[S - 1 - t] if t < S"),
+            ("tile[(t - s) % T]", "tile[(t + s + 1 - S) % T]"),
+        ),
+        _right(
+            "a sum by fma",
+            ("total += taps[s] * tile[(t - s) % T]", "total = cuda.fma(taps[s], tile[(t - s) % T], total)"),
+        ),
+        _right(
+            "T - S + 1 under a name",
+            (
+                "    begin = cuda.blockIdx.x * (T - S + 1) - (S - 1)\n",
+                "    stained = S - 1\n    begin = cuda.blockIdx.x * (T - stained) - stained\n",
+            ),
+        ),
+    ),
+    "10.3": (
+        _other("three products", THREE_PRODUCTS),
+        _right(
+            "the sign as a factor",
+            (
+                "        if turned == 0:\n            w_im = -w_im\n",
+                "        w_im *= np.float32(1) if turned else np.float32(-1)\n",
+            ),
+        ),
+        _right("negative indices", ("Y[line, T - k, 0], Y[line, T - k, 1]", "Y[line, -k, 0], Y[line, -k, 1]")),
+    ),
+    "10.4": (
+        _right("a line for each number", *TWO_LINES),
+        _right(
+            "rounded",
+            ("int(im[k] / np.float32(2 * points) + np.float32(0.5))", "int(round(im[k] / np.float32(2 * points)))"),
+        ),
+        _right(
+            "a digit and what is left",
+            (
+                "            product[k] = carry % 10\n            carry //= 10",
+                "            left = carry // 10\n            product[k] = carry - 10 * left\n            carry = left",
+            ),
+        ),
+        _right("another thread carries", ("if t == 0:", "if t == 127:")),
     ),
     "11.1": (
         _right(

@@ -46,6 +46,72 @@ def {function}({parameters}):
 
 
 ATOMIC_A, ATOMIC_B = "cuda.atomic.add(A, (row, k), np.float32(0))", "cuda.atomic.add(B, (k, col), np.float32(0))"
+DEFINITION = """MOST = 1024
+
+
+@cuda.jit
+def transform_lines(x, roots, spectra, digits):
+    re, im = cuda.shared.array(MOST, np.float32), cuda.shared.array(MOST, np.float32)
+    line, t, points = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
+    for k in range(t, points, cuda.blockDim.x):
+        re[k], im[k] = x[line, k, 0], x[line, k, 1]
+    cuda.syncthreads()
+    for k in range(t, points, cuda.blockDim.x):
+        total_re, total_im = np.float32(0), np.float32(0)
+        root_re, root_im = np.float32(1), np.float32(0)
+        step_re, step_im = roots[k, 0], roots[k, 1]
+        for n in range(points):
+            a, b = {re}, {im}
+            total_re += a * root_re - b * root_im
+            total_im += a * root_im + b * root_re
+            root_re, root_im = root_re * step_re - root_im * step_im, root_re * step_im + root_im * step_re
+        spectra[line, k, 0], spectra[line, k, 1] = total_re, total_im
+"""
+SCHOOLBOOK = """@cuda.jit
+def big_product(a, b, product, roots, bits):
+    sums = cuda.shared.array(1024, np.int32)
+    t = cuda.threadIdx.x
+    for k in range(t, product.size, cuda.blockDim.x):
+        total = 0
+        for i in range(max(0, k - b.size + 1), min(k + 1, a.size)):
+            total += {a} * {b}
+        sums[k] = total
+    cuda.syncthreads()
+    if t == 0:
+        carry = 0
+        for k in range(product.size):
+            carry += sums[k]
+            product[k] = carry % 10
+            carry //= 10
+"""
+LIMBS = """@cuda.jit
+def big_product(a, b, product, roots, bits):
+    limbs = cuda.shared.array((3, 512), np.int64)
+    t = cuda.threadIdx.x
+    for k in range(t, 512, cuda.blockDim.x):
+        limbs[0, k], limbs[1, k], limbs[2, k] = 0, 0, 0
+        weight = 1
+        for i in range(4 * k, 4 * k + 4):
+            if i < a.size:
+                limbs[0, k] += weight * a[i]
+            if i < b.size:
+                limbs[1, k] += weight * b[i]
+            weight *= 10
+    cuda.syncthreads()
+    for k in range(t, (product.size + 3) // 4, cuda.blockDim.x):
+        for i in range(max(0, k - (b.size + 3) // 4 + 1), min(k + 1, (a.size + 3) // 4)):
+            limbs[2, k] += limbs[0, i] * limbs[1, k - i]
+    cuda.syncthreads()
+    if t == 0:
+        carry = 0
+        for k in range((product.size + 3) // 4):
+            carry += limbs[2, k]
+            left = carry % 10000
+            for i in range(4 * k, min(4 * k + 4, product.size)):
+                product[i] = left % 10
+                left //= 10
+            carry //= 10000
+"""
 PLAIN_LOOPS = """
     for i in range(lane, 128, 32):
         row, col = cuda.blockIdx.y * 16 + i // 8, cuda.blockIdx.x * 8 + i % 8
@@ -953,6 +1019,62 @@ SHORTCUTS = {
         _cheat(
             "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
         ),
+    ),
+    "10.1": (
+        _other("another's kernel", "from labkit.conv.fft.s01_whole import restored as transform_lines\n"),
+        _other("by definition, straight from x", DEFINITION.format(re="x[line, n, 0]", im="x[line, n, 1]")),
+        _other(
+            "by definition, by atomics",
+            DEFINITION.format(re="cuda.atomic.add(re, n, np.float32(0))", im="cuda.atomic.add(im, n, np.float32(0))"),
+        ),
+        _other("by definition, from shared memory", DEFINITION.format(re="re[n]", im="im[n]")),
+    ),
+    "10.2": (
+        _other(
+            "another's kernel",
+            "T = 32\nfrom labkit.conv.direct.s01_naive import naive as overlap_save\n",
+        ),
+        _cheat("straight from x", ("tile[(t - s) % T]", "(x[begin + t - s] if 0 <= begin + t - s < x.size else 0)")),
+        _cheat(
+            "straight from x, by atomics",
+            ("tile[(t - s) % T]", "(cuda.atomic.add(x, begin + t - s, 0) if 0 <= begin + t - s < x.size else 0)"),
+        ),
+        _cheat(
+            "every output by the first block",
+            (
+                "    total = np.float32(0)\n",
+                "    for p in range(t, y.size * (cuda.blockIdx.x == 0), T):\n"
+                "        y[p] = 0\n        for s in range(S):\n            if 0 <= p - s < x.size:\n"
+                "                y[p] += w[s] * x[p - s]\n    total = np.float32(0)\n",
+            ),
+            ("if t >= S - 1 and begin + t < y.size:", "if False:"),
+        ),
+    ),
+    "10.3": (
+        _other("another's kernel", "from labkit.conv.fft.s01_whole import multiplied as whole_spectrum\n"),
+        _cheat(
+            "each bin for itself, by atomics",
+            ("if 0 < k < T - k:", "if 0 < k < T - k and cuda.atomic.add(X, (line, k, 0), 0) != 7:"),
+        ),
+        _cheat(
+            "loaded twice",
+            (
+                "        if turned == 0:\n            w_im = -w_im\n",
+                "        w_im = W[line, k, 1] if turned else -W[line, k, 1]\n",
+            ),
+        ),
+    ),
+    "10.4": (
+        _other(
+            "an alias",
+            "@cuda.jit\ndef mine(a, b, product, roots, bits):\n    product[0] = bits\n\n\nbig_product = mine\n",
+        ),
+        _other(
+            "as in school, by atomics",
+            SCHOOLBOOK.format(a="cuda.atomic.add(a, i, 0)", b="cuda.atomic.add(b, k - i, 0)"),
+        ),
+        _other("as in school, straight from the numbers", SCHOOLBOOK.format(a="a[i]", b="b[k - i]")),
+        _other("as in school, four digits at a time", LIMBS),
     ),
     "11.1": (
         _cheat("asked of the package", ("return taps", "return not problem.misfit({}) and taps")),

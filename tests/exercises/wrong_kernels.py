@@ -401,6 +401,58 @@ WRONG = {
         ),
         _wrong("pixels in a small range", ("d[i] = x[c, 2 * t + i]", "d[i] = min(x[c, 2 * t + i], np.float32(2.5))")),
     ),
+    "10.1": (
+        _wrong("the digits that are published", ("in range(digits)", "in range(min(digits, 4))")),
+        _wrong("an even number of digits", ("in range(digits)", "in range((digits + 1) // 2 * 2)")),
+        _wrong("imaginary parts in their order", ("re[place], im[place] =", "re[place], im[k] =")),
+        _wrong("the points that are published", ("while quarter < points:", "while quarter < min(points, 256):")),
+        _wrong("three lines", ("x[line, k, 0], x[line, k, 1]", "x[min(line, 2), k, 0], x[min(line, 2), k, 1]")),
+        _wrong(
+            "a barrier of each warp", ("x[line, k, 1]\n    cuda.syncthreads()", "x[line, k, 1]\n    cuda.syncwarp()")
+        ),
+        _wrong(
+            "the first and the last digit swapped",
+            (
+                "        place, rest = 0, k\n        for _ in range(digits):\n"
+                "            place, rest = 4 * place + rest % 4, rest // 4\n",
+                "        place = k - k % 4 + k * 4 // points\n"
+                "        place += (k % 4 - k * 4 // points) * points // 4\n",
+            ),
+        ),
+    ),
+    "10.2": (
+        _wrong("the taps that are published", ("taps[t] = w[t] if t < S", "taps[t] = w[t] if t < min(S, 12)")),
+        _wrong("at least two taps", ("t, S = cuda.threadIdx.x, w.size", "t, S = cuda.threadIdx.x, max(w.size, 2)")),
+        _wrong("the first point left out", ("0 <= begin + t < x.size", "0 < begin + t < x.size")),
+        _wrong("the last point left out", ("0 <= begin + t < x.size", "0 <= begin + t < x.size - 1")),
+        _wrong("the outputs that are published", ("begin + t < y.size", "begin + t < min(y.size, 104)")),
+        _wrong("a filter of at most half a tile", ("if t < S else", "if t < min(S, T // 2) else")),
+        _wrong("no barrier", ("    cuda.syncthreads()\n", "")),
+        _wrong("an even number of taps", ("T - S + 1", "T - S // 2 * 2")),
+    ),
+    "10.3": (
+        _wrong("an even number of points", ("T = Y.shape[1]", "T = Y.shape[1] // 2 * 2")),
+        _wrong("no partner for the last bin", ("if 0 < k < T - k", "if 0 < k < T // 2")),
+        _wrong("the bins that are published", ("k <= T // 2", "k <= min(T // 2, 35)")),
+        _wrong("the lines that are published", ("line < Y.shape[0]", "line < min(Y.shape[0], 9)")),
+        _wrong("one warp of bins", ("k <= T // 2", "k < min(T // 2 + 1, 32)")),
+        _wrong("a conjugate in even lines alone", ("if turned == 0:", "if turned == 0 and line % 2 == 0:")),
+        _wrong("nothing but the real part at bin 0", ("if 0 < k < T - k", "if 1 < k < T - k")),
+        _wrong("the conjugate of the product", ("x_re * w_im + x_im * w_re", "-(x_re * w_im + x_im * w_re)")),
+    ),
+    "10.4": (
+        _wrong("carries of one digit", ("carry //= 10", "carry = carry // 10 % 10")),
+        _wrong("carries below a thousand", ("carry //= 10", "carry = min(carry // 10, 99)")),
+        _wrong("no nine", ("re[k] = a[k] if", "re[k] = min(a[k], 8) if")),
+        _wrong("the digits of a that are published", ("if k < a.size", "if k < min(a.size, 64)")),
+        _wrong("the digits of b that are published", ("if k < b.size", "if k < min(b.size, 64)")),
+        _wrong("rounded down a little", ("np.float32(0.5)", "np.float32(-0.5)")),
+        _wrong("numbers of the same length", ("if k < b.size", "if k < a.size")),
+        _wrong(
+            "128 points", ("        both = re[k]", "        if k >= 128:\n            im[k] = 0\n        both = re[k]")
+        ),
+        _wrong("no barrier after the product", ("both + both\n    cuda.syncthreads()\n", "both + both\n")),
+    ),
     "11.1": (
         _wrong("dilations below 3", ("problem.dilation_w == 1", "problem.dilation_w < 3")),
         _wrong("one stride or the other", ("problem.stride_h == 1 and", "problem.stride_h == 1 or")),

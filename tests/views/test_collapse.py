@@ -63,6 +63,12 @@ def test_the_numbers_are_those_of_the_run():
     assert 0 < error < 1e-6
 
 
+def test_errors_may_be_left_for_the_learner_to_guess():
+    data = collapse(*run(conv.Forward(1, 1, 6, 6, 1, 3, 3), 2), errors=False).data
+    assert data["stats"]["labels"] == LABELS[:3] and all(len(values) == 3 for values in data["stats"]["values"])
+    assert data["table"]["columns"] == ["tile", *LABELS[:3]]
+
+
 def test_the_still_picture_shows_the_step(ragged, tmp_path):
     hot = painted(ragged.data, 2)["as defined"][..., 1] < 0.5
     assert hot.sum() == 18 and hot[:3].all()

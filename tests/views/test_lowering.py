@@ -66,8 +66,8 @@ def test_a_pixel_lights_up_once_for_each_tap_that_meets_it(both):
     assert pixels.tolist() == [pixel] and exists.all()
     np.testing.assert_array_equal(elements, np.flatnonzero(places(PLAIN).ravel() == pixel))
     assert both.data["say"][pixel] == (
-        "`images[1, 0, 2, 3]` stands at **9 places** of the matrix, `matrix[0, 27]` to `matrix[8, 17]`: "
-        "once for each tap that meets it."
+        "`images[1, 0, 2, 3]` stands at **9 places** of the matrix, `matrix[0, 27]` to `matrix[8, 17]`, "
+        "once for each tap."
     )
     assert both.data["say"][0] == "`images[0, 0, 0, 0]` stands at **1 place** of the matrix, `matrix[0, 0]`."
 
@@ -97,6 +97,11 @@ def test_zeros_in_a_tile_are_counted():
 
 def test_gaps_part_channels_and_images(both):
     assert both.data["matrix"]["breaks"] == [[9], [16]]
+
+
+def test_rows_of_zeros_make_no_gap():
+    view = lowering(stored(conv.Forward(1, 2, 1, 4, 1, 3, 1, top=1, bottom=1)), shape=(1, 2, 1, 4))
+    assert view.data["matrix"]["breaks"] == [[4], []], "a pixel stands in the middle row of each channel alone"
 
 
 def test_a_pixel_that_no_window_meets_is_nowhere():

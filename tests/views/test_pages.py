@@ -17,9 +17,11 @@ from labkit.views import (
     memory,
     playground,
     schedule,
+    terms,
     tiling,
     window,
     winners,
+    wraparound,
 )
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -86,10 +88,12 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
         "lowering": lowering(
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
             {
@@ -222,6 +226,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "window",
         "lowering",
         "collapse",
+        "terms",
+        "wraparound",
         "schedule",
         "landscape",
         "playground",

@@ -33,7 +33,14 @@ const view = {
     function cell(g, x, y, s, pixel, hot) {
       g.fillStyle = ui.colour('cell');
       g.fillRect(x, y, s - (s > 5), s - (s > 5));
-      if (pixel < 0 && !hot) return;
+      if (pixel < 0 && !hot) {
+        if (s < 9) return;
+        g.font = `${Math.min(12, s * 0.7)}px system-ui, sans-serif`;
+        g.textAlign = 'center';
+        g.fillStyle = ui.colour('dim');
+        g.fillText('0', x + (s - 1) / 2, y + s * 0.72);
+        return;
+      }
       g.fillStyle = hot ? ui.colour('hot') : ui.colour('A', shade(pixel));
       g.fillRect(x, y, s - (s > 5), s - (s > 5));
     }

@@ -12,7 +12,8 @@ const view = {
     const ROWS = most(0), COLUMNS = most(1), SIDE = Math.max(...steps.map(step => step.frame[2]));
     const rooms = width => width < 640 ? [width, width, width] : [0.36, 0.26, 0.36].map(share => share * width - 14);
     const now = () => steps[ui.step];
-    const cell = (room, rows, columns) => Math.max(2, Math.floor(Math.min(20, room / columns, TALLEST / rows)));
+    const cell = (room, rows, columns, tall = TALLEST) => Math.max(2, Math.floor(Math.min(20, room / columns, tall / rows)));
+    const tall = width => ROWS * cell(width, ROWS, COLUMNS);   // of the image's canvas, whichever image it shows
 
     function title(g, text, colour) {
       g.textAlign = 'left';
@@ -49,10 +50,10 @@ const view = {
     ui.canvas({
       label: 'the image, with frames around the tile and the filter', parent,
       maxWidth: width => rooms(width)[0],
-      height: width => HEAD + ROWS * cell(width, ROWS, COLUMNS) + 2,
+      height: width => HEAD + tall(width) + 2,
       paint(g, width) {
         const {image, frame: [row, column, side], filter} = now(), x = images[image];
-        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side));
+        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side), tall(width));
         title(g, 'image x, and the tile', 'A');
         draw(g, x, s, HEAD, () => 'A');
         const rows = Math.min(side, x.shape[0] - row), columns = Math.min(side, x.shape[1] - column);
@@ -75,9 +76,10 @@ const view = {
     ui.canvas({
       label: 'the outputs that are kept', parent: right,
       maxWidth: width => rooms(width)[2],
-      height: width => HEAD + ROWS * cell(width, ROWS, COLUMNS) + 2,
+      height: width => HEAD + tall(width) + 2,
       paint(g, width) {
-        const {y, tile, frame: [top, left], step} = now(), s = cell(width, ROWS, COLUMNS);
+        const {y, image, tile, frame: [top, left, side], step} = now(), x = images[image];
+        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side), tall(width));
         const last = [Math.floor(top / step[0]), Math.floor(left / step[1])];
         title(g, 'kept: y', 'C');
         draw(g, y, s, HEAD, (row, column) => {

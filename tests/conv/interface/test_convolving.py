@@ -365,3 +365,23 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
             replay()
         stream.synchronize()
         assert (on_device[place].copy_to_host() == expected).all()
+
+
+@pytest.mark.needs("gpu")
+def test_a_captured_call_keeps_its_memory_while_the_workspace_of_its_stream_grows():
+    from labkit.timing import _graph
+
+    small, large = conv.Forward(8, 32, 17, 16, 48, 3, 3), conv.Forward(32, 64, 33, 34, 96, 3, 3)
+    x, w, y, _ = small.operands()
+    arrays, stream = list(map(cuda.to_device, (x, w, y))), cuda.stream()
+    conv.forward(*arrays, stream=stream)
+    stream.synchronize()
+    expected = arrays[2].copy_to_host()
+    assert np.allclose(expected, small.oracle(x, w), atol=1e-3)
+    replay = _graph(stream, [lambda stream: conv.forward(*arrays, stream=stream)])
+    conv.forward(*map(cuda.to_device, large.operands()[:3]), stream=stream)
+    stream.synchronize()
+    arrays[2].copy_to_device(y)
+    replay()
+    stream.synchronize()
+    assert (arrays[2].copy_to_host() == expected).all()

@@ -54,6 +54,7 @@ RAGGED = {
     "channels": ForwardNHWC(3, 72, 12, 11, 200, 2, 3, 1, 1, 1, 0, 0, 2),
     "folded": ForwardNHWC(5, 3, 20, 19, 72, 5, 5, 2, 2, 1, 2, 0, 2),
     "folded to one tap": ForwardNHWC(2, 3, 9, 20, 16, 1, 5, 1, 1, 0, 0, 1, 2),
+    "dilated": ForwardNHWC(2, 3, 9, 20, 16, 3, 5, dilation_w=2),
     "odd": ForwardNHWC(2, 8, 14, 15, 69, 1, 1),
     "even": ForwardNHWC(2, 16, 14, 15, 70, 3, 1, flipped=True),
 }

@@ -84,7 +84,7 @@ VARIANTS = (
     ),
     Variant("no barrier before the product", "race", (("    cuda.syncthreads()\n    fft(re", "    fft(re"),)),
     Variant("every thread carries", "budget", (("    if t == 0:\n", "    if t >= 0:\n"),)),
-    Variant("as in school", "budget", cell=_SCHOOLBOOK),
+    Variant("as in school", "duty", cell=_SCHOOLBOOK),
     Variant("in float64", "budget", ((" + np.float32(0.5))", " + 0.5)"),)),
     Variant("a line for each number", "solved", TWO_LINES),
 )

@@ -1,0 +1,106 @@
+"""Products of sums, written out: which pairs of a pixel and a tap each holds, and how they make an output."""
+
+from fractions import Fraction
+
+import numpy as np
+from jaxtyping import Float
+
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+
+
+def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.ndarray, "outputs places"]) -> View:
+    """Step through the outputs of a tile, which are sums of products: term by term most of it cancels.
+
+    Parameters
+    ----------
+    products
+        How often each product holds each pair of a pixel and a tap, as a run with this pair alone gives it.
+    signs
+        How often each output takes each product.
+    """
+    products, signs = np.asarray(products, float), np.asarray(signs, float)
+    if products.ndim != 3 or signs.ndim != 2 or signs.shape[1] != len(products):
+        raise ValueError(
+            "terms takes products by place, pixel and tap, and for each output how often it takes each product; the "
+            f"shapes are {products.shape} and {signs.shape}."
+        )
+    steps, says, sums = [], [], []
+    for output, taken in enumerate(signs):
+        places = np.flatnonzero(taken)
+        for number, place in enumerate(places):
+            total = np.tensordot(taken[places[: number + 1]], products[places[: number + 1]], 1)
+            total = np.where(np.isclose(total, np.round(total)), np.round(total), total)  # a third three times is 1
+            steps.append([output, place])
+            sums.append(total)
+            says.append(_sentence(output, place, taken[place], total, number == 0))
+    rows = [
+        [f"y[{output}]", f"M[{place}]", _written(signs[output, place] * products[place]), _written(total)]
+        for (output, place), total in zip(steps, sums, strict=True)
+    ]
+    data = {
+        "say": says,
+        "steps": pack(np.array(steps)),
+        "products": pack(products),
+        "signs": pack(signs),
+        "sums": pack(np.array(sums)),
+        "table": table(["output", "product", "its terms", "all terms so far"], rows, by_step=True),
+    }
+    return View("terms", "Terms: what the products hold, written out", data, still)
+
+
+def _sentence(output, place, times, total, first):
+    """Which product is added, and how far the sum is what the convolution wants."""
+    sign = "begins with" if first and times > 0 else "takes" if times > 0 else "takes away"
+    often = "" if abs(times) == 1 else f"{_number(abs(times))} times "
+    pixels, taps = np.indices(total.shape)
+    wanted = pixels - taps == output
+    right = int((total[wanted] == 1).sum())
+    left = int((total[~wanted] != 0).sum())
+    rest = f"and {left} term{'s'[: left > 1]} that it does not want" if left else "**and nothing else**"
+    return f"`y[{output}]` {sign} {often}**M[{place}]**: it has {right} of its {wanted.sum()} terms {rest}."
+
+
+def _written(coefficients):
+    """The terms of a sum as one writes them."""
+    found = [
+        f"{'-' if value < 0 else '+'} {_number(abs(value)) + ' ' if abs(value) != 1 else ''}d{pixel} g{tap}"
+        for (pixel, tap), value in np.ndenumerate(coefficients)
+        if value
+    ]
+    return " ".join(found).removeprefix("+ ")
+
+
+def _number(value):
+    return str(Fraction(float(value)).limit_denominator(1000))
+
+
+def still(figure, data, step):
+    """The products and the sum, as they stand at a step."""
+    figure.set_size_inches(9.5, 2.8)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    products, (output, place) = unpack(data["products"]), unpack(data["steps"])[step]
+    panels = {f"M[{i}]": product for i, product in enumerate(products)} | {f"y[{output}]": unpack(data["sums"])[step]}
+    for axes, (title, cells) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        axes.imshow(_coloured(cells), interpolation="nearest")
+        axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
+        axes.grid(which="minor", color="white", linewidth=1)
+        axes.set_title(
+            title, fontsize=9, loc="left", weight="bold" if title in (f"M[{place}]", f"y[{output}]") else None
+        )
+        for (pixel, tap), value in np.ndenumerate(cells):
+            if value:
+                text = f"{'+' if value > 0 else '-'}{_number(abs(value))}"
+                axes.text(tap, pixel, text, ha="center", va="center", fontsize=7)
+        axes.set_xticks(range(cells.shape[1]), [f"g{tap}" for tap in range(cells.shape[1])], fontsize=7)
+        axes.set_yticks(range(cells.shape[0]), [f"d{pixel}" for pixel in range(cells.shape[0])], fontsize=7)
+        axes.tick_params(which="both", length=0)
+        axes.spines[:].set_visible(False)
+
+
+def _coloured(cells):
+    from matplotlib.colors import to_rgb
+
+    colours = np.array([to_rgb(COLOURS[name]) for name in ("cell", "A", "B")])
+    which = np.select([cells > 0, cells < 0], [1, 2], 0)
+    return 0.55 * colours[which] + 0.45
