@@ -128,7 +128,7 @@ const view = {
       const told = [...counts].sort((one, other) => other[1] - one[1]).map(([family, count]) => `\`${family}\` in **${count}**`).join(', ');
       ui.say(said, `${images(batches[at.batch])}, ${limits[at.limit]}: of ${rows * columns} cells, ranked first ${told}.`);
     }
-    ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]), ['card', '● timed, and as predicted'], ['card', '○ timed, but something else was fastest, or the predicted one was not timed']]);
+    ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]), ['card', '● timed, and as predicted'], ['card', '○ timed, not (all) as predicted']]);
     follow();
   },
 };
