@@ -5,7 +5,7 @@
     code.beside(trace)          # a row for each line and kind of access: source, SASS, and the factor between them
 
 The simulator counts what the source asks for; the compiler merges loads, keeps values in registers and unrolls loops.
-How often a piece of machine code runs is reckoned from its loops: in a piece that holds a line's arithmetic, stores or
+How often a piece of machine code runs is estimated from its loops: in a piece that holds a line's arithmetic, stores or
 atomics four times over, one pass does four of the line's, and the trace knows how many of those there are. Counters of
 the hardware play no part in it, so that they can be held against the result.
 

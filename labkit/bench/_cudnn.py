@@ -32,8 +32,8 @@ ALGORITHMS = {
         "Winograd",
         "non-fused Winograd",
     ),
-    "x": ("0", "1", "FFT", "tiled FFT", "Winograd", "non-fused Winograd"),
-    "w": ("0", "1", "FFT", "3", "Winograd", "non-fused Winograd", "tiled FFT"),
+    "x": ("algorithm 0", "algorithm 1", "FFT", "tiled FFT", "Winograd", "non-fused Winograd"),
+    "w": ("algorithm 0", "algorithm 1", "FFT", "algorithm 3", "Winograd", "non-fused Winograd", "tiled FFT"),
 }
 ONE, ZERO = byref(c_float(1)), byref(c_float(0))
 

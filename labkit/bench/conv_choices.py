@@ -1,7 +1,7 @@
 """`labkit bench conv_choices`: every algorithm that applies beside the rivals, and which of them are chosen.
 
-For the layers of the cuDNN paper, float32 forward: each algorithm as a plan with its workspace, what it was reckoned to
-take, which one `conv.heuristic` names, and which one `conv.find`.
+For the layers of the cuDNN paper, float32 forward: each algorithm as a plan with its workspace, its predicted time,
+which one `conv.heuristic` names, and which one `conv.find`.
 """
 
 from functools import partial
@@ -31,9 +31,9 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def measure(layer) -> list[dict]:
-    """A row for each algorithm and rival, with what was reckoned and chosen."""
-    reckoned = conv.heuristic(layer)
-    known = {str(row.algorithm): row for row in reckoned if not row.reason}
+    """A row for each algorithm and rival, with what was predicted and chosen."""
+    predicted = conv.heuristic(layer)
+    known = {str(row.algorithm): row for row in predicted if not row.reason}
     ours = {name: partial(_way, row.algorithm, Workspace()) for name, row in known.items()}
     rows = _harness.measure(_harness.Table(NAME, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
     fastest = str(conv.find(layer).best)
@@ -42,7 +42,7 @@ def measure(layer) -> list[dict]:
         | {
             "workspace_bytes": known[row["step"]].workspace_bytes,
             "predicted_ms": known[row["step"]].time_ms,
-            "is_reckoned_best": row["step"] == str(reckoned.best),
+            "is_predicted_best": row["step"] == str(predicted.best),
             "is_found_best": row["step"] == fastest,
         }
         for row in rows
@@ -50,11 +50,11 @@ def measure(layer) -> list[dict]:
 
 
 def summary(rows: list[dict]) -> list[dict]:
-    """For each problem what was chosen, and how much longer the reckoned choice took than the fastest."""
+    """For each problem what was chosen, and how much longer the predicted choice took than the fastest."""
     lines = []
     for problem in dict.fromkeys(row["problem"] for row in rows):
         times = {row["step"]: row["time_ms"] for row in rows if row["problem"] == problem}
-        (named,) = {row["step"] for row in rows if row["problem"] == problem and row["is_reckoned_best"]}
+        (named,) = {row["step"] for row in rows if row["problem"] == problem and row["is_predicted_best"]}
         (found,) = {row["step"] for row in rows if row["problem"] == problem and row["is_found_best"]}
         loss = times[named] / min(times.values()) - 1
         lines.append({"problem": problem, "heuristic": named, "find": found, "loss": loss})

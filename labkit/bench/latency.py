@@ -1,7 +1,7 @@
 """`labkit bench latency`: how long one load takes on this GPU, from L1, L2 and DRAM.
 
 One thread walks a random ring, each load telling where the next one goes, so that no two can overlap. The
-ring is as large as the memory to be asked: within L1, within L2, or far beyond. Reckoning the next address
+ring is as large as the memory to be asked: within L1, within L2, or far beyond. Computing the next address
 from the value is inside the time, a few cycles.
 """
 

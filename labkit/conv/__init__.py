@@ -3,7 +3,7 @@
 >>> from labkit import conv
 >>> layer = conv.Forward(N=128, C=3, H=128, W=128, K=96, R=11, S=11)
 >>> x, w, y, layer = layer.operands()
->>> conv.forward(x, w)  # by the algorithm that is reckoned to be the fastest
+>>> conv.forward(x, w)  # by the algorithm that is predicted to be the fastest
 >>> conv.heuristic(layer), conv.find(layer)
 """
 

@@ -117,7 +117,7 @@ def _is_natural(kind):
 def shared_address(context, builder, array_type, index_type, array, index):
     """Where an element of a shared array lies in its block's shared memory: what PTX takes as an address there.
 
-    Reckoned in 32 bits, in which the compiler can take a sum of indices apart and reuse the pieces; a negative index
+    Computed in 32 bits, in which the compiler can take a sum of indices apart and reuse the pieces; a negative index
     does not count from the end, since that would cost a comparison for each.
     """
     kinds = index_kinds(array_type, index_type)

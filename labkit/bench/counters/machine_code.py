@@ -36,7 +36,7 @@ def request_factor(code: Sass, kind: str, trace: Trace) -> float:
 def wavefront_factor(code: Sass, trace: Trace) -> float:
     """Wavefronts of the shared loads that the machine code makes, over those of the source.
 
-    A lane's loads of neighbours that follow each other become one, as wide as the widest load in the code. Reckoned
+    A lane's loads of neighbours that follow each other become one, as wide as the widest load in the code. Computed
     from the sampled blocks; 1 where that does not come to the instructions which the code has.
     """
     widest_bytes = max(widths_bytes(code, "shared load"), default=4)

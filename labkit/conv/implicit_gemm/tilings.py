@@ -7,7 +7,7 @@ from labkit import cuda
 WN = 64  # columns of a warp
 WARPS_Y = 2  # rows of warps
 PAIRS = 4  # of warps that an SM holds
-SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # reckoned, of a warp that has so many rows
+SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # predicted, of a warp that has so many rows
 
 
 class Tiling(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which algorithm computes a convolution best: reckoned at once by `heuristic`, or as `find` has measured it."""
+"""Which algorithm computes a convolution best: predicted at once by `heuristic`, or as `find` has measured it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Row:
 class Ranking(Sequence):
     """The algorithms for a problem, the fastest first, and then those that cannot be taken, with their reasons.
 
-    `is_measured` tells whether times were measured here, or reckoned. A notebook shows it as a table.
+    `is_measured` tells whether times were measured here, or predicted. A notebook shows it as a table.
     """
 
     problem: Convolution
@@ -71,7 +71,7 @@ class Ranking(Sequence):
 
     def table(self) -> Table:
         """As a table of text, for the terminal or a notebook."""
-        heading = "ms" if self.is_measured else "ms, reckoned"
+        heading = "ms" if self.is_measured else "ms, predicted"
         return Table(
             ("algorithm", heading, "workspace, MB", "why not"),
             (
@@ -95,7 +95,7 @@ class Ranking(Sequence):
 def heuristic(
     problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None
 ) -> Ranking:
-    """The algorithms for a problem by the time that each is reckoned to take (`labkit.conv.interface.costs`).
+    """The algorithms for a problem by the time that each is predicted to take (`labkit.conv.interface.costs`).
 
     Nothing is timed, compiled or allocated: it takes some milliseconds, and works without a GPU.
 
@@ -133,7 +133,7 @@ def heuristic(
 
 
 def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
-    """The algorithm that `find` found fastest for this on this GPU, else the one that is reckoned to be."""
+    """The algorithm that `find` found fastest for this on this GPU, else the one that is predicted to be."""
     ranking = heuristic(problem, format, workspace_limit_bytes)
     ranking.check()
     return tuning.choice("conv", question(problem, format, workspace_limit_bytes), ranking.candidates)

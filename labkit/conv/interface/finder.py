@@ -30,29 +30,29 @@ def find(problem: Convolution, format: str | Format = "float32", workspace_limit
     RuntimeError
         There is no GPU.
     """
-    reckoned = heuristic(problem, format, workspace_limit_bytes)
+    predicted = heuristic(problem, format, workspace_limit_bytes)
     if device.current().kind != "gpu":
         raise RuntimeError(
-            "find times kernels on a GPU, and none is in use here: heuristic(problem) reckons without one, "
+            "find times kernels on a GPU, and none is in use here: heuristic(problem) predicts without one, "
             "and `python -m labkit doctor` says what is missing"
         )
-    reckoned.check()
-    operands = _operands(problem, reckoned.format)
+    predicted.check()
+    operands = _operands(problem, predicted.format)
     stream, workspace, launches = cuda.stream(), Workspace(), {}
-    needed = {row.algorithm: row.workspace_bytes for row in reckoned if not row.reason}
+    needed = {row.algorithm: row.workspace_bytes for row in predicted if not row.reason}
     # the largest workspace first, so that its pieces serve all others
     by_memory = sorted(needed, key=needed.get, reverse=True)
-    for algorithm in tqdm(by_memory, desc=f"{reckoned.format} {problem}", unit="algorithm"):
-        of = algorithm, problem, reckoned.format
+    for algorithm in tqdm(by_memory, desc=f"{predicted.format} {problem}", unit="algorithm"):
+        of = algorithm, problem, predicted.format
         plans = [planned(*of, *arrays, workspace_limit_bytes, workspace=workspace) for arrays in operands]
         launches[algorithm] = [_launch(plan) for plan in plans]
         launches[algorithm][0](stream)
         stream.synchronize()
-    times_ms = tuning.tune("conv", question(problem, reckoned.format, workspace_limit_bytes), launches)
+    times_ms = tuning.tune("conv", question(problem, predicted.format, workspace_limit_bytes), launches)
     forget()
     rows = [Row(algorithm, time_ms, needed[algorithm]) for algorithm, time_ms in times_ms.items()]
-    others = [row for row in reckoned if row.reason]
-    return Ranking(problem, reckoned.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
+    others = [row for row in predicted if row.reason]
+    return Ranking(problem, predicted.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
 
 
 def _launch(plan):

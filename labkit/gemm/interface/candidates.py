@@ -65,7 +65,7 @@ class Shape(NamedTuple):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
 
 
-SPEED_OF = "4096x4096x4096"  # the problem whose recorded speed a step is reckoned with; only the ratios count
+SPEED_OF = "4096x4096x4096"  # the problem whose recorded speed a step is predicted with; only the ratios count
 THREADS = 1536  # that an SM needs for that where a thread computes one element; fitted to measured times
 READ_GB_S = 2600  # from memory, by a kernel that has little else to do
 LAUNCH_US = 3

@@ -77,7 +77,7 @@ def multiply(
     Notes
     -----
     The kernel is the one that `labkit.gemm.tune` found fastest for this shape and order on this GPU, else the one that
-    is reckoned to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
+    is predicted to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
     The first call makes a plan, which later ones find again by how their operands lie; see `plan`.
     (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
 

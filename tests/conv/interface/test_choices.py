@@ -1,4 +1,4 @@
-"""What is chosen: reckoned like the records, found by timing, kept, and shown."""
+"""What is chosen: predicted like the records, found by timing, kept, and shown."""
 
 import json
 import warnings
@@ -90,7 +90,7 @@ def test_products_that_leave_sms_idle_count_as_more():
     assert Products(1, 128, 256, 64, is_cut=True).multiply_adds == one.multiply_adds / sms
 
 
-def test_a_step_that_was_never_recorded_is_reckoned_too(monkeypatch):
+def test_a_step_that_was_never_recorded_is_predicted_too(monkeypatch):
     costs._rate.cache_clear()
     monkeypatch.setattr(costs.results, "recorded", list)
     try:
@@ -140,9 +140,9 @@ def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu,
 
 
 def test_what_is_found_holds_for_its_problem_format_and_limit_alone(gpu):
-    reckoned = chosen(LAYER, FP32, 10**9)
+    predicted = chosen(LAYER, FP32, 10**9)
     conv.find(LAYER)
-    assert chosen(LAYER, FP32, 10**9) == reckoned == chosen(conv.Forward(3, 4, 9, 8, 6, 3, 3), FP32)
+    assert chosen(LAYER, FP32, 10**9) == predicted == chosen(conv.Forward(3, 4, 9, 8, 6, 3, 3), FP32)
     within = conv.find(LAYER, workspace_limit_bytes=0)
     assert {row.workspace_bytes for row in within if not row.reason} == {0}
     assert {*gpu[1]} < {*gpu[0]} and str(chosen(LAYER, FP32, 0)) == "direct/registers"
@@ -218,7 +218,7 @@ def test_a_ranking_is_a_table_with_reasons():
         "winograd/f4x4                           it takes R < 4",
     ]
     assert "it takes R &lt; 4" in few._repr_html_()
-    assert "ms, reckoned" in repr(conv.heuristic(LAYER))
+    assert "ms, predicted" in repr(conv.heuristic(LAYER))
     assert len(few) == 3 and list(few)[1].time_ms == 2.0 and few.best == few[0].algorithm
 
 

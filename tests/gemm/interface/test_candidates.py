@@ -1,4 +1,4 @@
-"""Which ways there are to compute a product, which is reckoned best, and that the one found fastest is used."""
+"""Which ways there are to compute a product, which is predicted best, and that the one found fastest is used."""
 
 import numpy as np
 import pytest
