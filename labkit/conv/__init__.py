@@ -30,6 +30,7 @@ _PLACES = {
     "find": "labkit.conv.interface.finder:find",
     "forward": "labkit.conv.interface.convolution:forward",
     "heuristic": "labkit.conv.interface.choices:heuristic",
+    "records": "labkit.conv.records",
     "plan": "labkit.conv.interface.convolution:plan",
 }
 __all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder", "output_size", "pads", *_PLACES]
