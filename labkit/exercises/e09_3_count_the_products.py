@@ -39,7 +39,7 @@ EXERCISE = Exercise(
     title="Count the products",
     task="Layer i has P[i] x Q[i] outputs, of R[i] x R[i] taps. How many products does F(m x m, R x R) take for them, "
     "with one channel and one filter? Store the fewest that there are for m from 1 to 6 in `products[i]`, and that m "
-    "in `best[i]`; where several m take as few, the smallest.",
+    "in `best[i]`; where several m take as few, the smallest. Store each number once.",
     points=3,
     function="fewest",
     launch=launch,
