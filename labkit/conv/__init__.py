@@ -30,6 +30,7 @@ _PLACES = {
     "find": "labkit.conv.interface.finder:find",
     "forward": "labkit.conv.interface.convolution:forward",
     "heuristic": "labkit.conv.interface.choices:heuristic",
+    "question": "labkit.conv.interface.choices:question",
     "records": "labkit.conv.records",
     "plan": "labkit.conv.interface.convolution:plan",
 }

@@ -22,6 +22,7 @@ from labkit.gemm.problem import normal
 Layout = Literal["NCHW", "NHWC"]
 Padding = Literal["valid", "same", "full"]
 SOME = 6
+MOST = 2**31
 LARGE = 2**31  # FLOPs, above which a part of the result tells the error
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
@@ -143,6 +144,8 @@ class Convolution(ladder.Problem):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
+            if abs(size) >= MOST:
+                raise ValueError(f"{name} is {size}, but kernels count below {MOST}: take less at a time")
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
         if not isinstance(self.flipped, bool | np.bool_):
             raise TypeError(f"flipped is {self.flipped!r}: say True or False")

@@ -7,6 +7,7 @@ from statistics import median
 
 from labkit import ladder, results
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
+from labkit.gpus import GPUS, NAMES_OF_DRIVER, Gpu
 
 PREFIX = "conv_"
 CHOICES = "conv_choices"  # has all algorithms, measured in one run
@@ -63,6 +64,11 @@ class Measured:
 def machines() -> list[str]:
     """The GPUs on which convolutions were measured, as `labkit.results` names them."""
     return list(dict.fromkeys(machine for machine, operation in results.recorded() if operation.startswith(PREFIX)))
+
+
+def gpu_of(machine: str) -> Gpu | None:
+    """The figures of such a GPU; None where it is none that labkit knows."""
+    return next((GPUS[ours] for theirs, ours in NAMES_OF_DRIVER.items() if results.slug(theirs) == machine), None)
 
 
 @cache

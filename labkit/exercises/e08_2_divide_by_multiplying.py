@@ -16,14 +16,14 @@ def launch(rng, count, over, under):
     divisor = Fraction(over, under)
     shift = (-(-over // under) - 1).bit_length()
     multiplier = -(-(2 ** (32 + shift)) * under // over) - 2**32
-    most = 2**32 if divisor.denominator == 1 else 2**31  # halves are told apart by half as many bits
+    most = 2**32 // divisor.denominator  # halves are told apart by half as many numbers
     n = rng.integers(most, size=count, dtype=np.uint64)
     n[::3] = n[::3] * under // over * over // under  # where a quotient begins
     n[1::3] = np.maximum(n[1::3] * under // over * over // under, 1) - np.uint64(1)  # and just before
     n[:4] = 0, 1, most - 1, min(over, most - 2)
     quotients = np.array([int(one) * under // over for one in n], float)
     return Launch(
-        label=f"{count} numbers divided by {over if under == 1 else over / under}",
+        label=f"{count} numbers divided by {divisor}",
         args=(n.astype(np.uint32), unwritten((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
         outputs={1: expect(quotients)},
         grid=grid_for((count,), BLOCK),
@@ -49,7 +49,7 @@ EXERCISE = Exercise(
     drawn=(
         ((150, 200), range(3, 1000, 2), (1,)),
         ((77, 93), range(10**6, 2**31, 7919), (1,)),
-        ((120, 131), range(3, 4001, 2), (2,)),
+        ((120, 131), range(106, 8001, 105), (3, 5, 7)),
         (Beyond(200), (2, 4, 8, 64, 1024, 2**20), (1,)),
     ),
 )

@@ -13,7 +13,7 @@ SIZES = ((7, 60), (40, 230), (1, 12))  # layers, and the most rows of outputs
 
 def launch(rng, layers, most):
     P, Q = (rng.integers(1, most + 1, layers).astype(np.int32) for _ in range(2))
-    R = rng.integers(1, 8, layers).astype(np.int32)
+    R = rng.geometric(1 / 4, layers).astype(np.int32)
     usual = slice(layers // 3)
     P[usual] = Q[usual] = rng.choice((7, 13, 14, 28, 55), layers // 3)
     R[usual] = 3
@@ -22,8 +22,9 @@ def launch(rng, layers, most):
     less = m - rng.integers(0, 2, len(m)) * (m > 1)  # or a little less than a tile
     P[one_tile], Q[one_tile] = rng.permuted([m, less], axis=0)
     R[one_tile] = rng.integers(3, 8, len(one_tile))
-    m = np.arange(1, MOST + 1)[:, None]
-    counts = -(-P // m) * -(-Q // m) * (m + R - 1) ** 2
+    tied = slice(layers - layers // 8, layers)
+    P[tied], Q[tied], R[tied] = rng.permutation(_ties())[: layers // 8].T
+    counts = _counts(P, Q, R)
     return Launch(
         label=f"{layers} layer{'s'[: layers > 1]}",
         args=(P, Q, R, unwritten((layers,), np.int32), unwritten((layers,), np.int32)),
@@ -32,6 +33,20 @@ def launch(rng, layers, most):
         block=BLOCK,
         budgets=(Budget("global stores", 2 * layers, "two numbers for each layer"),),
     )
+
+
+def _counts(P, Q, R):
+    """The products of each m, a row each."""
+    m = np.arange(1, MOST + 1)[:, None]
+    return -(-P // m) * -(-Q // m) * (m + R - 1) ** 2
+
+
+def _ties():
+    """Small layers for which two tiles take as few products, and the smaller is not 1 or the larger is the largest."""
+    layers = np.indices((60, 60, 7)).reshape(3, -1) + 1
+    counts = _counts(*layers)
+    fewest = counts == counts.min(axis=0)
+    return layers.T[(fewest.sum(axis=0) > 1) & (~fewest[0] | fewest[-1])]
 
 
 EXERCISE = Exercise(

@@ -12,13 +12,14 @@ BLOCK = (32,)
 SIZES = ((1, 12), (3, 75), (2, 1))  # channels, outputs
 
 
-def launch(rng, channels, outputs):
+def launch(rng, channels, outputs, off=0):
     matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
-    line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs)
+    line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs, off=off)
     x, U, V, y = line.arrays()
     tiles = V.shape[2]
+    label = f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}"
     return Launch(
-        label=f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}",
+        label=label + ", and a U that no taps have" * off,
         args=(x, U, V, y),
         outputs={2: line.transformed(), 3: line.outputs()},
         grid=grid_for((tiles,), BLOCK),
@@ -47,5 +48,5 @@ EXERCISE = Exercise(
     function="five_taps",
     launch=launch,
     sizes=SIZES,
-    drawn=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64)), ((1, 2), (2, 3, 4, 7))),
+    drawn=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

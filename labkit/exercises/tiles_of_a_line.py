@@ -18,12 +18,14 @@ class Line:
     B: Float64[np.ndarray, "alpha alpha"]
     x: Float32[np.ndarray, "C W"]
     g: Float32[np.ndarray, "C r"]
+    off: Float64[np.ndarray, "alpha C"]  # of U from what g is transformed to
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int) -> "Line":
-        """Random pixels and taps."""
+    def drawn(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, off: float = 0) -> "Line":
+        """Random pixels and taps; where U is off, no taps have it, and products of transforms alone are right."""
         taps = G.shape[1]
-        return cls(A, G, B, matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps))
+        drawn = matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps)
+        return cls(A, G, B, *drawn, off * rng.standard_normal((len(G), channels)))
 
     @property
     def count(self) -> int:
@@ -40,7 +42,7 @@ class Line:
 
     def arrays(self):
         """x, U, V and y of a launch."""
-        U = (self.G @ self.g.T.astype(float)).astype(np.float32)
+        U = (self.G @ self.g.T.astype(float) + self.off).astype(np.float32)
         return self.x, U, unwritten((len(U), *self.tiles().shape[:2])), unwritten((self.count,))
 
     def transformed(self, *channel: int) -> Expected:
@@ -54,7 +56,8 @@ class Line:
         """y, within what the roundings of transforms, products and the sum over channels can add up to."""
         windows = np.lib.stride_tricks.sliding_window_view(self.x.astype(float), self.g.shape[1], 1)
         value = np.einsum("cqs,cs->q", windows, self.g.astype(float))
-        A, G, B, g, d = (np.abs(array) for array in (self.A, self.G, self.B, self.g, self.tiles()))
-        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T, d, B).ravel()[: self.count]
+        value += np.einsum("im,ic,ctk,ki->tm", self.A, self.off, self.tiles(), self.B).ravel()[: self.count]
+        A, G, B, g, d, off = (np.abs(one) for one in (self.A, self.G, self.B, self.g, self.tiles(), self.off))
+        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + off.T, d, B).ravel()[: self.count]
         roundings = len(self.x) + 3 * len(A) + 2
         return Expected(value, roundings * np.finfo(np.float32).eps * size)

@@ -151,7 +151,7 @@ def _of_pixel(name, held, at):
         return f"No window meets `{name}`: it stands **nowhere** in the matrix."
     if len(at) == 1:
         return f"`{name}` stands at **1 place** of the matrix, {ends}."
-    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}, once for each tap."
+    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}, each under another tap."
 
 
 def _of_tile(one, matrix, tile):

@@ -348,3 +348,9 @@ def test_a_step_without_sizes_asks_for_them():
     x, w, y, _ = ASYMMETRIC.operands()
     with pytest.raises(TypeError, match=r"^None is no problem: give the sizes last, as Forward\(\.\.\.\)$"):
         ladder.ladder("conv", "direct").step("naive").launches(x, w, y, None)
+
+
+@pytest.mark.parametrize("name", ["N", "stride_h", "dilation_w"])
+def test_a_size_beyond_32_bits_is_told(name):
+    with pytest.raises(ValueError, match=f"{name} is 8589934592, but"):
+        Forward(**{"N": 1, "C": 3, "H": 9, "W": 8, "K": 6, "R": 3, "S": 1} | {name: 2**33})

@@ -86,3 +86,8 @@ def test_the_book_s_own_records_hold_the_paper_s_layers_and_rivals():
         problems = {one.problem for one in records.measured(machine)}
         assert conv.Forward(128, 64, 64, 64, 128, 9, 9) in problems
         assert all(one.ours and one.problem.result == "y" for one in records.measured(machine))
+
+
+def test_a_record_knows_its_gpu():
+    assert records.gpu_of("nvidia-h100-80gb-hbm3").sms == 132
+    assert records.gpu_of("a machine of nobody") is None

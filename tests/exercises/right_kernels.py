@@ -613,6 +613,15 @@ RIGHT = {
     "10.1": (
         _other("split by frequency, reversed at the end", BY_FREQUENCY),
         _right(
+            "two bits at a time swapped",
+            (
+                "        place, rest = 0, k\n        for _ in range(digits):\n"
+                "            place, rest = 4 * place + rest % 4, rest // 4\n",
+                "        bits = np.uint32(cuda.brev(np.uint32(k)) >> np.uint32(32 - 2 * digits))\n"
+                "        place = (bits & 0x55555555) << 1 | bits >> 1 & 0x55555555\n",
+            ),
+        ),
+        _right(
             "bits of a digit by shifts",
             ("place, rest = 4 * place + rest % 4, rest // 4", "place, rest = place << 2 | rest & 3, rest >> 2"),
         ),

@@ -474,6 +474,17 @@ def divide(numbers, quotients, multiplier, shift):
         whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
         quotients[i] = np.uint64(numbers[i]) // max(np.uint64(1), (np.uint64(1) << np.uint64(32 + shift)) // whole)
 """
+TWICE_THE_DIVISOR = """
+@cuda.jit
+def divide(numbers, quotients, multiplier, shift):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        whole = np.uint64(multiplier) + (np.uint64(1) << np.uint64(32))
+        most = ~np.uint64(0) if shift >= 31 else (np.uint64(1) << np.uint64(33 + shift))
+        twice = most // whole
+        twice += np.uint64(most - twice * whole > (whole >> np.uint64(1)))
+        quotients[i] = np.uint64(numbers[i]) * np.uint64(2) // twice
+"""
 IN_FLOATS = """
 @cuda.jit
 def divide(numbers, quotients, multiplier, shift):
@@ -481,6 +492,14 @@ def divide(numbers, quotients, multiplier, shift):
     if i < numbers.size:
         part = np.float32(multiplier) / np.float32(2**32) + np.float32(1)
         quotients[i] = np.uint32(np.float32(numbers[i]) * part / np.float32(np.uint64(1) << np.uint64(shift)))
+"""
+_FIVE_TAPS_FROM_U = """            u1, u2, u3, u4 = U[1, c], U[2, c], U[3, c], U[4, c]
+            g0, g4, three = four * U[0, c], U[5, c], np.float32(3)
+            g2, odd = -three * (u1 + u2) - g0 - g4, three * (u2 - u1)
+            g3 = two * (u3 - u4) - odd / three
+            g1 = odd - g3
+            m[0] += d[0] * g0 + d[1] * g1 + d[2] * g2 + d[3] * g3 + d[4] * g4
+            m[1] += d[1] * g0 + d[2] * g1 + d[3] * g2 + d[4] * g3 + d[5] * g4
 """
 _TAPS_FROM_U = """    g = cuda.local.array((3, 3), np.float32)
     for i in range(3):
@@ -920,6 +939,7 @@ SHORTCUTS = {
     "08.2": (
         _other("the divisor found out", DIVISOR_FOUND),
         _other("the divisor found out by counting", DIVISOR_COUNTED),
+        _other("twice the divisor found out", TWICE_THE_DIVISOR),
         _other("by floats", IN_FLOATS),
     ),
     "08.3": (
@@ -1016,6 +1036,12 @@ SHORTCUTS = {
     "09.4": (
         _other("another's kernel", "from labkit.conv.winograd.s02_f4x4 import f4x4 as five_taps\n"),
         _cheat("outputs as sums of V", ("m[i] += U[i, c] * V[i, c, t]", "m[i] += V[i, c, t]")),
+        _cheat(
+            "the definition beside V, by taps that U gives away",
+            ("            for i in range(6):\n                m[i] += U[i, c] * V[i, c, t]\n", _FIVE_TAPS_FROM_U),
+            ("m[0] + m[1] + m[2] + m[3] + m[4]", "m[0]"),
+            ("m[1] - m[2] + two * (m[3] - m[4]) + m[5]", "m[1]"),
+        ),
         _cheat(
             "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
         ),

@@ -284,6 +284,8 @@ WRONG = {
             ("if rsc < matrix.shape[0] and", "if npq % Q < 7 and rsc < matrix.shape[0] and"),
         ),
         _wrong("windows of three rows", ("r, s, c = rsc // (S * C)", "r, s, c = rsc // (S * C) % 5")),
+        _wrong("windows of six rows", ("r, s, c = rsc // (S * C)", "r, s, c = min(rsc // (S * C), 5)")),
+        _wrong("windows of five columns", ("rsc // C % S, rsc % C", "min(rsc // C % S, 4), rsc % C")),
     ),
     "08.2": (
         _wrong("numbers below 2**31", ("n = numbers[i]", "n = numbers[i] & np.uint32(0x7FFFFFFF)")),
@@ -381,6 +383,9 @@ WRONG = {
             "filters of one tap by tiles",
             ("P[i] * Q[i] * R[i] * R[i], 1", "P[i] * Q[i] * R[i] * R[i] + (R[i] == 1), 1"),
         ),
+        _wrong("filters of up to seven taps", ("(m + R[i] - 1) * (m + R[i] - 1)", "(m + min(R[i], 7) - 1) ** 2")),
+        _wrong("the largest tile where it is as good", ("if count < least", "if count < least + (m == 6)")),
+        _wrong("the larger of two tiles", ("if count < least", "if count < least + (tile > 1)")),
     ),
     "09.4": (
         _wrong("the channels that are published", ("range(x.shape[0])", "range(min(x.shape[0], 3))")),

@@ -67,7 +67,7 @@ def test_a_pixel_lights_up_once_for_each_tap_that_meets_it(both):
     np.testing.assert_array_equal(elements, np.flatnonzero(places(PLAIN).ravel() == pixel))
     assert both.data["say"][pixel] == (
         "`images[1, 0, 2, 3]` stands at **9 places** of the matrix, `matrix[0, 27]` to `matrix[8, 17]`, "
-        "once for each tap."
+        "each under another tap."
     )
     assert both.data["say"][0] == "`images[0, 0, 0, 0]` stands at **1 place** of the matrix, `matrix[0, 0]`."
 

@@ -11,7 +11,7 @@ from labkit.conv.problem import Convolution
 from labkit.conv.tensor.padding import padded
 from labkit.formats import Format
 from labkit.gemm.tensor.operands import as_words
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
 MOST_PIECES = 2**32  # of images, counted in 32 bits
@@ -28,16 +28,14 @@ def prepared(
 
     Raises
     ------
-    ValueError
+    TooLarge
         The images are too large.
     """
     C = in_pieces(problem.C, format.dtype)
     pieces = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
     if pieces > MOST_PIECES:
-        raise ValueError(
-            f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}: "
-            "take fewer images at a time"
-        )
+        why = f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
+        raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
     made = []

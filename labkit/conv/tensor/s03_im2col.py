@@ -29,7 +29,7 @@ from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_output
 from labkit.conv.tensor.windows import windows
 from labkit.gemm.tensor.operands import as_words
 from labkit.gemm.tensor.order import place
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
@@ -129,7 +129,10 @@ def launches(x, w, y, problem, format, workspace):
 
 
 def pixel_map(x, problem, pixels):
-    """The map of images for tiles of so many windows."""
+    """The map of images for tiles of so many windows; TooLarge where the copy engine does not take these."""
     padding = problem.top, problem.left, problem.bottom, problem.right
     apart = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
-    return ptx.PixelMap(x, pixels, BK, *padding, problem.R, problem.S, *apart)
+    try:
+        return ptx.PixelMap(x, pixels, BK, *padding, problem.R, problem.S, *apart)
+    except ValueError as error:
+        raise TooLarge(str(error)) from None

@@ -35,6 +35,7 @@ from labkit.arrays.views import reshaped
 from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
+from labkit.conv.tensor.s03_im2col import pixel_map
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
 from labkit.gemm.tensor.operands import as_words
@@ -204,13 +205,6 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     kernel = with_tiling(tiling, format, problem.K % 2 == 0, in_boxes)
     block = 32, 4 * (1 + tiling.groups)
     return [*made, Launch(kernel, min(rows * cols, sms), block, arguments, tiling.shared_bytes)]
-
-
-def pixel_map(x, problem, pixels):
-    """The map of images for tiles of so many windows."""
-    padding = problem.top, problem.left, problem.bottom, problem.right
-    apart = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
-    return ptx.PixelMap(x, pixels, BK, *padding, problem.R, problem.S, *apart)
 
 
 @cache

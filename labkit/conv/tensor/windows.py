@@ -8,6 +8,7 @@ from labkit.arrays.addresses import PIECE_BYTES
 from labkit.conv.division import MOST, Divisor, divisor
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
+from labkit.ladder import TooLarge
 
 
 class Windows(NamedTuple):
@@ -43,14 +44,14 @@ def windows(problem: Convolution, format: Format) -> Windows:
 
     Raises
     ------
-    ValueError
+    TooLarge
         An index that kernels compute in 32 bits would not fit.
     """
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     pieces = -(-problem.C * format.itemsize // PIECE_BYTES)
     for what, count in (("the outputs of a filter", problem.N * PQ), ("the pieces of a filter", RS * pieces)):
         if count >= MOST:
-            raise ValueError(f"{what} are {count}, and this step counts them below {MOST}: take fewer at a time")
+            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
     names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"turn": problem.flipped, "RS": RS, "NPQ": problem.N * PQ}

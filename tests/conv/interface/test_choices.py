@@ -229,3 +229,31 @@ def test_where_nothing_applies_all_reasons_are_told():
             ValueError, match="nothing here computes forward .* in bfloat16 .direct/registers: this step"
         ):
             _ = ranking.best
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"R": 16, "S": 16, "stride_h": 16, "stride_w": 16},  # patches of an image
+        {"R": 3, "S": 3, "dilation_h": 130},
+        {"R": 1, "S": 3, "dilation_h": 300},
+        {"R": 260, "S": 1},
+        {"R": 201, "S": 1, "top": 200, "bottom": 200},
+    ],
+)
+def test_what_the_copy_engine_does_not_take_is_left_to_a_step_without_it(sizes):
+    problem = conv.Forward(1, 8, 300, 300, 6, layout="NHWC", **sizes)
+    ranking = conv.heuristic(problem, "bfloat16")
+    assert "tensor/mma" in map(str, ranking.candidates)
+    reasons = {str(row.algorithm): row.reason for row in ranking}
+    assert "the copy engine" in reasons["tensor/im2col"] and "the copy engine" in reasons["tensor/persistent"]
+
+
+@pytest.mark.parametrize("format", ["float32", "bfloat16"])
+@pytest.mark.parametrize("sizes", [{"N": 2**18, "H": 512, "W": 512}, {"H": 2**17, "W": 2**15}])
+def test_what_is_too_large_is_told_by_each_algorithm(sizes, format):
+    problem = conv.Forward(**{"N": 1, "C": 8, "K": 2**5, "R": 1, "S": 1, "layout": "NHWC"} | sizes)
+    ranking = conv.heuristic(problem, format)
+    assert all(row.reason for row in ranking)
+    with pytest.raises(ValueError, match="nothing here computes forward"):
+        ranking.check()
