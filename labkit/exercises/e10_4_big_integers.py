@@ -55,7 +55,8 @@ EXERCISE = Exercise(
     id="10.4",
     title="Big integers",
     task="Write the digits of the product of two big integers. All numbers are written with their last digit first. "
-    "The product has as many digits as both together; its first ones may be 0.",
+    "The product has as many digits as both together; its first ones may be 0. Multiply by transforms, and store "
+    "each digit once.",
     points=4,
     function="big_product",
     launch=launch,

@@ -13,6 +13,7 @@ from numba_oracle import variable_types
 from labkit import places
 from labkit.simulator import run
 from labkit.simulator.translator.values import NamedTuple, TensorMap
+from labkit.views.playground import Playground
 
 pytestmark = pytest.mark.long
 CHAPTERS = [
@@ -37,6 +38,7 @@ class Ran:
     translated: dict = field(default_factory=dict)
     names: set = field(default_factory=set)
     wrong: set = field(default_factory=set)
+    playgrounds: list = field(default_factory=list)
 
 
 @cache
@@ -56,7 +58,13 @@ def ran(chapter) -> Ran:
             found.wrong.add(launch.function.__name__)
         return trace
 
+    def opened(view, *given):
+        found.playgrounds.append(view)
+        open_playground(view, *given)
+
+    open_playground = Playground.__init__
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Playground, "__init__", opened)
         patched.setattr(run.translate, "translate", translated)
         patched.setattr(run.report, "trace", trace)
         patched.setenv("LABKIT_DEVICE", "simulator")
@@ -77,6 +85,11 @@ def run_cells(chapter):
 def test_errors_are_found_in_no_kernel_that_is_right(chapter):
     assert ran(chapter).names
     assert ran(chapter).wrong == WRONG.get(chapter.stem, set())
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_playground_runs_where_its_sliders_stand_first(chapter):
+    assert [view.data["error"] for view in ran(chapter).playgrounds if view.data["error"]] == []
 
 
 @pytest.mark.needs("numba-cuda", "toolkit")
