@@ -46,7 +46,8 @@ def _difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected
     if not wrong.any():
         return None
     first = np.unravel_index(np.argmax(wrong), wrong.shape)
-    message = f"{name}{_index(wrong)} is {output[first]:.6g} and should be {expected.value[first]:.6g}"
+    digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
+    message = f"{name}{_index(wrong)} is {output[first]:{digits}} and should be {expected.value[first]:{digits}}"
     if np.isnan(output[first]):
         message += f": {name} starts out full of rubbish, so write to it without reading it first"
     return Difference(name, "result", f"{message}{_where(name, wrong)}.")
@@ -69,5 +70,6 @@ def _where(name, mask):
         for axis, word in ((1, "rows"), (0, "columns")):
             band = np.flatnonzero(mask.any(axis=axis))
             if len(band) < mask.shape[1 - axis]:
-                return f"{share}, all in {word} {band[0]} to {band[-1]}"
+                one = band[0] == band[-1]
+                return f"{share}, all in {f'{word[:-1]} {band[0]}' if one else f'{word} {band[0]} to {band[-1]}'}"
     return share

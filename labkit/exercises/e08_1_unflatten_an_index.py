@@ -16,7 +16,8 @@ def launch(rng, N, C, P, Q, R, S, stride):
     windows = np.lib.stride_tricks.sliding_window_view(x, (R, S), (1, 2))[:, ::stride, ::stride]  # N P Q C R S
     lowered = windows.transpose(4, 5, 3, 0, 1, 2).reshape(R * S * C, N * P * Q)
     return Launch(
-        label=f"{N} images of {H} x {W} pixels and {C} channels, windows of {R} x {S}, stride {stride}",
+        label=f"{N} image{'s' * (N > 1)} of {H} x {W} pixels and {C} channel{'s' * (C > 1)}, "
+        f"windows of {R} x {S}, stride {stride}",
         args=(x, unwritten(lowered.shape), S, P, Q, stride),
         outputs={1: expect(lowered.astype(float))},
         grid=grid_for(lowered.shape[::-1], BLOCK),

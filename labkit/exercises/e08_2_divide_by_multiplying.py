@@ -22,8 +22,9 @@ def launch(rng, count, over, under):
     n[1::3] = np.maximum(n[1::3] * under // over * over // under, 1) - np.uint64(1)  # and just before
     n[:4] = 0, 1, most - 1, min(over, most - 2)
     quotients = np.array([int(one) * under // over for one in n], float)
+    some = ", ".join(map(str, n[:4].tolist()))
     return Launch(
-        label=f"{count} numbers divided by {divisor}",
+        label=f"{count} numbers ({some}, ...) divided by {divisor}",
         args=(n.astype(np.uint32), unwritten((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
         outputs={1: expect(quotients)},
         grid=grid_for((count,), BLOCK),
@@ -41,7 +42,7 @@ EXERCISE = Exercise(
     title="Divide by multiplying",
     task="Divide all n of 32 bits, rounding down. The multiplier needs 33 bits for that, "
     "2**(32 + shift) / d rounded up, and you are given it less 2**32: put the highest bit back. You are not given d, "
-    "which may be 2.5.",
+    "which may be 2.5. Unlike `divided`, n may use all 32 bits, so do not double it.",
     points=3,
     function="divide",
     launch=launch,

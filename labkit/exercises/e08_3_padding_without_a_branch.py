@@ -27,14 +27,17 @@ def launch(rng, H, W, R, S, top, left):
     size, copies = P * Q * R * S, int(np.prod(grid)) * TAPS * WIDE // 32
     why = "let a copy bring each element, and from outside of the image one that reads no bytes"
     return Launch(
-        label=f"an image of {H} x {W}, windows of {R} x {S}, {top} rows and {left} columns of zeros on each side",
+        label=f"an image of {H} x {W}, windows of {R} x {S}, zeros on each side: "
+        f"{top} above and below, {left} left and right",
         args=(x.ravel(), unwritten((R * S, P * Q)), H, W, R, S, P, Q, top, left),
         outputs={1: lowered(lambda padded: padded)},
         grid=grid,
         block=(WIDE,),
         budgets=(
             Budget(
-                "store requests to shared memory", copies, "a copy of each warp for each row of a tile, and no more"
+                "store requests to shared memory",
+                copies,
+                "one copy of each warp for each row of a tile; an `if` with a copy on either side runs both",
             ),
             Budget("global stores", size, "each element once"),
             FLOAT32_ALONE,
@@ -49,7 +52,7 @@ EXERCISE = Exercise(
     id="08.3",
     title="Padding without a branch",
     task="Let `ptx.cp_async` fill the tile, without an `if`: pixels by copies of 4 bytes, and the zeros of the padding "
-    "by copies that read 0 bytes.",
+    "by copies that read 0 bytes. An `if` runs both sides, so each warp copies twice: let `valid` decide.",
     points=3,
     function="fill",
     launch=launch,

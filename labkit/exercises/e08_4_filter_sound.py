@@ -17,7 +17,7 @@ def launch(rng, K, C, L, T, hop):
     lowered = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(C * L, T))
     tiles = -(-K // TILE) * -(-T // TILE) * -(-C * L // TILE)
     return Launch(
-        label=f"{C} channels of {sound.shape[1]} samples, {K} filters of {L} taps, hop {hop}",
+        label=f"{C} channel{'s' * (C > 1)} of {sound.shape[1]} samples, {K} filters of {L} taps, hop {hop}",
         args=(sound, w.reshape(K, C, L), unwritten((K, T)), hop),
         outputs={2: expect_product(w, lowered)},
         grid=grid_for((T, K), (TILE, TILE)),

@@ -28,10 +28,16 @@ def test_one_wrong_element_is_named_with_both_values(launch):
     assert compared(launch, C).message == "C[2, 3] is -1 and should be 16; every other element is fine."
 
 
+def test_whole_numbers_are_named_with_all_their_digits():
+    launch = Launch("a launch", (unwritten((3,), np.uint32),), {0: expect(np.array([7.0, 613566756, 9]))})
+    wrong = wrong_output(launch, ["quotients"], [np.array([7, 76695844, 9], np.uint32)])
+    assert wrong.message == "quotients[1] is 76695844 and should be 613566756; every other element is fine."
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        (np.s_[3:, :], "6 of 24 elements are like that, all in rows 3 to 3"),
+        (np.s_[3:, :], "6 of 24 elements are like that, all in row 3"),
         (np.s_[:, 4:], "8 of 24 elements are like that, all in columns 4 to 5"),
         (np.s_[::2, ::2], "6 of 24 elements are like that"),
         (np.s_[:, :], "so it is with all of C"),
