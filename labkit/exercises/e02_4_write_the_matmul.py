@@ -1,6 +1,7 @@
 """Exercise 02.4: a matmul with one thread an output, mapped so that loads coalesce."""
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
@@ -16,7 +17,10 @@ def launch(rng, M, N, K, alpha):
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
         FLOAT32_ALONE,
     )
-    return scaled(alpha, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets))
+    duties = (
+        Duty("global loads", M * N * K, "a thread for each output, which loads for itself: sharing is chapter 03's"),
+    )
+    return scaled(alpha, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
 
 
 EXERCISE = Exercise(
