@@ -1,5 +1,6 @@
 """The sizes of a convolution as kernels take them: 32 bits each, and with them what divides by them."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -48,16 +49,23 @@ def sizes(problem: Convolution) -> Sizes:
     """
     C, K = problem.C // problem.groups, problem.K // problem.groups
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
-    for what, count in (
-        ("the pixels of an image", problem.C * problem.H * problem.W),
-        ("all filters", problem.K * C * RS),
-        ("the outputs of an image", problem.K * PQ),
-        ("the outputs of a filter", problem.N * PQ),
-    ):
-        if count >= MOST:
-            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
+    check_counts(
+        {
+            "the pixels of an image": problem.C * problem.H * problem.W,
+            "all filters": problem.K * C * RS,
+            "the outputs of an image": problem.K * PQ,
+            "the outputs of a filter": problem.N * PQ,
+        }
+    )
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
     divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
     return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)
+
+
+def check_counts(counts: Mapping[str, int]) -> None:
+    """Raises `TooLarge` where something, by what it is called, is more than kernels count in 32 bits."""
+    for what, count in counts.items():
+        if count >= MOST:
+            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")

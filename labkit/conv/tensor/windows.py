@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit.arrays.addresses import PIECE_BYTES
-from labkit.conv.division import MOST, Divisor, divisor
+from labkit.conv.division import Divisor, divisor
 from labkit.conv.problem import Convolution
+from labkit.conv.sizes import check_counts
 from labkit.formats import Format
-from labkit.ladder import TooLarge
 
 
 class Windows(NamedTuple):
@@ -49,9 +49,7 @@ def windows(problem: Convolution, format: Format) -> Windows:
     """
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     pieces = -(-problem.C * format.itemsize // PIECE_BYTES)
-    for what, count in (("the outputs of a filter", problem.N * PQ), ("the pieces of a filter", RS * pieces)):
-        if count >= MOST:
-            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
+    check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * pieces})
     names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"turn": problem.flipped, "RS": RS, "NPQ": problem.N * PQ}

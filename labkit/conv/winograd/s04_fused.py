@@ -17,8 +17,8 @@ Costs, where tiles, filters and channels fit:
     C / 8                 floats of U per output, from L2
     0                     floats of V and M in device memory; U alone is workspace
 
-Limited by the issue of instructions: beside 1024 multiply-adds for eight channels a thread has some 400 others, and
-F(4x4, 3x3) needs but 9 / 16 of the multiply-adds.
+Limited by instructions, by count: beside 1024 multiply-adds for eight channels a thread issues some 400 others. What
+else it waits for was not measured. F(4x4, 3x3) needs 9 / 16 of the multiply-adds.
 """
 
 import numpy as np
