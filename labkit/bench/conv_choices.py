@@ -1,7 +1,7 @@
 """`labkit bench conv_choices`: every algorithm that applies beside the rivals, and which of them are chosen.
 
-For the layers of the cuDNN paper, float32 forward: each algorithm as a plan with its workspace, its predicted time,
-which one `conv.heuristic` names, and which one `conv.find`.
+For the layers of the cuDNN paper, and for the 3x3 layers of VGG-16 and ResNet-50, float32 forward: each algorithm as a
+plan with its workspace, its predicted time, which one `conv.heuristic` names, and which one `conv.find`.
 """
 
 from functools import partial
@@ -15,27 +15,32 @@ from labkit.arrays.workspace import Workspace
 from labkit.bench import _harness, _record
 from labkit.bench.conv import rivals
 from labkit.conv.interface.choices import planned
-from labkit.conv.layers import TABLE_2, batched
+from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.formats import FP32
 
-NAME, TITLE = "conv_choices", "conv.forward"
-LAYERS = [conv.Forward(*sizes) for sizes in (*batched(16, TABLE_2), *batched(128, TABLE_2))]
+TITLE = "conv.forward"
+RECORDS = {
+    "conv_choices": (*batched(16, TABLE_2), *batched(128, TABLE_2)),
+    "conv_choices_3x3": (*batched(64, VGG_16, 1), *batched(64, RESNET_50_3X3, 1)),
+}
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
     found = _record.require_gpu("times kernels")
-    rows = [row for layer in track(LAYERS, "layers", console=Console(stderr=True)) for row in measure(layer)]
-    _harness.show(f"{TITLE} on {found.name}", rows)
-    _record.show("what is chosen", summary(rows), {"problem": "", "heuristic": "", "find": "", "loss": ".1%"})
-    _record.finish(NAME, rows, found.name, record, out)
+    for name, layers in RECORDS.items():
+        watched = track(layers, name, console=Console(stderr=True))
+        rows = [row for sizes in watched for row in measure(conv.Forward(*sizes), name)]
+        _harness.show(f"{TITLE} on {found.name}", rows)
+        _record.show("what is chosen", summary(rows), {"problem": "", "heuristic": "", "find": "", "loss": ".1%"})
+        _record.finish(name, rows, found.name, record, out)
 
 
-def measure(layer) -> list[dict]:
+def measure(layer, name: str) -> list[dict]:
     """A row for each algorithm and rival, with what was predicted and chosen."""
     predicted = conv.heuristic(layer)
     known = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {name: partial(_way, row.algorithm, Workspace()) for name, row in known.items()}
-    rows = _harness.measure(_harness.Table(NAME, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
+    ours = {one: partial(_way, row.algorithm, Workspace()) for one, row in known.items()}
+    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
     fastest = str(conv.find(layer).best)
     return [
         row

@@ -10,7 +10,7 @@ from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forwa
 from labkit.gpus import GPUS, NAMES_OF_DRIVER, Gpu
 
 PREFIX = "conv_"
-CHOICES = "conv_choices"  # has all algorithms, measured in one run
+CHOICES = "conv_choices"  # so begin the records that have all algorithms, measured in one run
 KINDS = {"y": Forward, "x": BackwardData, "w": BackwardFilter}
 
 
@@ -75,13 +75,13 @@ def gpu_of(machine: str) -> Gpu | None:
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
     """Every problem that was measured on a GPU, in one direction ("y": outputs, "x", "w": gradients).
 
-    A rival that was measured beside several ladders has the median of its times. What was measured for `conv_choices`,
+    A rival that was measured beside several ladders has the median of its times. What `conv_choices` has measured,
     all algorithms in one run, stands before the records of single ladders.
     """
     ours, rivals = {}, {}
     steps = {f"{each.name}/{step.slug}": step for each in ladder.ladders("conv") for step in each}
     operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
-    for operation in sorted(operations, key=lambda operation: operation == CHOICES):
+    for operation in sorted(operations, key=lambda operation: operation.startswith(CHOICES)):
         for row in results.load(operation, machine).select(dtype=dtype):
             known = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
             name = next((name for name in known if name in steps), None) or _alone(row["step"], steps)
