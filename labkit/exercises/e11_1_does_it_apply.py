@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from labkit.conv import Forward, ladder
 from labkit.exercises.exercise import Beyond, Exercise, Questions
 from labkit.formats import format_named
@@ -13,6 +11,7 @@ CASES = (  # what differs from a plain problem
     {},
     {"top": 1, "bottom": 1, "left": 1, "right": 1},
     {"top": 2, "right": 1},
+    {"top": 2, "bottom": 2, "left": 2, "right": 2},
     {"H": 13, "W": 11},
     {"H": 3, "W": 3},
     {"N": 1, "C": 1, "K": 1},
@@ -34,25 +33,25 @@ CASES = (  # what differs from a plain problem
     {"groups": 8},
     {"layout": "NHWC"},
 )
-DRAWN = {
-    "R": (3, 3, 3, 3, 1, 2, 5),
-    "S": (3, 3, 3, 3, 1, 2, 5),
-    "stride_h": (1, 1, 1, 1, 1, 2, 3),
-    "stride_w": (1, 1, 1, 1, 1, 2, 3),
-    "dilation_h": (1, 1, 1, 1, 1, 1, 2),
-    "dilation_w": (1, 1, 1, 1, 1, 1, 3),
-    "groups": (1, 1, 1, 1, 1, 2, 4),
-    "flipped": (False, True),
-    "layout": ("NCHW",) * 6 + ("NHWC",),
-}
+MISFITS = (  # what is drawn to make a problem that does not fit
+    *(dict.fromkeys(axes, taps) for axes in (("R",), ("S",), ("R", "S")) for taps in (1, 2, 4, 5, 6, 7, 9, 12)),
+    *(
+        dict.fromkeys(axes, step)
+        for what in ("stride", "dilation")
+        for axes in ((f"{what}_h",), (f"{what}_w",), (f"{what}_h", f"{what}_w"))
+        for step in (2, 3, 4, 5, 6, 7, 9)
+    ),
+    *({"groups": groups} for groups in (2, 3, 4, 5, 7, 8, 16)),
+    *({"layout": "NHWC"},) * 5,
+    *({"format": format} for format in ("bfloat16", "float16", "tf32", "float8_e4m3")),
+)
 
 
 def launch(rng, count):
     """As many problems as are asked for, or those of `CASES` if none are."""
     asked = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
     asked += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
-    for _ in range(count):
-        asked.append((drawn(rng), str(rng.choice(("float32",) * 6 + ("bfloat16", "float16")))))
+    asked += [drawn(rng) for _ in range(count)]
 
     def wrong(answers):
         for (problem, format), answer in zip(asked, answers, strict=True):
@@ -77,14 +76,24 @@ def misfit(problem, format):
     return problem.misfit(step.module.TAKES).rstrip(".")
 
 
-def drawn(rng: np.random.Generator) -> Forward:
-    """A problem of which most things fit."""
-    choices = {name: values[rng.integers(len(values))] for name, values in DRAWN.items()}
-    C, K = (int(choices["groups"] * rng.integers(1, 9)) for _ in range(2))
-    N, H, W = (int(rng.integers(*ends)) for ends in ((1, 9), (13, 40), (13, 40)))
-    ends = {"top": "R", "bottom": "R", "left": "S", "right": "S"}
-    pads = {name: int(rng.integers(0, choices[taps])) for name, taps in ends.items()}
-    return Forward(N=N, C=C, H=H, W=W, K=K, **choices, **pads)
+def drawn(rng) -> tuple[Forward, str]:
+    """A problem with its format, in which one thing does not fit, or two, or none."""
+    choices = {"R": 3, "S": 3, "groups": 1, "flipped": bool(rng.integers(2)), "format": "float32"}
+    for _ in range(rng.choice((0, 0, 1, 1, 1, 2))):
+        choices |= MISFITS[rng.integers(len(MISFITS))]
+    sizes = {name: int(rng.integers(1, 300 if rng.integers(4) == 0 else 9)) for name in ("N", "C", "K")}
+    sizes |= {name: choices["groups"] * sizes[name] for name in ("C", "K")}
+    if choices["groups"] > 1 and rng.integers(2):
+        sizes["C"] = choices["groups"]  # as in depthwise convolutions
+    for side, taps, dilation, pads in (
+        ("H", "R", "dilation_h", ("top", "bottom")),
+        ("W", "S", "dilation_w", ("left", "right")),
+    ):
+        reach = choices.get(dilation, 1) * (choices[taps] - 1)
+        sizes |= {pad: int(rng.integers(0, reach + 1)) for pad in pads}
+        sizes[side] = reach + int(rng.integers(1, 600 if rng.integers(4) == 0 else 30))
+    format = choices.pop("format")
+    return Forward(**choices, **sizes), format
 
 
 EXERCISE = Exercise(
@@ -96,6 +105,6 @@ EXERCISE = Exercise(
     function="applies",
     launch=launch,
     sizes=((0,),),
-    drawn=((range(60, 90),), (Beyond(120),)),
+    drawn=((range(300, 400),), (Beyond(400),)),
     machine="python",
 )

@@ -20,48 +20,49 @@ class Call(NamedTuple):
     stream: int
 
 
-BASE = Call((8, 16, 12, 34), (32, 16, 3, 3), 1, 1, "NCHW", "float32", 2**20, "H100", 4096, 0)
+BASE = Call((8, 16, 12, 16), (32, 8, 3, 16), 1, 1, "NCHW", "float32", 2**20, "H100", 4096, 0)  # in both layouts
 SAME = ({"address": 8192}, {"stream": 7}, {"stride": (1, 1)}, {"padding": (1, 1, 1, 1)})
+LIMITS = (0, 1, 2**20 - 1, 2**31, 2**32, 2**63, *(10**power for power in (6, 9, 10, 12, 15, 18)))
+GPUS = ("H200", "H100 NVL", "H100 PCIe", "GH200", "A100", "A10", "L4", "L40", "T4", "RTX 4090", "RTX 4090 D")
+FORMATS = ("bfloat16", "float16", "tf32", "float8_e4m3")
 OTHERS = (
-    {"x": (8, 16, 34, 12)},
-    {"x": (8, 16, 123, 4)},
-    {"x": (81, 16, 12, 34)},
-    {"x": (16, 16, 12, 34)},
-    {"w": (64, 16, 3, 3)},
-    {"w": (32, 8, 3, 3)},
-    {"w": (32, 16, 1, 3)},
-    {"w": (32, 16, 3, 1)},
-    {"stride": 2},
-    {"stride": (1, 2)},
-    {"stride": (2, 1)},
-    {"padding": 0},
-    {"padding": (1, 1, 0, 0)},
-    {"padding": (0, 0, 1, 1)},
-    {"padding": (0, 1, 0, 1)},
-    {"padding": (1, 0, 1, 0)},
-    {"padding": (2, 0, 1, 1)},
-    {"padding": (1, 1, 2, 0)},
-    {"padding": (1, 1, 0, 2)},
+    *({"x": x} for x in ((9, 16, 12, 16), (8, 32, 12, 16), (8, 16, 13, 16), (8, 16, 12, 17), (81, 16, 12, 16))),
+    *({"x": x} for x in ((16, 8, 12, 16), (4, 32, 12, 16), (16, 16, 12, 16), (8, 16, 16, 12), (8, 16, 24, 8))),
+    *({"x": x} for x in ((8, 16, 121, 6), (8, 16, 6, 32), (88, 16, 12, 16), (8, 16, 12, 161))),
+    *({"w": w} for w in ((64, 8, 3, 16), (32, 16, 3, 16), (16, 16, 3, 16), (32, 8, 4, 16), (32, 8, 3, 17))),
+    *({"w": w} for w in ((64, 4, 3, 16), (8, 8, 3, 16), (32, 8, 16, 3), (32, 8, 6, 8), (32, 8, 31, 6))),
+    {"x": (8, 32, 12, 16), "w": (8, 32, 3, 16)},
+    *({"stride": stride} for stride in (2, (1, 2), (2, 1), (11, 1), (1, 11), (2, 3), (3, 2))),
+    *({"padding": padding} for padding in (0, 2, (1, 1, 0, 0), (0, 0, 1, 1), (0, 1, 0, 1), (1, 0, 1, 0))),
+    *({"padding": padding} for padding in ((2, 0, 1, 1), (1, 1, 2, 0), (1, 1, 0, 2), (11, 1, 1, 1), (1, 11, 1, 1))),
+    *({"padding": padding} for padding in ((2, 0, 2, 0), (0, 2, 0, 2), (2, 0, 0, 2), (1, 1, 11, 1), (1, 1, 1, 11))),
     {"layout": "NHWC"},
-    {"format": "bfloat16"},
-    {"format": "float16"},
-    {"limit_bytes": None},
-    {"limit_bytes": 0},
-    {"limit_bytes": 2**20 - 1},
-    {"gpu": "H200"},
-    {"gpu": "A100"},
+    *({"format": format} for format in FORMATS),
+    *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS)),
+    *({"gpu": gpu} for gpu in GPUS),
 )
+STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some places in memory
+BASES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
+NEIGHBOURS = {  # neither is a number that groups must divide
+    "NCHW": (("x", 2), ("w", 2), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
+    "NHWC": (("x", 0), ("x", 1), ("w", 1), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
+}
 
 
 def launch(rng, count):
-    """Calls that differ in one thing each, or so many drawn ones, some of which differ in nothing that counts."""
+    """Calls that differ in little each, or drawn ones, some of which differ in nothing that counts."""
     if count == 0:
         calls = [BASE, *(BASE._replace(**change) for change in (*SAME, *OTHERS))]
+        for layout, neighbours in NEIGHBOURS.items():
+            base = BASE._replace(layout=layout)
+            calls += [call for where in neighbours for step in BASES for call in run_together(base, *where, step)]
     else:
         calls = []
         for _ in range(count // 2):
-            call = drawn(rng)
-            calls += [call, in_other_words(rng, call), changed(rng, call)]
+            sizes, call = drawn(rng)
+            where = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
+            calls += [call, in_other_words(rng, call), changed(rng, sizes, call)]
+            calls += run_together(call, *where, int(2 ** rng.uniform(1, 21)))
 
     def wrong(keys):
         known = {}
@@ -82,7 +83,7 @@ def launch(rng, count):
                 return f"Two problems share a key, so one gets the choice of the other; {difference(owner, call)}."
         return ""
 
-    label = f"{len(calls)} calls" if count else "calls that differ in one thing each"
+    label = f"{len(calls)} calls" if count else "calls that differ in little each"
     return Questions(label, tuple((call,) for call in calls), wrong)
 
 
@@ -101,61 +102,76 @@ def difference(one: Call, other: Call) -> str:
     )
 
 
-def drawn(rng) -> Call:
-    C, sides = int(rng.integers(1, 65)), rng.integers(5, 200, 2).tolist()
-    taps = rng.choice((1, 3, 5), 2).tolist()
-    stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
-    return Call(
-        (int(rng.integers(1, 130)), C, *sides),
-        (int(rng.integers(1, 65)), C, *taps),
-        stride[0] if rng.integers(2) else stride,
-        int(rng.integers(2)) if rng.integers(2) else tuple(rng.integers(0, 2, 4).tolist()),
-        str(rng.choice(("NCHW", "NHWC"))),
-        str(rng.choice(("float32", "bfloat16", "float16"))),
-        None if rng.integers(3) == 0 else int(rng.integers(0, 2**32)),
-        str(rng.choice(("H100", "H200", "A100", "L4"))),
-        int(rng.integers(1, 2**40)) * 256,
-        int(rng.integers(0, 9)),
+def drawn(rng) -> tuple[dict[str, int], Call]:
+    """A call, whose sizes are small or large, and its sizes by their names; G is the channels of a group."""
+    groups, G = int(rng.choice((1, 1, 2, 3))), int(rng.integers(1, rng.choice((9, 65, 1000))))
+    N, k = (int(rng.integers(1, rng.choice((9, 65)))) for _ in range(2))
+    H, W = rng.integers(20, rng.choice((40, 200, 5000)), 2).tolist()
+    R, S = rng.integers(1, 13, 2).tolist()
+    sizes = {"N": N, "C": groups * G, "H": H, "W": W, "K": 12 * k, "G": G, "R": R, "S": S}
+    stride = tuple(rng.integers(1, rng.choice((3, 5, 15)), 2).tolist())
+    padding = tuple(rng.integers(0, rng.choice((2, 12)), 4).tolist())
+    layout = str(rng.choice(("NCHW", "NHWC")))
+    return sizes, Call(
+        **shapes(sizes, layout),
+        stride=stride[0] if rng.integers(2) else stride,
+        padding=padding[0] if rng.integers(2) else padding,
+        layout=layout,
+        format=str(rng.choice(("float32", *FORMATS))),
+        limit_bytes=(None, int(rng.choice((0, 2**20, 10**9))), int(2 ** rng.uniform(0, 45)))[rng.integers(3)],
+        gpu=str(rng.choice(("H100", *GPUS))),
+        address=int(rng.integers(1, 2**38)) * 256,
+        stream=int(rng.choice(STREAMS)),
     )
+
+
+def shapes(sizes, layout) -> dict[str, tuple[int, ...]]:
+    """Of images and filters, in the order of a layout."""
+    orders = {"NCHW": ("NCHW", "KGRS"), "NHWC": ("NHWC", "KRSG")}[layout]
+    return {name: tuple(sizes[axis] for axis in order) for name, order in zip("xw", orders)}
 
 
 def in_other_words(rng, call: Call) -> Call:
     """The same problem, called anew."""
-    stride, padding = call.stride, call.padding
-    if not isinstance(stride, tuple):
-        stride = (stride, stride)
-    elif len(set(stride)) == 1:
-        stride = stride[0]
-    if not isinstance(padding, tuple):
-        padding = (padding,) * 4
-    elif len(set(padding)) == 1:
-        padding = padding[0]
-    return call._replace(stride=stride, padding=padding, address=call.address + 256, stream=int(rng.integers(10, 99)))
+    said = {}
+    for name, count in (("stride", 2), ("padding", 4)):
+        value = getattr(call, name)
+        if not isinstance(value, tuple):
+            said[name] = (value,) * count
+        elif len(set(value)) == 1:
+            said[name] = value[0]
+    return call._replace(**said, address=call.address + 256 * int(rng.integers(1, 9)), stream=int(rng.choice(STREAMS)))
 
 
-def changed(rng, call: Call) -> Call:
+def changed(rng, sizes: dict[str, int], call: Call) -> Call:
     """Another problem, in one thing that is drawn."""
-    N, C, H, W = call.x
-    K, _, R, S = call.w
-    stride, padding = meaning(call).stride, meaning(call).padding
-    changes = (
-        {"x": (N + 1, C, H, W)},
-        {"x": (N, C, H + 1, W)},
-        {"x": (N, C, H, W + 1)},
-        {"x": (N, C, W, H) if H != W else (N, C, H, W + 2)},
-        {"w": (K + 1, C, R, S)},
-        {"w": (K, C, R + 2, S)},
-        {"w": (K, C, R, S + 2)},
-        {"stride": (stride[0] + 1, stride[1])},
-        {"stride": (stride[0], stride[1] + 1)},
-        *({"padding": tuple(p + (i == side) for i, p in enumerate(padding))} for side in range(4)),
-        {"layout": "NCHW" if call.layout == "NHWC" else "NHWC"},
-        {"format": "float32" if call.format != "float32" else "bfloat16"},
-        {"limit_bytes": 0 if call.limit_bytes is None else None},
-        {"limit_bytes": (call.limit_bytes or 0) + 1},
-        {"gpu": "B200"},
-    )
-    return call._replace(**changes[rng.integers(len(changes))])
+    name = str(rng.choice(("N", "C", "H", "W", "K", "R", "S", "sides", "taps", "stride", "padding", "choice")))
+    match name:
+        case "sides" | "taps":
+            one, other = "HW" if name == "sides" else "RS"
+            longer = sizes[one] == sizes[other]
+            return call._replace(**shapes(sizes | {one: sizes[other] + longer, other: sizes[one]}, call.layout))
+        case "stride" | "padding":
+            values = list(getattr(meaning(call), name))
+            values[rng.integers(len(values))] += int(rng.choice((1, 2, 8)))
+            return call._replace(**{name: tuple(values)})
+        case "choice":
+            others = {"format": ("float32", *FORMATS), "gpu": ("H100", *GPUS), "limit_bytes": (None, 0, 1)}
+            if call.limit_bytes:
+                others["limit_bytes"] += (call.limit_bytes + 1, call.limit_bytes - 1)
+            name = str(rng.choice(list(others)))
+            values = [value for value in others[name] if value != getattr(call, name)]
+            return call._replace(**{name: values[rng.integers(len(values))]})
+    more = {"C": sizes["C"], "K": 12}.get(name, int(rng.choice((1, 2, 8))))  # which groups divide
+    return call._replace(**shapes(sizes | {name: sizes[name] + more}, call.layout))
+
+
+def run_together(call: Call, name: str, at: int, base: int) -> tuple[Call, Call]:
+    """Two problems that differ in two neighbours, as a digit is carried: alike for whoever makes one number of them."""
+    value = getattr(meaning(call), name)
+    front, (high, low), back = value[:at], value[at : at + 2], value[at + 2 :]
+    carried = (high + 1, low), (high, low + base)
+    return tuple(call._replace(**{name: (*front, *middle, *back)}) for middle in carried)
 
 
 EXERCISE = Exercise(

@@ -22,6 +22,13 @@ WINOGRAD = Candidate("winograd", 0.75, 200 * MB)
 FFT = Candidate("fft", 0.5, 900 * MB)
 NONE = Candidate("fft", None, None, "the stride is 2")
 FASTER = Candidate("tensor", None, 0, "the arrays hold float32")
+REASONS = (
+    "it does not apply",
+    "this step takes groups = 1, and the convolution has groups = 2",
+    "a block of it takes 300000 bytes of shared memory, more than this GPU gives",
+    "99 x 99 taps, and tiles have 64 x 64",
+    "stride",
+)
 CASES = (
     ((WINOGRAD, DIRECT, FFT, GEMM), None),
     ((WINOGRAD, DIRECT, FFT, GEMM), 200 * MB),
@@ -68,16 +75,18 @@ def best(rows, limit_bytes):
 
 
 def drawn(rng):
-    """Candidates in any order, with times that often tie, and a limit that is often the workspace of one of them."""
+    """Candidates in any order, of whose times and needs many tie or nearly so; a limit that often is one's need."""
+    times_ms = 10 ** rng.uniform(-3, 7, 3) * rng.choice((1, 1 + 1e-6, 1.003), (3, 3)).T
+    needs = [int(need) for need in 10 ** rng.uniform(0, 12, 3) for need in (need, need + 1)] + [0, 1, MB]
     rows = []
-    for number in rng.permutation(int(rng.integers(1, 9))).tolist():
-        name, workspace_bytes = f"algorithm {number}", int(rng.choice((0, 1, 5, 64, 700))) * int(rng.choice((1, MB)))
+    for number in rng.permutation(int(rng.integers(1, rng.choice((9, 9, 40))))).tolist():
+        name, workspace_bytes = f"algorithm {number}", needs[rng.integers(len(needs))]
         if rng.integers(4) == 0:
-            rows.append(Candidate(name, None, int(workspace_bytes) if rng.integers(2) else None, "it does not apply"))
+            need = workspace_bytes if rng.integers(2) else None
+            rows.append(Candidate(name, None, need, str(rng.choice(REASONS))))
         else:
-            rows.append(Candidate(name, float(rng.integers(1, 8)) * float(rng.choice((0.25, 100.0))), workspace_bytes))
-    sizes = [row.workspace_bytes for row in rows if row.workspace_bytes is not None] or [0]
-    near = int(rng.choice(sizes)) + int(rng.integers(-1, 2))
+            rows.append(Candidate(name, float(rng.choice(times_ms.ravel())), workspace_bytes))
+    near = int(rng.choice([row.workspace_bytes or 0 for row in rows])) + int(rng.integers(-1, 2))
     return tuple(rows), None if rng.integers(4) == 0 else max(0, near)
 
 

@@ -6,6 +6,7 @@ nothing but answer, and answers alike whenever it is asked.
 """
 
 import ast
+import builtins
 import difflib
 import inspect
 import numbers
@@ -19,18 +20,25 @@ from typing import Any
 from labkit.exercises.own_text import borrowed
 from labkit.simulator.errors import KernelError
 
-MOST_ROUNDS = 200_000  # of all loops together
+MOST_ROUNDS = 200_000  # of all loops and calls that one question takes
+MOST_PARTS = 200  # of an answer: all tuples in it count, and what they hold
+MOST_LETTERS = 10_000
+LARGEST = 2**200
 FUNCTIONS = {
     one.__name__: one
     for one in (
         *(abs, all, any, bool, dict, divmod, enumerate, filter, float, frozenset, int, isinstance, len, list, map),
-        *(max, min, reversed, round, set, sorted, str, sum, tuple, zip),
+        *(max, min, next, repr, reversed, round, set, sorted, str, sum, tuple, zip),
     )
 }
-METHODS = {"add", "append", "extend", "get", "index", "items", "join", "keys", "lower", "sort", "upper", "values"}
+METHODS = {
+    *("add", "append", "copy", "count", "endswith", "extend", "get", "index", "insert", "items", "join", "keys"),
+    *("lower", "pop", "remove", "reverse", "setdefault", "sort", "split", "startswith", "strip", "update", "upper"),
+    "values",
+}
 KNOWN = (
-    *(ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Pass, ast.Break),
-    *(ast.Continue, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
+    *(ast.FunctionDef, ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Pass),
+    *(ast.Break, ast.Continue, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call, ast.JoinedStr),
     *(ast.FormattedValue, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple),
     *(ast.Slice, ast.arguments, ast.arg, ast.comprehension, ast.keyword),
@@ -46,6 +54,11 @@ REFUSED = {
     ast.Raise: "an answer is returned; leave out `raise`",
     ast.Global: "each call stands alone; leave out `global`",
     ast.Nonlocal: "each call stands alone; leave out `nonlocal`",
+}
+INSTEAD = {  # of Python's own functions that are not known here
+    "print": "what it prints would be seen nowhere; leave it out, or call your function outside of the check",
+    "type": "ask with `isinstance`",
+    "pow": "multiply instead",
 }
 
 
@@ -63,16 +76,39 @@ def answers(function: Callable, calls: Iterable[tuple]) -> list[Any]:
     answer = closed.function(function)
     found = []
     for call in calls:
+        closed.rounds = 0
         try:
             found.append(answer(*call))
-        except KernelError:
-            raise
         except Exception as error:  # a check reports, whatever a learner's code does
             filename = function.__code__.co_filename
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
             line = lines[-1] if lines else function.__code__.co_firstlineno
             raise KernelError(f"the run ended with {type(error).__name__}: {error}", line) from None
+        if why := _no_answer(found[-1]):
+            raise KernelError(why, function.__code__.co_firstlineno)
     return found
+
+
+def _no_answer(answer: Any) -> str:
+    """Why nothing can be done with an answer, in a sentence; "" where it is made of numbers and texts, and small."""
+    parts = [answer]
+    for part in parts:  # which grows
+        if len(parts) > MOST_PARTS:
+            return f"its answer has more than {MOST_PARTS} parts: return less"
+        match part:
+            case dict():
+                parts += [*part, *part.values()]
+            case tuple() | list() | set() | frozenset():
+                parts += part
+            case str() if len(part) > MOST_LETTERS:
+                return f"its answer is a text of {len(part):,} letters: return a shorter one"
+            case int() if abs(part) > LARGEST:
+                return "its answer is a number of more than 200 bits: return a smaller one"
+            case None | str() | int() | float():
+                pass
+            case _:
+                return f"it answers with a {type(part).__name__}: return numbers and texts, or tuples and lists of them"
+    return ""
 
 
 def facts_of(value: Any) -> set[str]:
@@ -97,16 +133,14 @@ class _Closed:
         """The function, and the helpers that it calls, in the closed language."""
         if function in self.made:
             return self.made[function]
-        lines, first_line = inspect.getsourcelines(function)
-        definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
-        ast.increment_lineno(definition, first_line - 1)
-        definition.decorator_list, definition.returns = [], None
+        definition = _definition(function)
         outer = _checked(definition, function, self.facts)
-        for node in ast.walk(definition):
-            if isinstance(node, ast.For | ast.While):
-                node.body.insert(0, _at(node, ast.Expr(ast.Call(ast.Name("round__", ast.Load()), [], []))))
-        builtins = {**FUNCTIONS, "range": self.range, "round__": self.round}
-        scope = {"__builtins__": builtins}
+        for node in list(ast.walk(definition)):
+            if isinstance(node, ast.FunctionDef | ast.For | ast.While):
+                node.body.insert(0, _at(node, ast.Expr(_call("round__"))))
+            if isinstance(node, ast.comprehension):
+                node.iter = _at(node.iter, _call("rounds__", node.iter))
+        scope = {"__builtins__": {**FUNCTIONS, "range": self.range, "round__": self.round, "rounds__": self.each}}
         module = ast.fix_missing_locations(ast.Module([definition], []))
         exec(compile(module, function.__code__.co_filename, "exec"), scope)
         self.made[function] = scope[definition.name]
@@ -115,10 +149,16 @@ class _Closed:
         return self.made[function]
 
     def round(self):
-        """Counts a round of a loop."""
+        """Counts a round of a loop, or a call."""
         self.rounds += 1
         if self.rounds > MOST_ROUNDS:
-            raise OverflowError(f"its loops have gone {MOST_ROUNDS:,} rounds, so one of them does not seem to end")
+            raise OverflowError(f"after {MOST_ROUNDS:,} rounds of its loops and calls it does not seem to end")
+
+    def each(self, values):
+        """The values, each of which counts as a round."""
+        for value in values:
+            self.round()
+            yield value
 
     def range(self, *ends):
         """Python's range, if it is not very long."""
@@ -128,10 +168,37 @@ class _Closed:
         return found
 
 
+def _definition(function: FunctionType) -> ast.FunctionDef:
+    """The text of a function, parsed: its own, whatever it may say that it wraps."""
+    try:
+        lines, first_line = inspect.getsourcelines(function.__code__)
+        (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
+    except (OSError, SyntaxError, ValueError):
+        definition = None
+    if not isinstance(definition, ast.FunctionDef):
+        raise KernelError(
+            f"`{function.__name__}` is no function that begins with `def`: define it with `def` in its own lines",
+            function.__code__.co_firstlineno,
+        )
+    ast.increment_lineno(definition, first_line - 1)
+    definition.decorator_list, definition.returns = [], None
+    for node in ast.walk(definition):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = _at(node.annotation, ast.Constant(""))
+    return definition
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
 def _at(place: ast.AST, tree: ast.AST) -> ast.AST:
     """The tree, all of which stands in the line of another."""
     for node in ast.walk(tree):
-        ast.copy_location(node, place)
+        if not hasattr(node, "lineno"):
+            ast.copy_location(node, place)
     return tree
 
 
@@ -155,6 +222,8 @@ def _unknown(node: ast.AST, definition: ast.FunctionDef, facts: set[str]) -> str
     if not isinstance(node, KNOWN):
         return REFUSED.get(type(node), f"`{text}` is not known here; use `if`, `for`, numbers, names and tuples")
     match node:
+        case ast.BinOp(op=sign) | ast.AugAssign(op=sign) if not isinstance(sign, KNOWN):
+            return REFUSED.get(type(sign), f"`{text}` is not known here; use + - * / // %")
         case ast.FunctionDef() if node is not definition:
             return "a function inside the function is not known here; define it above"
         case ast.arguments() if node.vararg or node.kwarg or node.defaults or node.kwonlyargs or node.posonlyargs:
@@ -176,6 +245,8 @@ def _unknown(node: ast.AST, definition: ast.FunctionDef, facts: set[str]) -> str
 def _outside(node: ast.Name, function: FunctionType, own: set[str]) -> Any:
     """The value of a name from outside of the function."""
     name = node.id
+    if name not in function.__globals__ and hasattr(builtins, name):
+        raise KernelError(f"`{name}` is not known here; {INSTEAD.get(name, 'do without it')}", node.lineno)
     if name not in function.__globals__:
         close = difflib.get_close_matches(name, own, 1)
         hint = f"; did you mean `{close[0]}`?" if close else ""
@@ -194,4 +265,4 @@ def _outside(node: ast.Name, function: FunctionType, own: set[str]) -> Any:
 
 
 def _plain(value: Any) -> bool:
-    return all(map(_plain, value)) if type(value) is tuple else isinstance(value, int | float | str)
+    return all(map(_plain, value)) if type(value) is tuple else type(value) in (int, float, bool, str, type(None))

@@ -25,7 +25,7 @@ def stub_line(function: Callable) -> int | None:
     """The line of the first `...` that still waits for the learner's code, if there is one."""
     if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
         raise OSError("a string given to exec has no source to read")
-    lines, first_line = inspect.getsourcelines(function)
+    lines, first_line = inspect.getsourcelines(function.__code__)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...:
             return first_line + node.lineno - 1

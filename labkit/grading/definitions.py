@@ -6,6 +6,7 @@ import linecache
 import math
 import operator
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 import numba
@@ -43,9 +44,13 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
     Nothing of the text runs: functions are compiled and never called, decorators are put there anew, and
     constants are computed from numbers. A text that does not parse raises a SyntaxError.
     """
+    empty = list(
+        takewhile(lambda line: not line.strip(), text.splitlines())
+    )  # at the beginning, which IPython takes away
+    text = "\n" * len(empty) + TransformerManager().transform_cell(text)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     found = dict(namespace)
-    for statement in ast.parse(TransformerManager().transform_cell(text)).body:
+    for statement in ast.parse(text).body:
         match statement:
             case ast.FunctionDef():
                 _define(statement, name, found)

@@ -78,7 +78,7 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     if not inspect.isfunction(function):
         raise TypeError(f"a loop is a function, and this is a {type(loop).__name__}: hand over its name alone")
     try:
-        lines, first_line = inspect.getsourcelines(function)
+        lines, first_line = inspect.getsourcelines(function.__code__)
     except (OSError, TypeError):
         raise TypeError(
             f"the source of {function.__name__} cannot be read: define it with `def` in a cell or a file"

@@ -219,6 +219,14 @@ def two_steps(t, later, rate):
         later[row, col] = middle + rate * (around - np.float32(4) * middle)
 """
 
+_GROUPS = (
+    "    return call.x",
+    "    last = call.layout == 'NHWC'\n"
+    "    taps = (call.w[0], call.w[1], call.w[2]) if last else (call.w[0], call.w[2], call.w[3])\n"
+    "    groups = call.x[3] // call.w[3] if last else call.x[1] // call.w[1]\n"
+    "    return call.x",
+)
+
 RIGHT = {
     "00.1": (
         _other("three hands in a ring", _RING),
@@ -706,6 +714,12 @@ RIGHT = {
             ),
         ),
         _right(
+            "with types",
+            ("def applies(problem, format):", "def applies(problem: Forward, format: str) -> bool:"),
+            ("taps = problem.R == 3", "taps: bool = problem.R == 3"),
+        ),
+        _right("a text that begins so", ('format != "float32"', "not format.startswith('float32')")),
+        _right(
             "strides that make one",
             ("problem.stride_h == 1 and problem.stride_w == 1", "problem.stride_h * problem.stride_w == 1"),
         ),
@@ -723,6 +737,14 @@ RIGHT = {
         ),
         _right("with a list comprehension", ("(call.padding,) * 4", "tuple([call.padding for _ in range(4)])")),
         _right("an f-string", ("return call.x,", "return f'{call.x}',")),
+        _right("as Python writes it", ("return call.x,", "return repr(call.x),")),
+        _right("groups in place of a group's channels", ("call.w, stride", "taps, groups, stride"), _GROUPS),
+        _right("one tuple of all numbers", ("call.x, call.w, stride, padding,", "call.x + call.w + stride + padding,")),
+        _right(
+            "less than nothing for no limit",
+            ("call.limit_bytes", "-1 if call.limit_bytes is None else call.limit_bytes"),
+        ),
+        _right("the limit in KB", ("call.limit_bytes", "call.limit_bytes and call.limit_bytes / 1024")),
     ),
     "11.3": (
         _right(
@@ -740,6 +762,51 @@ RIGHT = {
                     "10**30", "1000000000000000000"
                 ),
             ),
+        ),
+        _other(
+            "the next of a sorted list",
+            """
+def fitting(rows, limit_bytes):
+    order = sorted(rows, key=lambda row: (row.time_ms or 0, row.workspace_bytes or 0))
+    fits = (row for row in order if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes))
+    return next((row.algorithm for row in fits), None)
+""",
+        ),
+        _other(
+            "infinity for no limit",
+            """
+NO_LIMIT = None
+
+
+def fitting(rows, limit_bytes):
+    most = float("inf") if limit_bytes is NO_LIMIT else limit_bytes
+    fits = [(time, size) for _, time, size, reason in rows if reason == "" and size <= most]
+    best = min(fits, default=None)
+    for name, time, size, reason in rows:
+        if not reason and (time, size) == best:
+            return name
+""",
+        ),
+        _other(
+            "chosen by hand",
+            """
+def fitting(rows, limit_bytes):
+    left = list(rows)
+    while left:
+        first = left[0]
+        for row in left:
+            if row.time_ms is not None and (first.time_ms is None or row.time_ms < first.time_ms):
+                first = row
+        for row in left:
+            if row.time_ms == first.time_ms and row.time_ms is not None and row.workspace_bytes < first.workspace_bytes:
+                first = row
+        if first.time_ms is None:
+            return None
+        if limit_bytes is None or first.workspace_bytes <= limit_bytes:
+            return first.algorithm
+        left.remove(first)
+    return None
+""",
         ),
         _other(
             "enumerated",
@@ -763,6 +830,15 @@ def fitting(rows, limit_bytes):
             ),
         ),
         _right("by get", ("key=lambda name: times[name]", "key=times.get")),
+        _right("sorted", ("min(times, key=lambda name: times[name])", "sorted(times, key=times.get)[0]")),
+        _right(
+            "factors in another order", ("costs.merge_ns * numbers * rounds", "rounds * (numbers * costs.merge_ns)")
+        ),
+        _right(
+            "pairs of time and name",
+            ("times = {", "times: dict[str, float] = {"),
+            ("min(times, key=lambda name: times[name])", "min((time, name) for name, time in times.items())[1]"),
+        ),
         _right("memory in elements", ("4 * keys <= free_bytes", "keys <= free_bytes // 4")),
     ),
 }

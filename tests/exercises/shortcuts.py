@@ -1117,6 +1117,36 @@ SHORTCUTS = {
             "true to all",
             "class Yes:\n    __eq__ = lambda a, b: True\n\n\ndef applies(problem, format):\n    return Yes()\n",
         ),
+        _other(
+            "a table of the published cases",
+            """
+REFUSED = ((5, 5), (1, 1), (1, 3), (3, 1), (3, 5), (9, 1), (1, 9))
+
+
+def applies(problem, format):
+    ones = (problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w, problem.groups)
+    listed = (problem.R, problem.S) in REFUSED or 2 in ones or problem.dilation_h == 3 or problem.groups == 8
+    return format == "float32" and problem.layout == "NCHW" and not listed
+""",
+        ),
+        _other(
+            "a number that runs code",
+            """
+import inspect
+
+
+class Three(int):
+    def __eq__(self, other):
+        return bool(inspect.stack())
+
+
+THREE = Three(3)
+
+
+def applies(problem, format):
+    return problem.R == THREE
+""",
+        ),
     ),
     "11.2": (
         _other("the call itself", "def key(call):\n    return call\n"),
@@ -1126,10 +1156,27 @@ SHORTCUTS = {
         _other("a hash", "def key(call):\n    return hash(call[:8])\n"),
         _other("another's function", "from labkit.exercises.e11_2_the_key_of_a_cache import meaning as key\n"),
         _other("what is equal to all", "def key(call):\n    return float('nan')\n"),
+        _other("a promise", "def key(call):\n    return (n for n in call)\n"),
+        _other("a function", "def key(call):\n    return call.x, lambda: call\n"),
+        _other("itself", "def key(call):\n    return call.x, str(key)\n"),
+        _other("all sums", "def key(call):\n    return sum(call.x), sum(call.w), call[4:8]\n"),
+        _other("text without order", "def key(call):\n    return ''.join(sorted(str(call[:8])))\n"),
     ),
     "11.3": (
         _other("the first row", "def fitting(rows, limit_bytes):\n    return rows[0].algorithm if rows else None\n"),
         _other("another's function", "from labkit.exercises.e11_3_what_fits import best as fitting\n"),
+        _other("nothing", "def fitting(rows, limit_bytes):\n    return None\n"),
+        _other(
+            "the second if the first is too large",
+            """
+def fitting(rows, limit_bytes):
+    able = sorted((row.time_ms, row.workspace_bytes, row.algorithm) for row in rows if not row.reason)
+    for time_ms, workspace_bytes, name in able[:2]:
+        if limit_bytes is None or workspace_bytes <= limit_bytes:
+            return name
+    return None
+""",
+        ),
         _other(
             "the checker asked",
             """
@@ -1145,6 +1192,22 @@ def fitting(rows, limit_bytes):
         _other(
             "counting is the fastest",
             'def sort_by(numbers, lowest, highest, free_bytes, costs):\n    return "counting"\n',
+        ),
+        _other(
+            "all of them",
+            'def sort_by(numbers, lowest, highest, free_bytes, costs):\n    return ["insertion", "merge"]\n',
+        ),
+        _other(
+            "by the costs of one machine",
+            """
+def sort_by(numbers, lowest, highest, free_bytes, costs):
+    keys, best = highest - lowest + 1, "insertion"
+    if 4 * numbers <= free_bytes and numbers > 100:
+        best = "merge"
+    if 4 * keys <= free_bytes and keys < 4 * numbers:
+        best = "counting"
+    return best
+""",
         ),
         _other(
             "by rules of thumb",

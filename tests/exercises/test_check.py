@@ -209,3 +209,18 @@ def test_a_verdict_in_html_shows_code_as_text():
     html = check("02.1", function("02.1", text))._repr_html_()
     assert "&lt; out.size" in html
     assert "i < out.size" not in html
+
+
+@pytest.mark.parametrize(("id", "wrong"), [("01.1", "one product too few"), ("03.1", None), ("11.3", "the slowest")])
+def test_what_a_function_says_that_it_wraps_is_not_its_text(id, wrong):
+    """`inspect` would look there."""
+    variant = next(each for each in variants(id) if each.what == wrong or (wrong is None and each.reason == "race"))
+    answer = function(id, variant.source(cell(id)), f"<wrong {id}>")
+    getattr(answer, "py_func", answer).__wrapped__ = getattr(function(id, cell(id)), "py_func", function(id, cell(id)))
+    assert not check(id, answer).passed
+
+
+def test_an_answer_that_is_no_text_of_its_own_gets_a_sentence():
+    named = eval("lambda rows, limit_bytes: None")
+    named.__name__ = "fitting"
+    assert "define it with `def`" in check("11.3", named).message

@@ -50,6 +50,12 @@ def asked(body, *calls, parameters="x", before=""):
         ("'''Says so.'''\nreturn isinstance(x, int) and not isinstance(x, tuple)", True),
         ("return sorted({3, 1, 2})[0]", 1),
         ("pass", None),
+        ("n: int = x\nreturn n", 3),
+        ("return next((i for i in range(9) if i > x), None)", 4),
+        ("return next((i for i in range(2) if i > x), None)", None),
+        ("found = {}\nfound.setdefault('a', []).append(x)\nfound.update(b=1)\nreturn found.pop('a')", [3]),
+        ("return repr((x, 'a'))", "(3, 'a')"),
+        ("return [i + j for i in range(2) for j in range(i) if j < 9]", [1]),
     ],
 )
 def test_python_as_one_writes_it_is_known(body, expected):
@@ -57,8 +63,14 @@ def test_python_as_one_writes_it_is_known(body, expected):
 
 
 def test_helpers_and_constants_of_the_cell_are_known():
-    before = "MOST = 2\nNAMES = ('a', ('b', 3))\n\n\ndef g(n):\n    return n if n < MOST else g(n - 1)\n"
-    assert asked("return g(x), NAMES[1][0]", before=before) == [(1, "b")]
+    before = (
+        "MOST = 2\nNAMES = ('a', ('b', None))\n\n\ndef g(n: int) -> 'int':\n    return n if n < MOST else g(n - 1)\n"
+    )
+    assert asked("return g(x), NAMES[1]", before=before) == [(1, ("b", None))]
+
+
+def test_types_are_passed_over_as_a_grade_does():
+    assert asked("return x", parameters="x: numbers.Real", before="import numbers") == [3]
 
 
 def test_facts_are_read_and_methods_are_not():
@@ -127,8 +139,14 @@ def test_nothing_leads_out_of_it(body):
         ("return os.sep", "import os", "`os.sep` is not known here"),
         ("return g(x)", "from json import dumps as g", "`g` is|`dumps` comes from elsewhere"),
         ("return len(x)", "def len(x):\n    return __import__('os')", "__import__"),
-        ("return g(x)", "def g(x):\n    return open('a')", "`open` is not defined here"),
+        ("return g(x)", "def g(x):\n    return open('a')", "`open` is not known here"),
         ("return y", "", "`y` is not defined"),
+        ("return g(x)", "g = lambda n: n", "line 1: `<lambda>` is no function that begins with `def`"),
+        ("return ONE + x", "class Sneaky(int):\n    pass\n\nONE = Sneaky(1)", "`ONE` is a Sneaky"),
+        ("return type(x)", "", "`type` is not known here; ask with `isinstance`"),
+        ("print(x)\nreturn x", "", "`print` is not known here; what it prints would be seen nowhere"),
+        ("y = 1\nreturn 2 ** x", "", r"line 5: `\*\*` is not known here"),
+        ("y = 1\ny <<= x\nreturn y", "", "line 5: shifts are not known here"),
     ],
 )
 def test_what_comes_from_outside_is_checked_as_well(body, before, words):
@@ -144,12 +162,43 @@ def test_what_comes_from_outside_is_checked_as_well(body, before, words):
         ("return sum(range(10000000000))", "a range of more than"),
         ("return 1 // (x - 3)", "line 4: the run ended with ZeroDivisionError"),
         ("return f(x)", "RecursionError"),
+        ("return len([0 for i in range(1000) for j in range(1000)])", "does not seem to end"),
+        ("return sum(1 for i in range(1000) for j in range(1000))", "does not seem to end"),
+        ("found = [1]\n[found.append(i) for i in found]", "does not seem to end"),
+        ("return next(i for i in range(x) if i > x)", "StopIteration"),
         ("return x[0]", "TypeError"),
     ],
 )
 def test_a_run_that_fails_is_told_with_its_line(body, words):
     with pytest.raises(KernelError, match=words):
         asked(body)
+
+
+def test_calls_that_grow_without_end_are_stopped():
+    with pytest.raises(KernelError, match="does not seem to end"):
+        asked("return 1 if x < 2 else f(x - 1) + f(x - 2)", (40,))
+
+
+def test_many_questions_may_take_more_rounds_than_one():
+    assert asked("n = 0\nfor i in range(x):\n    n += 1\nreturn n", *[(50_000,)] * 6) == [50_000] * 6
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return (i for i in range(3))", "answers with a generator"),
+        ("return 1, lambda n: n", "answers with a function"),
+        ("return x.size", "of more than 200 bits"),
+        ("return 'a' * 100000", "text of 100,000 letters"),
+        ("found = 1\nfor i in range(9000):\n    found = (found,)\nreturn found", "more than 200 parts"),
+        ("found = []\nfound.append(found)\nreturn found", "more than 200 parts"),
+        ("return list(range(1000))", "more than 200 parts"),
+        ("return x", "answers with a Fact"),
+    ],
+)
+def test_an_answer_is_made_of_numbers_and_texts_and_small(body, words):
+    with pytest.raises(KernelError, match=f"line 3: .*{words}"):
+        asked(body, (Fact(3**500),))
 
 
 @pytest.mark.parametrize("parameters", ["x, y=[]", "*x", "x, **more", "x, /", "*, x"])

@@ -470,6 +470,26 @@ WRONG = {
         _wrong("outputs as large as images, or without padding", ("taps = ", "taps = problem.top in (0, 1) and ")),
         _wrong("every format of 32 bits or less", ('format != "float32"', 'format == "float64"')),
         _wrong("all but bfloat16", ('format != "float32"', 'format == "bfloat16"')),
+        _wrong("taps that 3 divides", ("problem.R == 3 and problem.S == 3", "problem.R % 3 == problem.S % 3 == 0")),
+        _wrong(
+            "square filters but three",
+            ("problem.R == 3 and problem.S == 3", "problem.R == problem.S and problem.R not in (1, 2, 5)"),
+        ),
+        _wrong("rows of 3 or 4 taps", ("problem.R == 3", "problem.R in (3, 4)")),
+        _wrong("strides but 2 and 3", ("problem.stride_h == 1", "problem.stride_h not in (2, 3)")),
+        _wrong("strides 1 and 4", ("problem.stride_w == 1", "problem.stride_w in (1, 4)")),
+        _wrong("dilations 1 and 4", ("problem.dilation_h == 1", "problem.dilation_h in (1, 4)")),
+        _wrong("odd groups", ("problem.groups == 1", "problem.groups % 2 == 1")),
+        _wrong("depthwise too", ("problem.groups == 1", "(problem.groups == 1 or 8 < problem.groups == problem.C)")),
+        _wrong("at most 16 images", ("taps = ", "taps = problem.N <= 16 and ")),
+        _wrong("at most 64 channels", ("taps = ", "taps = problem.C <= 64 and ")),
+        _wrong("at most 32 filters", ("taps = ", "taps = problem.K <= 32 and ")),
+        _wrong("small images", ("taps = ", "taps = problem.H <= 64 and ")),
+        _wrong("every 32 bits", ('format != "float32"', 'format[-2:] != "32"')),
+        _wrong(
+            "not padded twice on all sides",
+            ("taps = ", "taps = problem.top + problem.bottom + problem.left + problem.right < 8 and "),
+        ),
     ),
     "11.2": (
         _wrong("texts joined without a comma", ("return call.x", "return ''.join(map(str, call.x))")),
@@ -488,6 +508,36 @@ WRONG = {
         _wrong("16 bits or 32", ("call.format", "call.format == 'float32'")),
         _wrong("the GPU's first letter", ("call.gpu", "call.gpu[0]")),
         _wrong("filters without their number", ("call.w,", "call.w[1:],")),
+        _wrong("images without their channels", ("call.x, call.w", "call.x[0], call.x[2:], call.w")),
+        _wrong(
+            "filters and channels in any order", ("call.w, stride", "tuple(sorted(call.w[:2])), call.w[2:], stride")
+        ),
+        _wrong("images and channels in any order", ("call.x, call.w", "tuple(sorted(call.x[:2])), call.x[2:], call.w")),
+        _wrong("images times channels", ("call.x, call.w", "call.x[0] * call.x[1], call.x[2:], call.w")),
+        _wrong("sides as one number", ("call.x, call.w", "call.x[:2], call.x[2] * 1000 + call.x[3], call.w")),
+        _wrong(
+            "an image's shape as one number",
+            ("call.x, call.w", "((call.x[0] * 256 + call.x[1]) * 256 + call.x[2]) * 256 + call.x[3], call.w"),
+        ),
+        _wrong("taps as two digits", ("call.w, stride", "call.w[:2], call.w[2] * 10 + call.w[3], stride")),
+        _wrong("at most 7 taps", ("call.w, stride", "call.w[:2], min(call.w[2], 7), min(call.w[3], 7), stride")),
+        _wrong("the GPU's first word", ("call.gpu", "call.gpu[:4]")),
+        _wrong(
+            "strides up to 4", ("return call.x", "stride = min(stride[0], 4), min(stride[1], 4)\n    return call.x")
+        ),
+        _wrong("padding up to 2", ("stride, padding, call", "stride, tuple(min(p, 2) for p in padding), call")),
+        _wrong(
+            "padding in base 4",
+            ("stride, padding, call", "stride, 16 * padding[0] + 4 * padding[1] + padding[2], padding[3], call"),
+        ),
+        _wrong("padding run together", ("stride, padding, call", "stride, ''.join(str(p) for p in padding), call")),
+        _wrong("strides run together", ("stride, padding, call", "''.join(str(n) for n in stride), padding, call")),
+        _wrong("limits of up to 8 GB", ("call.limit_bytes", "call.limit_bytes and min(call.limit_bytes, 8589934592)")),
+        _wrong(
+            "a terabyte for no limit",
+            ("call.limit_bytes", "(1000000000000 if call.limit_bytes is None else call.limit_bytes)"),
+        ),
+        _wrong("whether the stream is a new one", ("call.gpu", "call.gpu, call.stream > 100")),
     ),
     "11.3": (
         _wrong(
@@ -505,6 +555,33 @@ WRONG = {
         _wrong("times in whole milliseconds", ("(row.time_ms, row", "(round(row.time_ms), row")),
         _wrong("no answer for a limit of 0", ("for row in rows:", "for row in (rows if limit_bytes != 0 else ()):")),
         _wrong("the first of the list for none", ("return None if best", "return rows[0].algorithm if rows and best")),
+        _wrong("at most eight rows", ("for row in rows:", "for row in rows[:8]:")),
+        _wrong("within ten seconds", ("row.reason or", "row.reason or row.time_ms > 10000 or")),
+        _wrong("times in hundredths", ("(row.time_ms, row", "(round(row.time_ms, 2), row")),
+        _wrong(
+            "as fast if within a hundredth",
+            (
+                "(row.time_ms, row.workspace_bytes) < (best.time_ms, best.workspace_bytes)",
+                "row.time_ms < 0.99 * best.time_ms "
+                "or row.time_ms < 1.01 * best.time_ms and row.workspace_bytes < best.workspace_bytes",
+            ),
+        ),
+        _wrong(
+            "a gigabyte for no limit",
+            (
+                "(limit_bytes is not None and row.workspace_bytes > limit_bytes)",
+                "row.workspace_bytes > (1000000000 if limit_bytes is None else limit_bytes)",
+            ),
+        ),
+        _wrong("reasons that are published", ("if row.reason or", "if row.reason[:3] in ('the', 'it ') or")),
+        _wrong(
+            "alike go by name",
+            (
+                "(row.time_ms, row.workspace_bytes) < (best.time_ms, best.workspace_bytes)",
+                "(row.time_ms, row.workspace_bytes, row.algorithm) < "
+                "(best.time_ms, best.workspace_bytes, best.algorithm)",
+            ),
+        ),
     ),
     "11.4": (
         _wrong("four bytes of change", ("4 * keys <=", "4 * keys - 4 <=")),
@@ -517,5 +594,16 @@ WRONG = {
         _wrong("insertion below 32 numbers", ("return min(", "return 'insertion' if numbers < 32 else min(")),
         _wrong("the book's costs", ("costs.counting_ns", "2.0")),
         _wrong("no keys beyond a million", ("if 4 * keys", "if keys < 1000000 and 4 * keys")),
+        _wrong(
+            "insertion for few numbers alone",
+            ("return min(", "return min(list(times)[1:], key=times.get) if numbers > 600 and len(times) > 1 else min("),
+        ),
+        _wrong("merging never below 2 ns", ("costs.merge_ns *", "max(costs.merge_ns, 2.0) *")),
+        _wrong("merging never above 12 ns", ("costs.merge_ns *", "min(costs.merge_ns, 12.0) *")),
+        _wrong("a key too few in the time", ("(numbers + keys)", "(numbers + keys - 1)")),
+        _wrong("rounds that grow by less", ("length * 2", "length * 2 - 1 * (rounds > 0)")),
+        _wrong("rounds up to four million", ("while length < numbers", "while length < min(numbers, 4194304)")),
+        _wrong("keys in a gigabyte", ("if 4 * keys", "if keys <= 250000000 and 4 * keys")),
+        _wrong("keys that 31 bits count", ("highest - lowest + 1", "min(highest - lowest + 1, 2147483647)")),
     ),
 }

@@ -1,4 +1,6 @@
-"""Constants of a stranger's cell: computed where that is quick, and never in a way that takes for ever."""
+"""A stranger's cell: its functions by their own text, its constants where they are quickly computed."""
+
+import inspect
 
 import pytest
 
@@ -72,3 +74,14 @@ def test_a_function_may_be_decorated_afterwards():
     )
     assert found["kernel"].py_func.__name__ == "kernel"
     assert found["other"] is None
+
+
+@pytest.mark.parametrize("before", ["", "\n", "\n\n\n", "  \n\n"])
+def test_a_function_s_text_is_its_own_wherever_the_cell_begins(before):
+    found = definitions(
+        f"{before}MOST = 3\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n", "<cell>", {}
+    )
+    lines = before.count("\n")
+    assert (found["f"].__code__.co_firstlineno, found["g"].__code__.co_firstlineno) == (lines + 4, lines + 8)
+    assert inspect.getsource(found["f"].__code__) == "def f(x):\n    return x\n"
+    assert inspect.getsource(found["g"].__code__) == "def g(x):\n    return f(x)\n"
