@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -235,18 +236,17 @@ def _independent(exercise, kernel, launches, seed):
     launch = telling[rng.integers(len(telling))]
     names = list(inspect.signature(python_function(kernel)).parameters)
     for dependence in launch.dependences:
-        disturbance = dependence.disturbance(rng)
-        missing = dependence.shortfall(disturbance, names, launch, _disturbed(kernel, launch, disturbance))
+        missing = dependence.shortfall(rng, names, launch, partial(_disturbed, kernel, launch))
         if missing:
             return dataclasses.replace(_verdict(exercise, "duty", f"{ANOTHER_WAY}.\n{missing}"), launch=launch.label)
     return None
 
 
-def _disturbed(kernel, launch, disturbance) -> Trace | None:
-    """The trace of a disturbed run, if it came to its end."""
+def _disturbed(kernel, launch, args, disturbance) -> Trace | None:
+    """The trace of a run that is disturbed or has other arguments, if it came to its end."""
     shared = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
     try:
-        return simulate_disturbed(kernel, launch.grid, launch.block, *launch.args, **shared)
+        return simulate_disturbed(kernel, launch.grid, launch.block, *args, **shared)
     except KernelError:
         return None
 

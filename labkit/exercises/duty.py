@@ -13,6 +13,8 @@ from labkit.trace import Trace
 FACTORS = (2.0, 4.0)  # powers of two: to multiply by them rounds nothing
 SHIFTS = (-1.0, 1.0)
 
+Run = Callable[[tuple, Disturbance], Trace | None]  # of the kernel, with these arguments; no trace if it breaks off
+
 _TRIED = {
     SHARED_LOADS: "all that is loaded from shared memory times {factor:g} {shift:+g}",
     COPIES: "all that asynchronous copies bring times {factor:g} {shift:+g}",
@@ -32,6 +34,29 @@ class Duty:
 
 
 @dataclass(frozen=True)
+class Reliance:
+    """An input on which the result must depend: a second run, with `other` in its place, must not give the result.
+
+    `tried` says in a few words what the other one is, `why` what to do.
+    """
+
+    argument: int
+    other: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+    tried: str
+    why: str
+
+    def shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: Run) -> str:
+        """What the second run shows to be missing, in a sentence; nothing where all is as it must be."""
+        args = list(launch.args)
+        args[self.argument] = self.other(rng, args[self.argument])
+        trace = run(tuple(args), Disturbance())
+        ((position, expected),) = launch.outputs.items()
+        if trace is None or not (np.abs(trace.outputs[position] - expected.value) <= expected.bound).all():
+            return ""
+        return f"In a second run, with {self.tried}, {names[position]} came out as before: {self.why}."
+
+
+@dataclass(frozen=True)
 class Dependence:
     """What the result must depend on: a second run, in which `disturbed` goes otherwise, must show it.
 
@@ -43,15 +68,10 @@ class Dependence:
     why: str
     results: Callable[[Disturbance], Sequence[Expected]] | None = None
 
-    def disturbance(self, rng: np.random.Generator) -> Disturbance:
-        """The disturbance, by numbers that are drawn."""
-        return Disturbance(self.disturbed, float(rng.choice(FACTORS)), float(rng.choice(SHIFTS)))
-
-    def shortfall(self, disturbance: Disturbance, names: list[str], launch: Any, trace: Trace | None) -> str:
-        """What the disturbed run shows to be missing, in a sentence; nothing where all is as it must be.
-
-        It has no trace if it broke off.
-        """
+    def shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: Run) -> str:
+        """What the disturbed run shows to be missing, in a sentence; nothing where all is as it must be."""
+        disturbance = Disturbance(self.disturbed, float(rng.choice(FACTORS)), float(rng.choice(SHIFTS)))
+        trace = run(launch.args, disturbance)
         tried = f"In a second run, with {_TRIED[self.disturbed].format(**vars(disturbance))}"
         if self.results is None:
             return f"{tried}, nothing went wrong: {self.why}." if trace and not trace.errors else ""

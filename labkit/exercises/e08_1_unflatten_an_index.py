@@ -42,6 +42,6 @@ EXERCISE = Exercise(
     drawn=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
         (Beyond(4), (2, 3), (1, 2, 3), Beyond(7), (1, 2), Beyond(4), (1,)),
-        ((1, 2), Beyond(6), Beyond(5), (1, 2, 3), Beyond(5), (1, 2), Beyond(3)),
+        ((1, 2), Beyond(6), Beyond(5), (2, 3), Beyond(5), (1, 2), Beyond(4)),
     ),
 )

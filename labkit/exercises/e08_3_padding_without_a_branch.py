@@ -14,6 +14,7 @@ SIZES = ((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2))  # H, W, R,
 
 
 def launch(rng, H, W, R, S, top, left):
+    H, W = max(H, R), max(W, S)  # so that there are outputs
     P, Q = H + 2 * top - R + 1, W + 2 * left - S + 1
     x = rng.standard_normal((H, W), np.float32)
 
@@ -59,7 +60,7 @@ EXERCISE = Exercise(
     sizes=SIZES,
     drawn=(
         (range(5, 12), range(6, 13), (2, 3, 4), (3, 5), (1, 2), (1, 2)),
-        ((1, 2), Beyond(40), (3,), (1, 2), (2,), (0, 1)),
-        (Beyond(30), (1, 3), (1, 2), (3, 4), (0, 1), (3,)),
+        ((1, 2), Beyond(40), (3,), Beyond(5), (2,), Beyond(3)),
+        (Beyond(30), (1, 3), Beyond(4), (3, 4), Beyond(3), (3,)),
     ),
 )

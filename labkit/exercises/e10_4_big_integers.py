@@ -3,13 +3,16 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Duty
+from labkit.exercises.duty import Duty, Reliance
 from labkit.exercises.e10_1_bit_reversal import roots_of
 from labkit.exercises.exercise import Exercise, Launch
 from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 
 THREADS = 128
+LONG = 64  # points, of which no transform is right without its roots
+TRIED = "`roots` in another order"
+WHY = "multiply by transforms that take their roots from there"
 SIZES = ((5, 3, False), (40, 60, False), (1, 1, True), (33, 64, True))  # digits of both numbers; all of them nines
 
 
@@ -37,7 +40,13 @@ def launch(rng, of_a, of_b, nines):
             FLOAT32_ALONE,
         ),
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
+        dependences=(Reliance(3, in_another_order, TRIED, WHY),) if points >= LONG else (),
     )
+
+
+def in_another_order(rng, roots):
+    """The roots but the first, which is 1 and multiplies nothing."""
+    return np.concatenate((roots[:1], rng.permutation(roots[1:])))
 
 
 def _digits(rng, count, nines):
@@ -55,8 +64,8 @@ EXERCISE = Exercise(
     id="10.4",
     title="Big integers",
     task="Write the digits of the product of two big integers. All numbers are written with their last digit first. "
-    "The product has as many digits as both together; its first ones may be 0. Multiply by transforms, and store "
-    "each digit once.",
+    "The product has as many digits as both together; its first ones may be 0. Multiply by transforms that use "
+    "`roots`, and store each digit once.",
     points=4,
     function="big_product",
     launch=launch,

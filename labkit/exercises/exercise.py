@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.exercises.budget import Budget
-from labkit.exercises.duty import Dependence, Duty
+from labkit.exercises.duty import Dependence, Duty, Reliance
 from labkit.ladder import Expected
 
 
@@ -27,7 +27,7 @@ class Launch:
     shared_bytes: int = 0
     budgets: tuple[Budget, ...] = ()
     duties: tuple[Duty, ...] = ()
-    dependences: tuple[Dependence, ...] = ()
+    dependences: tuple[Dependence | Reliance, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,9 @@ def big_product(a, b, product, roots, bits):
                 left //= 10
             carry //= 10000
 """
+IDLE = """    for _ in range(2 * bits):
+        cuda.syncthreads()
+"""
 PLAIN_LOOPS = """
     for i in range(lane, 128, 32):
         row, col = cuda.blockIdx.y * 16 + i // 8, cuda.blockIdx.x * 8 + i % 8
@@ -1101,6 +1104,22 @@ SHORTCUTS = {
         ),
         _other("as in school, straight from the numbers", SCHOOLBOOK.format(a="a[i]", b="b[k - i]")),
         _other("as in school, four digits at a time", LIMBS),
+        _other("as in school, with idle barriers", LIMBS + IDLE),
+        *(
+            _other(
+                f"as in school, with idle barriers, {what}",
+                (LIMBS + IDLE).replace("carry += limbs[2, k]", f"carry += limbs[2, k] {more}"),
+            )
+            for what, more in (
+                ("plus roots times 0", "+ int(np.float32(0) * roots[k % roots.shape[0], 0])"),
+                ("if the first root is 1", "* int(roots[0, 0])"),
+                (
+                    "if a root lies on the circle",
+                    "* int(round(roots[k % roots.shape[0], 0] * roots[k % roots.shape[0], 0] "
+                    "+ roots[k % roots.shape[0], 1] * roots[k % roots.shape[0], 1]))",
+                ),
+            )
+        ),
     ),
     "11.1": (
         _cheat("asked of the package", ("return taps", "return not problem.misfit({}) and taps")),

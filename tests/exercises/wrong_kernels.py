@@ -286,6 +286,8 @@ WRONG = {
         _wrong("windows of three rows", ("r, s, c = rsc // (S * C)", "r, s, c = rsc // (S * C) % 5")),
         _wrong("windows of six rows", ("r, s, c = rsc // (S * C)", "r, s, c = min(rsc // (S * C), 5)")),
         _wrong("windows of five columns", ("rsc // C % S, rsc % C", "min(rsc // C % S, 4), rsc % C")),
+        _wrong("strides up to 3 along a row", ("q * stride", "q * min(stride, 3)")),
+        _wrong("strides up to 4 along a row", ("q * stride", "q * min(stride, 4)")),
     ),
     "08.2": (
         _wrong("numbers below 2**31", ("n = numbers[i]", "n = numbers[i] & np.uint32(0x7FFFFFFF)")),
@@ -319,6 +321,10 @@ WRONG = {
             "a wait of the first warp", ("    ptx.cp_async_wait(0)\n", "    if t < 32:\n        ptx.cp_async_wait(0)\n")
         ),
         _wrong("a border that is copied", ("4 if inside else 0", "4 if inside or row * W + col == 0 else 0")),
+        _wrong("at most 5 columns of taps", ("S, (first + i) % S", "min(S, 5), (first + i) % min(S, 5)")),
+        _wrong("at most 4 rows of taps", ("p + r - top", "p + min(r, 3) - top")),
+        _wrong("at most 2 rows of zeros", ("p + r - top", "p + r - min(top, 2)")),
+        _wrong("at most 3 columns of zeros", ("q + s - left", "q + s - min(left, 3)")),
     ),
     "08.4": (
         _wrong("the taps that are published", ("range(0, C * L, TILE)", "range(0, min(C * L, 48), TILE)")),
