@@ -1,6 +1,7 @@
 """Who stands on whom: read from the import statements of every module."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -33,6 +34,8 @@ ALONE = {
     "matplotlib": {"views"},
     "torch": {"bench", "nn"},
 }
+STEP = re.compile(r"s\d\d_")
+ALIKE = {"conv/fft"}  # whose later steps are the tiled one with other products around the same transforms
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -72,6 +75,13 @@ def test_a_module_imports_only_what_it_stands_on(path):
     for name in imports(path):
         allowed = ALONE.get(name.split(".")[0])
         assert allowed is None or room(path) in allowed, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if STEP.match(path.stem)], ids=lambda path: path.stem)
+def test_a_step_imports_from_no_other_step(path):
+    """It can be read alone; what steps share has a file of its own."""
+    steps = [name for name in imports(path) if any(STEP.match(part) for part in name.split("."))]
+    assert not steps or path.parent.relative_to(PACKAGE).as_posix() in ALIKE, f"{path.name} imports {steps}"
 
 
 def test_the_simulator_needs_numpy_and_numba_alone():

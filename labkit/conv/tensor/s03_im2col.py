@@ -25,11 +25,12 @@ from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
 from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
+from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
 from labkit.gemm.tensor.operands import as_words
 from labkit.gemm.tensor.order import place
-from labkit.ladder import Launch, TooLarge
+from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
@@ -121,18 +122,8 @@ def launches(x, w, y, problem, format, workspace):
     problem.check(x, w, y, TAKES, format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
-    maps = pixel_map(as_words(x), problem, BM), ptx.TensorMap(filters, (BN, 1, BK))
+    maps = pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
     rows, cols = ceil(problem.N * problem.P * problem.Q / BM), ceil(problem.K / BN)
     arguments = *maps, as_outputs(y, problem), windows(problem, format), rows, cols
     kernel = with_outputs(im2col, format, problem)
     return [*made, Launch(kernel, rows * cols, (32, WARPS), arguments, SHARED_BYTES)]
-
-
-def pixel_map(x, problem, pixels):
-    """The map of images for tiles of so many windows; TooLarge where the copy engine does not take these."""
-    padding = problem.top, problem.left, problem.bottom, problem.right
-    apart = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
-    try:
-        return ptx.PixelMap(x, pixels, BK, *padding, problem.R, problem.S, *apart)
-    except ValueError as error:
-        raise TooLarge(str(error)) from None

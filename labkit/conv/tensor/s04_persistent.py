@@ -34,8 +34,8 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshaped
 from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
+from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
-from labkit.conv.tensor.s03_im2col import pixel_map
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
 from labkit.gemm.tensor.operands import as_words
@@ -196,7 +196,7 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, problem.C))
     in_boxes = problem.K % 8 == 0
     maps = (
-        pixel_map(as_words(x), problem, tiling.pixels),
+        pixel_map(as_words(x), problem, tiling.pixels, BK),
         ptx.TensorMap(filters, (tiling.filters, 1, BK)),
         ptx.TensorMap(outputs if in_boxes else taps, (WM, BOX)),  # of any matrix where no copy goes to the outputs
     )
