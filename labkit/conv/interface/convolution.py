@@ -91,9 +91,9 @@ def forward(
     Notes
     -----
     The algorithm is the one that `find` found fastest for these sizes on this GPU; without that, the one that
-    `heuristic` predicts to be. Nothing is ever timed here, so a new shape costs some milliseconds of planning, and
-    compiling if its kernels are new; the plan is remembered, and the next call of that shape finds it. Shapes that
-    vary without end are so planned again and again: pad them to a few.
+    `heuristic` predicts to be. In the simulator it is one that is quickly simulated. Nothing is ever timed here, so a
+    new shape costs some milliseconds of planning, and compiling if its kernels are new; the plan is remembered, and the
+    next call of that shape finds it. Shapes that vary without end are so planned again and again: pad them to a few.
     Calls on a stream share a workspace, which grows and is never freed, since a captured graph may hold it.
 
     Examples

@@ -15,6 +15,7 @@ from labkit.conv.interface.choices import Ranking, Row, chosen
 from labkit.conv.interface.costs import Products
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32
+from labkit.simulator import limits
 
 LAYER = conv.Forward(2, 4, 9, 8, 6, 3, 3)
 KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
@@ -120,11 +121,36 @@ def gpu(monkeypatch):
         timed.append({str(algorithm): of for algorithm, of in launches.items()})
         return {algorithm: fast.get(str(algorithm), 1.0 + n) for n, algorithm in enumerate(launches)}
 
-    monkeypatch.setattr(finder, "device", SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu")))
+    there = SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu"))
+    monkeypatch.setattr(finder, "device", there)
+    monkeypatch.setattr(choices, "device", there)
     monkeypatch.setattr(tuning.timing, "gpu_times_ms", times)
     monkeypatch.setattr(finder, "MOST_SETS", 2)
     monkeypatch.setattr(finder, "_launch", lambda plan: lambda stream: None)
     return timed
+
+
+def test_on_a_gpu_the_prediction_is_taken_where_nothing_was_found(gpu):
+    for kind in KINDS.values():
+        problem = kind(**LAYER.fields)
+        assert chosen(problem, FP32) == conv.heuristic(problem).best
+
+
+@pytest.mark.parametrize(("result", "N"), [("y", 1), ("y", 3), ("x", 1), ("w", 1)])
+def test_in_the_simulator_what_is_chosen_is_simulated_soon(result, N, monkeypatch):
+    """With a fifth of the work that it allows: what is predicted to be the fastest on a GPU takes more than that."""
+    problem = KINDS[result](N, 64, 9, 9, 24, 3, 3, 1, 1, 1, 1, 1, 1)
+    monkeypatch.setattr(limits, "MAX_CHUNK_WORK", limits.MAX_CHUNK_WORK // 5)
+    x, w, y, _ = problem.operands()
+    given = {name: X for name, X in zip("xwy", (x, w, y)) if name != result}
+    size = {"x": {"H": 9, "W": 9}, "w": {"R": 3, "S": 3}, "y": {}}[result]
+    function = {"y": conv.forward, "x": conv.backward_data, "w": conv.backward_filter}[result]
+    found = function(*given.values(), padding=1, **size)
+    assert np.abs(found - problem.oracle(*given.values())).max() < 1e-3
+
+
+def test_what_is_quickly_simulated_is_an_algorithm_that_there_is():
+    assert {*choices.QUICK} <= {str(one) for result in KINDS for one in algorithms(result)}
 
 
 def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu, capsys):
