@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from labkit import conv
 from labkit.conv import records
 from labkit.views import winners
 from labkit.views.base import unpack
-from labkit.views.winners import MB, limit_name, look
+from labkit.views.winners import MB, limit_name, look, still
 
 TAPS, CHANNELS, BATCHES, LIMITS = (1, 3, 5), (64, 4), (1, 8), (0, 1, None)
 
@@ -69,6 +70,16 @@ def test_cells_are_marked_where_layers_were_timed():
         assert record["predicted"] == str(conv.heuristic(one.problem).best)
         known = one.ours.get(record["predicted"])
         assert record["predicted_ms"] == (known.time_ms if known else None)
+
+
+@pytest.mark.parametrize("limits", [(0, None), (None, 0)])
+def test_only_without_a_limit_is_a_cell_of_the_still_marked(limits):
+    """Layers were timed without one; with it another algorithm stands in the cell."""
+    figure = Figure()
+    view = winners(taps=(3,), channels=(64,), batches=(64,), limits_mb=limits)
+    still(figure, view.data, 0)
+    (text,) = [text.get_text() for text in figure.axes[0].texts]
+    assert view.data["records"] and (text[-1] in "●○") == (limits[-1] is None)
 
 
 def test_without_records_nothing_is_marked(monkeypatch):
