@@ -108,7 +108,7 @@ def heuristic(
         What its operands hold: float32, bfloat16 or float16.
     workspace_limit_bytes
         The most memory beside the operands that may be taken; None for as much as an algorithm wants. With 0 the
-        implicit GEMM is left, or a direct algorithm.
+        implicit GEMM is left, or a direct algorithm; for the gradient of images nothing is.
 
     Returns
     -------
