@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from types import FunctionType, ModuleType
 
 from platformdirs import user_cache_path
@@ -21,6 +22,8 @@ from platformdirs import user_cache_path
 from labkit import cuda, ptx, results, timing
 from labkit.places import PACKAGE
 from labkit.rebinding import imports, names_of
+
+_lock = Lock()
 
 
 def choice(operation: str, question: str, candidates: Sequence):
@@ -60,10 +63,11 @@ def remember(operation: str, question: str, fastest) -> None:
     OSError
         The file cannot be written; the choice holds until the process ends.
     """
-    gpu = gpu_name()
-    kept = _kept(operation, gpu)
-    kept |= read(cache_file(operation, gpu)) | {question: _entry(fastest)}
-    write(cache_file(operation, gpu), kept)
+    gpu, entry = gpu_name(), _entry(fastest)
+    with _lock:  # other threads write the same file
+        kept = _kept(operation, gpu)
+        kept |= read(cache_file(operation, gpu)) | {question: entry}
+        write(cache_file(operation, gpu), kept)
 
 
 def gpu_name() -> str:
@@ -149,5 +153,9 @@ def write(path: Path, choices: dict) -> None:
     """Puts a whole file in place of the other, so that nobody reads half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps({"choices": choices}, indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
+    try:
+        new.write_text(json.dumps({"choices": choices}, indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

@@ -4,6 +4,7 @@ its kernel is made of changes."""
 import json
 import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -151,3 +152,22 @@ def test_the_fastest_is_kept_and_a_file_that_cannot_be_written_is_a_warning(monk
     with pytest.warns(UserWarning, match="for this process alone"):
         tuning.tune("gemm", "another", {way: [] for way in WAYS[:2]})
     assert chosen("another") == WAYS[1]
+
+
+def test_threads_that_find_something_at_once_lose_none_of_it():
+    def find(thread):
+        for n in range(10):
+            tuning.remember("gemm", f"question {thread} {n}", WAYS[n % 3])
+
+    with ThreadPoolExecutor(6) as threads, warnings.catch_warnings(action="error"):
+        list(threads.map(find, range(6)))
+    forget()
+    assert all(chosen(f"question {thread} {n}") == WAYS[n % 3] for thread in range(6) for n in range(10))
+
+
+def test_nothing_is_left_where_the_file_cannot_be_put_in_place(folder):
+    path = tuning.cache_file("gemm", tuning.gpu_name())
+    path.mkdir(parents=True)
+    with pytest.warns(UserWarning, match="holds no choices"), pytest.raises(OSError):
+        tuning.remember("gemm", QUESTION, WAYS[1])
+    assert list(path.parent.iterdir()) == [path] and chosen() == WAYS[1]
