@@ -138,8 +138,12 @@ def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
     (launch,) = gathered.planned(LAYER_2, FP32).launches
     assert refused(launch, FP32) == ""
     assert "shared memory" in refused(replace(launch, shared_bytes=2**18), FP32)
-    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    older = SimpleNamespace(compute_capability=(7, 5), MULTIPROCESSOR_COUNT=sms)
+    gpu = cuda.get_current_device()
+    older = SimpleNamespace(
+        compute_capability=(7, 5),
+        MULTIPROCESSOR_COUNT=gpu.MULTIPROCESSOR_COUNT,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    )
     monkeypatch.setattr(cuda, "get_current_device", lambda: older)
     assert "compute capability 7.5 lacks" in gathered.misfit(LAYER_2, FP32)
     assert algorithm_named("direct/registers", "y").misfit(LAYER_2, FP32) == ""
