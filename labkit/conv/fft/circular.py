@@ -45,7 +45,7 @@ class Circular:
         return int(rows.max(initial=0)) + 1, int(columns.max(initial=0)) + 1
 
     def stained(self) -> Bool[np.ndarray, "K tiles_h tiles_w T T"]:
-        """Which points are not what the correlation has there, with zeros around the image; NaN is, where it has NaN."""
+        """Which points are not what the correlation has there, with zeros around the image; NaN may be."""
         (K, R, S), (_, tiles_h, tiles_w, T, _) = self.w.shape, self.planes.shape
         sides = (tiles_h - 1) * self.step[0] + T, (tiles_w - 1) * self.step[1] + T
         padded = np.zeros((sides[0] + R - 1, sides[1] + S - 1))
