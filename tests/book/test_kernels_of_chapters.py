@@ -92,6 +92,17 @@ def test_every_playground_runs_where_its_sliders_stand_first(chapter):
     assert [view.data["error"] for view in ran(chapter).playgrounds if view.data["error"]] == []
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_reader_who_has_run_all_cells_may_go_back_and_move_sliders(chapter):
+    for view in ran(chapter).playgrounds:
+        start = {name: values[view.data["positions"][name]] for name, values in view.choices.items()}
+        for name, values in view.choices.items():
+            for value in (values[0], values[-1]):
+                view.move(**start | {name: value})
+                errors = [found["message"] for found in view.data["findings"] if found["severity"] == "error"]
+                assert not view.data["error"] and not errors, (view.data["setting"], view.data["error"], errors[:1])
+
+
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_every_kernel_has_numbas_types_and_assembles_without_spills(chapter, tmp_path):
