@@ -29,6 +29,8 @@ WRONG = {
     "06-tensor-cores": {"never_empty"},
     "90-trusting-the-simulator": {"counter"},
 }
+# Where a chapter asks its reader to move sliders to see errors.
+WRONG_SETTINGS = {"06-tensor-cores": ("STAGES = 1, AHEAD = 1", "STAGES = 2, AHEAD = 2")}
 
 
 @dataclass
@@ -99,8 +101,10 @@ def test_a_reader_who_has_run_all_cells_may_go_back_and_move_sliders(chapter):
         for name, values in view.choices.items():
             for value in (values[0], values[-1]):
                 view.move(**start | {name: value})
-                errors = [found["message"] for found in view.data["findings"] if found["severity"] == "error"]
-                assert not view.data["error"] and not errors, (view.data["setting"], view.data["error"], errors[:1])
+                setting, error = view.data["setting"], view.data["error"]
+                found = [each["message"] for each in view.data["findings"] if each["severity"] == "error"]
+                is_meant = any(part in setting for part in WRONG_SETTINGS.get(chapter.stem, ()))
+                assert not error and bool(found) == is_meant, (setting, error, found[:1])
 
 
 @pytest.mark.needs("numba-cuda", "toolkit")
