@@ -3,7 +3,7 @@
 
 const view = {
   start(ui, data) {
-    const {taps, channels, batches, limits, free, names, families, looks, order, times_ms, workspace_mb, records} = data;
+    const {taps, channels, batches, limits, names, families, looks, order, times_ms, workspace_mb, records} = data;
     const [, , rows, columns, shown] = order.shape;
     const at = {batch: data.first[0], limit: data.first[1], row: Math.floor(rows / 2), column: Math.min(1, columns - 1)};
     const three = value => Number(value.toPrecision(3)).toLocaleString('en', {maximumSignificantDigits: 3});
@@ -36,8 +36,7 @@ const view = {
     const place = (row, column, rank = 0) => ((((at.batch * limits.length) + at.limit) * rows + row) * columns + column) * shown + rank;
     const first = (row, column) => order[place(row, column)];
     const look = family => looks[family] ?? ['ink', ''];
-    const here = (row, column) => // timed without a limit
-      records.filter(({cell}) => free[at.limit] && cell[0] === at.batch && cell[1] === row && cell[2] === column);
+    const here = (row, column) => at.limit !== data.unlimited ? [] : records.filter(({cell}) => cell[0] === at.batch && cell[1] === row && cell[2] === column);
 
     const cells = channels.map((count, row) => {
       const line = ui.element('div', {role: 'row', style: 'display:contents'}, map);
@@ -115,7 +114,7 @@ const view = {
         ui.say(ui.element('p', {style: 'margin:2px 0 0;font-size:12px'}, panel),
           `${one.layer}: \`${one.fastest}\` **${ms(one.time_ms)}**; ${agrees}.`);
       }
-      const none = free[at.limit] ? 'No layer like this was timed.' : 'Layers were timed with any workspace: move the slider there.';
+      const none = at.limit === data.unlimited ? 'No layer like this was timed.' : 'Layers were timed with any workspace.';
       if (!timed.length) ui.element('p', {style: 'margin:8px 0 0;font-size:12px;color:var(--dim)', text: none}, panel);
     }
     function follow() {

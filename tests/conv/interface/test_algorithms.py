@@ -1,6 +1,7 @@
 """Algorithms: what applies and why the rest does not, exact workspaces, and limits."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from labkit.arrays.workspace import ALIGNMENT_BYTES
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named, algorithms, refused
 from labkit.conv.interface.choices import planned
 from labkit.conv.layers import TABLE_2
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP32, format_named
 from labkit.ladder import ladders
 from labkit.places import PACKAGE
 from labkit.tuning import sources_of
@@ -90,7 +91,8 @@ def test_the_recorded_workspaces_are_predicted():
                 (algorithm,) = known
                 fields = {name: row[name] for name in LAYER_2.fields}
                 problem = KINDS[algorithm.step.problem.result](**fields)
-                assert algorithm.workspace_bytes(problem, FP32) == row["workspace_bytes"], (algorithm, problem)
+                predicted = algorithm.workspace_bytes(problem, format_named(row["dtype"]))
+                assert predicted == row["workspace_bytes"], (algorithm, problem)
                 count += 1
     assert count > 100
 
@@ -138,8 +140,12 @@ def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
     assert refused(launch, FP32) == ""
     assert "shared memory" in refused(replace(launch, shared_bytes=2**18), FP32)
     gpu = cuda.get_current_device()
-    gpu.compute_capability = (7, 5)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    older = SimpleNamespace(
+        compute_capability=(7, 5),
+        MULTIPROCESSOR_COUNT=gpu.MULTIPROCESSOR_COUNT,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    )
+    monkeypatch.setattr(cuda, "get_current_device", lambda: older)
     assert "compute capability 7.5 lacks" in gathered.misfit(LAYER_2, FP32)
     assert algorithm_named("direct/registers", "y").misfit(LAYER_2, FP32) == ""
 

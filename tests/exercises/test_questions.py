@@ -1,0 +1,32 @@
+"""What chapter 11 asks plain functions about: convolutions that there are, and answers as the library has them."""
+
+from labkit.conv.interface.algorithms import algorithm_named
+from labkit.exercises import exercise
+from labkit.exercises.e11_1_does_it_apply import misfit
+from labkit.exercises.e11_4_choose_a_sort import times_ns
+from labkit.formats import format_named
+
+
+def asked(id, seeds=range(4)):
+    return [call for seed in seeds for questions in exercise(id).launches(seed) for call in questions.calls]
+
+
+def test_what_applies_is_what_the_library_takes_whatever_is_drawn():
+    step = algorithm_named("winograd/f4x4", "y")
+    calls = asked("11.1")
+    reasons = [misfit(problem, format) for problem, format in calls]
+    assert [bool(why) for why in reasons] == [bool(step.misfit(problem, format_named(it))) for problem, it in calls]
+    assert 0.2 < sum(map(bool, reasons)) / len(reasons) < 0.8
+
+
+def test_every_call_is_a_convolution_whose_groups_are_whole():
+    for (call,) in asked("11.2"):
+        channel = 1 if call.layout == "NCHW" else 3
+        groups, rest = divmod(call.x[channel], call.w[channel])
+        assert groups > 0 == rest == call.w[0] % groups, call
+
+
+def test_each_sort_is_often_the_right_one():
+    times = [times_ns(*call) for call in asked("11.4")]
+    fastest = [min(of, key=of.get) for of in times]
+    assert all(fastest.count(name) > 0.15 * len(fastest) for name in ("insertion", "merge", "counting"))
