@@ -9,7 +9,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.addresses import address_of, lies_in_order
 from labkit.layout import c_strides
-from labkit.simulator.host import DeviceArray
+from labkit.simulator.host import DeviceArray, strided
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,10 @@ class View:
 
 
 def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
-    """The memory of a device array under another shape, with these strides in bytes, and as another type."""
+    """The memory of an array under another shape, with these strides in bytes, and as another type."""
     dtype = X.dtype if dtype is None else np.dtype(dtype)
+    if isinstance(X, np.ndarray):
+        return strided(X, shape, strides, dtype, begin_byte)
     if isinstance(X, DeviceArray):
         return X.strided(shape, strides, dtype, begin_byte)
     owner = X.owner if isinstance(X, View) else X
@@ -75,7 +77,7 @@ def matrix_of(X, z: int):
     """One matrix of a batch; of a matrix, the matrix itself."""
     if len(X.shape) == 2:
         return X
-    return X[z] if isinstance(X, np.ndarray) else viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
+    return viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
 def rows_of(X, first: int, most: int):
@@ -150,7 +152,7 @@ def as_batch(X):
     """A matrix as a batch of one; a batch as it is."""
     if len(X.shape) == 3:
         return X
-    return X[None] if isinstance(X, np.ndarray) else viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
+    return viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
 
 
 def as_bits(X):
@@ -158,4 +160,4 @@ def as_bits(X):
     bits = np.dtype(f"u{X.dtype.itemsize}")
     if X.dtype == bits:
         return X
-    return X.view(bits) if isinstance(X, np.ndarray) else viewed(X, X.shape, X.strides, bits)
+    return viewed(X, X.shape, X.strides, bits)

@@ -78,11 +78,7 @@ class DeviceArray:
     def strided(self, shape, strides, dtype, begin_byte: int = 0) -> "DeviceArray":
         """The memory from a byte after its begin on under another shape, its strides in bytes, and as another type."""
         self.fill_blank()  # what is written through it cannot be told
-        root = self._memory
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        begin = self._memory.ctypes.data + begin_byte - root.ctypes.data
-        return DeviceArray(np.ndarray(shape, dtype, root.reshape(-1, order="A"), begin, strides))
+        return DeviceArray(strided(self._memory, shape, strides, dtype, begin_byte))
 
     def transpose(self, axes=None) -> "DeviceArray":
         return self._view(lambda a: a.transpose(axes))
@@ -114,6 +110,16 @@ class DeviceArray:
 
     def __repr__(self):
         return f"<device array of {self.dtype}, shape {self.shape}>"
+
+
+def strided(array: np.ndarray, shape, strides, dtype, begin_byte: int = 0) -> np.ndarray:
+    """The memory of an array from a byte after its begin on under another shape, its strides in bytes, and as another
+    type."""
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    begin = array.ctypes.data + begin_byte - root.ctypes.data
+    return np.ndarray(shape, dtype, root.reshape(-1, order="A"), begin, strides)
 
 
 def _same_form(device, host):

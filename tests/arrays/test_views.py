@@ -44,6 +44,16 @@ def test_a_view_shows_the_same_memory(view, expected):
     assert share_memory(made, OnGpu(BATCH))
 
 
+@pytest.mark.parametrize(("view", "expected"), VIEWS.values(), ids=VIEWS)
+def test_a_view_of_an_array_of_the_host_is_one(view, expected):
+    rest = BATCH[1:].reshape(1, 48)  # begins within another array's memory
+    assert np.shares_memory(views.viewed(rest, (6, 8), (16, 2)), BATCH)
+    np.testing.assert_array_equal(views.viewed(rest, (6, 7), (16, 2), begin_byte=2), BATCH[1, :, 1:])
+    made = view(BATCH)
+    assert isinstance(made, np.ndarray) and np.shares_memory(made, BATCH)
+    np.testing.assert_array_equal(made, expected)
+
+
 def test_strides_that_follow_from_the_shape_are_left_out():
     """As numba does, whose kernels for arrays in C order are other ones."""
     whole = views.viewed(OnGpu(BATCH), (12, 8), (16, 2))

@@ -14,6 +14,7 @@ PROBLEMS = [
     conv.Forward(3, 2, 5, 6, 3, 2, 2, top=1, right=1),
     conv.Forward(2, 3, 7, 5, 4, 3, 2, stride_h=2, stride_w=3, left=1, dilation_h=2, flipped=True),
     conv.Forward(1, 8, 4, 4, 5, 1, 1),
+    conv.Forward(3, 34, 4, 5, 1, 2, 2),  # the filter is a single row
 ]
 
 
