@@ -26,8 +26,9 @@ def stated(step) -> dict[str, str]:
 
 
 def passes(trace) -> float:
-    """How often a launch reads or writes all values of the images."""
-    return sum(found.bytes for found in trace.sites if found.site.array in ("x", "y")) / prod(WHOLE.shapes["x"]) / 4
+    """How often a launch reads or writes all values of the images, beside the first one of each channel."""
+    found = [of for of in trace.sites if of.site.array in ("x", "y") and of.site.text != "x[c, 0]"]
+    return sum(of.bytes for of in found) / prod(WHOLE.shapes["x"]) / 4
 
 
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
