@@ -33,7 +33,7 @@ WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def means(x, mean, running_mean, images, factor):
     of_warps = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
@@ -55,7 +55,7 @@ def centred(x, mean, y):
         y[plane, i] = x[plane, i] - mean[c]
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def variances(y, variance, running_variance, images, factor):
     of_warps = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x

@@ -30,7 +30,7 @@ WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def two_passes(x, mean, variance, running_mean, running_variance, images, factor):
     of_warps = cuda.shared.array((3, WARPS), np.float32)
     rough = cuda.shared.array(1, np.float32)

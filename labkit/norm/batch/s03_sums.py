@@ -29,7 +29,7 @@ WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def sums(x, mean, variance, running_mean, running_variance, images, factor):
     of_warps = cuda.shared.array((2, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x

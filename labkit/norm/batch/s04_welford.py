@@ -24,7 +24,7 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import ORDINARY, TAKES
-from labkit.norm.moments import of_block
+from labkit.norm.moments import ROWS, of_block
 from labkit.norm.problem import planes_of
 
 EXAMPLES = ORDINARY  # the variance of hard ones is off by thousandths
@@ -32,9 +32,9 @@ WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def welford(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((3, WARPS), np.float32)
+    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
     count = average = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
@@ -44,8 +44,9 @@ def welford(x, mean, variance, running_mean, running_variance, images, factor):
             away = value - average
             average += away / count
             squares += away * (value - average)
-    values, average, squares = of_block(count, average, squares, of_warps)
+    values, average, rest, squares = of_block(count, average, np.float32(0), squares, of_warps)
     if t == 0:
+        average += rest
         mean[c] = average
         variance[c] = squares / values
         keep = np.float32(1) - factor

@@ -18,20 +18,18 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.moments import of_block
+from labkit.norm.moments import ROWS, of_block
 from labkit.norm.problem import planes_of
 
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * WARPS)
 def shifted(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((3, WARPS), np.float32)
+    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    origin = x[c, 0]
-    first = origin
-    count = total = squares = np.float32(0)
+    count = first = total = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
@@ -40,9 +38,9 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             total += value - first
             squares += (value - first) * (value - first)
     share = total / max(count, np.float32(1))
-    values, average, squares = of_block(count, first - origin + share, squares - total * share, of_warps)
+    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
     if t == 0:
-        average += origin
+        average += rest
         mean[c] = average
         variance[c] = squares / values
         keep = np.float32(1) - factor

@@ -23,27 +23,27 @@ from labkit.blas.sums import is_last
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
-from labkit.norm.moments import of_block
+from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
 from labkit.ptx import load4, store4
 
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
-LOADS = 4  # of 16 bytes, that a thread has under way
+LOADS = 2  # of 16 bytes, that a thread has under way
 STRIDE = 4 * WARP  # pixels that a warp loads at once
 PIECE = LOADS * STRIDE
-BLOCKS = 1056  # that sum: eight for each SM of an H100
+RESIDENT = 4  # blocks that sum, of an SM
+BLOCKS = 132 * RESIDENT  # of an H100: all of them run at once
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=(WARP * WARPS, RESIDENT))
 def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
     own = cuda.local.array((LOADS, 4), np.float32)
-    of_warps = cuda.shared.array((3, WARPS), np.float32)
+    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     part, parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
-    origin = first = x[c, 0]
-    count = total = squares = np.float32(0)
+    count = average = rest = squares = np.float32(0)
     for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
@@ -51,27 +51,32 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
             i = np.uint32(start + load * STRIDE)
             if i < pixels:
                 own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
-        if start < pixels and count == np.float32(0):
+        if start < pixels:
             first = own[0, 0]
-        for load in range(LOADS):
-            for e in range(4):
-                if np.uint32(start + load * STRIDE + e) < pixels:
-                    value = own[load, e] - first
-                    count += np.float32(1)
-                    total += value
-                    squares += value * value
-    share = total / max(count, np.float32(1))
-    count, average, squares = of_block(count, first - origin + share, squares - total * share, of_warps)
+            values = total = own_squares = np.float32(0)
+            for load in range(LOADS):
+                for e in range(4):
+                    if np.uint32(start + load * STRIDE + e) < pixels:
+                        value = own[load, e] - first
+                        values += np.float32(1)
+                        total += value
+                        own_squares += value * value
+            share = total / values
+            own_squares -= total * share
+            count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)
+    count, average, rest, squares = of_block(count, average, rest, squares, of_warps)
     if t == 0:
-        partials[0, c, part], partials[1, c, part], partials[2, c, part] = count, average, squares
+        partials[0, c, part], partials[1, c, part] = count, average
+        partials[2, c, part], partials[3, c, part] = rest, squares
 
     if is_last(arrived, c, parts):
-        count = average = squares = np.float32(0)
+        count = average = rest = squares = np.float32(0)
         if t < parts:
-            count, average, squares = partials[0, c, t], partials[1, c, t], partials[2, c, t]
-        values, average, squares = of_block(count, average, squares, of_warps)
+            count, average = partials[0, c, t], partials[1, c, t]
+            rest, squares = partials[2, c, t], partials[3, c, t]
+        values, average, rest, squares = of_block(count, average, rest, squares, of_warps)
         if t == 0:
-            average += origin
+            average += rest
             mean[c] = average
             variance[c] = squares / values
             keep = np.float32(1) - factor
@@ -104,9 +109,9 @@ def last_first(x, mean, variance, weight, bias, y, channels, eps, relu):
 
 
 def parts_of(problem) -> int:
-    """How many blocks share a channel: no more than have a piece each for every warp, or than threads merge."""
+    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
-    return max(1, min(-(-BLOCKS // problem.C), pieces // WARPS, WARP * WARPS))
+    return max(1, min(BLOCKS // problem.C, pieces // WARPS, WARP * WARPS))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace):
@@ -114,7 +119,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
-    partials = workspace.array("partials", (3, problem.C, parts), np.float32)
+    partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
     line = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
