@@ -7,7 +7,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from labkit import norm
+from labkit import cuda, norm
+from labkit.formats import FP32
+from labkit.ladder import relative_error
 from labkit.norm.problem import ARRAYS
 
 STEPS = norm.ladder("batch")
@@ -104,3 +106,31 @@ def test_a_channel_that_no_cluster_can_keep_is_refused():
     problem = norm.BatchForward(1, 1, 8 * 226, 257)
     with pytest.raises(ValueError, match="has 464656 values, and a cluster keeps 462848: choose another step"):
         STEPS.step("one_read").launches(*problem.operands())
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(
+    "problem", [*STEPS[0].examples, norm.BatchForward(8, 64, 28, 28), norm.BatchForward(2, 3, 97, 101)], ids=str
+)
+def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, problem):
+    before = problem.operands(seed=4)
+    first = None
+    for _ in range(100):
+        *arrays, _ = on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
+        step.launch(*on_gpu)
+        after = [X.copy_to_host() for X in arrays]
+        first = first or after
+        assert all(map(np.array_equal, after, first))
+    assert problem.is_right(before, (*first, problem))
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.long
+def test_more_elements_than_32_bits_count(step):
+    problem = norm.BatchForward(96, 87_392, 16, 16)
+    before = problem.operands()
+    on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
+    step.launch(*on_gpu)
+    after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
+    expected = problem.expected(problem.part(before))
+    assert relative_error(problem, expected, after, FP32) < 1e-5
