@@ -84,7 +84,7 @@ def test_a_first_value_far_from_all_others_does_no_harm():
     problem = norm.BatchForward(4, 1, 70, 100)
     before = problem.operands()
     before[0][0, 0, 0, 0] = 1e4
-    for slug in ("two_passes", "split", "last_first", "one_read"):
+    for slug in ("two_passes", "split", "last_first", "one_read", "overlapped"):
         assert problem.is_right(before, STEPS.step(slug).simulate(*before).operands), slug
 
 
@@ -100,6 +100,20 @@ def test_no_two_blocks_share_what_one_can_keep():
     for sizes, (blocks, threads, kept_bytes) in taken.items():
         width = 4 if sizes[2] * sizes[3] % 4 == 0 else 1
         assert one_read.geometry(norm.BatchForward(*sizes), width) == (blocks, threads, kept_bytes), sizes
+
+
+@pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
+@pytest.mark.parametrize("pixels", [(6, 6), (5, 7)], ids=str)
+def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
+    overlapped = STEPS.step("overlapped")
+    monkeypatch.setattr(overlapped.module, "SMS", sms)
+    monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
+    problem = norm.BatchForward(13, 7, *pixels)
+    width = 4 if pixels == (6, 6) else 1
+    assert overlapped.geometry(problem, width)[:2] == (2, blocks)
+    before = problem.operands()
+    found = overlapped.simulate(*before)
+    assert found.errors == () and problem.is_right(before, found.operands)
 
 
 def test_a_channel_that_no_cluster_can_keep_is_refused():
