@@ -108,7 +108,7 @@ def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
     overlapped = STEPS.step("overlapped")
     monkeypatch.setattr(overlapped.module, "SMS", sms)
     monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
-    problem = norm.BatchForward(13, 7, *pixels)
+    problem = norm.BatchForward(13, 7, *pixels, relu=sms > 2)
     width = 4 if pixels == (6, 6) else 1
     assert overlapped.geometry(problem, width)[:2] == (2, blocks)
     before = problem.operands()
