@@ -48,7 +48,7 @@ def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
 
 def test_all_steps_have_the_same_form(step):
     names = list(inspect.signature(step.module.launches).parameters)
-    assert names[:9] == [*ARRAYS, "problem"] and set(names[9:]) <= {"workspace"}
+    assert names[:9] == [*ARRAYS, "problem"] and set(names[9:]) <= {"workspace", "format"}
     assert step.idea.endswith(".") and step.kernel.__name__ == step.slug
 
 

@@ -1,10 +1,10 @@
 """Batch norm in training, with ReLU, of images in NHWC, where the channels of a pixel lie side by side."""
 
-from labkit.formats import FP32
+from labkit.formats import BF16, FP32
 from labkit.norm.problem import BatchForward
 
 PROBLEM = BatchForward
-FORMATS = (FP32,)
+FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, 1, 2, True, "NHWC"),
     (3, 5, 4, 6, True, "NHWC"),

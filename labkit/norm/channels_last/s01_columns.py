@@ -21,6 +21,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.blas.sums import is_last
+from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
@@ -168,9 +169,10 @@ def geometry(problem) -> tuple[int, int, int]:
     return across, wide, max(1, min(BLOCKS // wide, rows))
 
 
-def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace):
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NHWC."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
     across, wide, parts = geometry(problem)
     partials = workspace.array("partials", (ROWS, parts, problem.C), np.float32)
