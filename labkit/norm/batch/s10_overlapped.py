@@ -103,8 +103,6 @@ def overlapped(x, weight, bias, y, mean, variance, running_mean, running_varianc
                 own[0], own[1], own[2], own[3] = ptx.load4(kept, 4 * v)
             else:
                 own[0] = kept[v]
-            if c + clusters < channels:
-                ptx.cp_async(kept, WIDTH * v, x, (plane + clusters, WIDTH * i), WIDTH_BYTES, WIDTH_BYTES)
             for e in range(WIDTH):
                 value = (own[e] - centre) * scale + shift
                 own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
@@ -112,6 +110,8 @@ def overlapped(x, weight, bias, y, mean, variance, running_mean, running_varianc
                 ptx.store4(y, (plane, 4 * i), own[0], own[1], own[2], own[3])
             else:
                 y[plane, i] = own[0]
+            if c + clusters < channels:
+                ptx.cp_async(kept, WIDTH * v, x, (plane + clusters, WIDTH * i), WIDTH_BYTES, WIDTH_BYTES)
         ptx.cp_async_commit()
 
 
