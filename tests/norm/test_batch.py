@@ -27,7 +27,7 @@ def test_no_two_blocks_share_what_one_can_keep():
     }
     for sizes, (blocks, threads, kept_bytes) in taken.items():
         width = 4 if sizes[2] * sizes[3] % 4 == 0 else 1
-        assert one_read.geometry(norm.BatchForward(*sizes), width) == (blocks, threads, kept_bytes), sizes
+        assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, kept_bytes), sizes
 
 
 @pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
@@ -38,7 +38,7 @@ def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
     monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
     problem = norm.BatchForward(13, 7, *pixels, relu=sms > 2)
     width = 4 if pixels == (6, 6) else 1
-    assert overlapped.geometry(problem, width)[:2] == (2, blocks)
+    assert overlapped.geometry(problem, 4, width)[:2] == (2, blocks)
     before = problem.operands()
     found = overlapped.simulate(*before)
     assert found.errors == () and problem.is_right(before, found.operands)
