@@ -1,8 +1,10 @@
 """The ladder of batch norm in NCHW: what its later steps take, share and keep."""
 
+import numpy as np
 import pytest
 
 from labkit import norm
+from labkit.norm import kept
 
 STEPS = norm.ladder("batch")
 
@@ -42,6 +44,15 @@ def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
     before = problem.operands()
     found = overlapped.simulate(*before)
     assert found.errors == () and problem.is_right(before, found.operands)
+
+
+@pytest.mark.parametrize(("dtype", "pixels", "at_once"), [
+    (np.float32, 8, 4), (np.float32, 6, 1), (np.uint16, 8, 4), (np.uint16, 4, 4), (np.uint16, 49, 1),
+])  # fmt: skip
+def test_neighbours_are_taken_by_four_where_every_plane_begins_so(dtype, pixels, at_once):
+    planes = np.zeros((3, pixels), dtype)
+    assert kept.width(planes, planes) == at_once
+    assert kept.width(planes, np.zeros((3, 7), dtype)) == 1
 
 
 def test_a_channel_that_no_cluster_can_keep_is_refused():
