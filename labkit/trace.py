@@ -164,9 +164,9 @@ def _coordinates(index, shape):
 class Finding:
     """Something the simulator noticed.
 
-    kind is one of: race, in-flight, proxy, early, barrier, mbarrier, deadlock, mask, shuffle, warpgroup, bounds,
-    misaligned, uninitialised, unwritten (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes,
-    tail, changed-global, sample (advice).
+    kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
+    bounds, misaligned, uninitialised, unwritten (errors); uncoalesced, bank-conflict, float64, negative-index,
+    idle-lanes, tail, changed-global, sample (advice).
     `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
     told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
     the second line of a race, `count` how often.

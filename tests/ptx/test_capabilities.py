@@ -56,6 +56,8 @@ LINES = {
     "ptx.barrier_sync(1 + q, 64)": ANY,
     "q = ptx.cluster_rank()": HOPPER,
     "ptx.cluster_sync()": HOPPER,
+    "q = int(ptx.cluster_load(barriers, 1, q))": HOPPER,
+    "ptx.cluster_store(barriers, 1, q, 7)": HOPPER,
     "ptx.fence_async()": HOPPER,
     "ptx.tma_load(tile, (0, 0), tensor_map, (t, 64), barriers, 1)": HOPPER,
     "ptx.tma_load_multicast(tile, (0, 0), tensor_map, (t, 64), barriers, 1, 3)": HOPPER,

@@ -3,15 +3,17 @@
 (CUDA C++ Programming Guide, "Thread Block Clusters"; PTX ISA, `barrier.cluster`, `mapa`.)
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import types
 
-from labkit.simulator import collectives
-from labkit.simulator.checks import mbarrier_findings
+from labkit.simulator import collectives, memory, numba_types
+from labkit.simulator.checks import cluster_findings
 from labkit.simulator.errors import KernelError
-from labkit.simulator.operands import check_count, waiting_line
+from labkit.simulator.operands import check_count, element, from_the_start, waiting_line, whole_number
 from labkit.simulator.scheduler import ENDED, RETURNED
-from labkit.simulator.translator.values import Value
+from labkit.simulator.translator.values import Value, describe
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -45,11 +47,11 @@ def chosen(w, lanes, ctas, line) -> list[tuple[int, np.ndarray]]:
     return [(cta, mine) for cta, mine in bits if mine.any()]
 
 
-# --- the end of a block ---------------------------------------------------------------------------
+# --- the beginning and the end of a block ---------------------------------------------------------
 
 
 class Reached:
-    """The last arrival of each warp at barriers of each other block of its cluster, by its time and site.
+    """The last time that each warp reached the shared memory of each other block of its cluster, and at which site.
 
     Where no warp of that block learned of it, the block may have ended before.
     """
@@ -60,13 +62,23 @@ class Reached:
         self.time = np.zeros((len(chunk.blocks), launch.cluster, launch.warps_per_block), np.int64)  # 0: none
         self.site = np.zeros_like(self.time)
 
-    def note(self, w, lanes, away, site):
-        """These lanes have just arrived, so many blocks on in the chunk."""
+    def note(self, w, lanes, away, site, until):
+        """These lanes have just reached so many blocks on in the chunk; `until` as in `note_reached`."""
         lanes = lanes & (away != 0)
         warps = w.thread[lanes] // WARP_LANES
         place = w.slot[lanes] + away[lanes], rank(w)[lanes], warps
-        self.time[place] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)]
+        self._check_begun(w, np.unique(np.stack(place)[:, self.time[place] == 0], axis=1), site)
+        self.time[place] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)] + until
         self.site[place] = site
+
+    def _check_begun(self, w, places, site):
+        """Warps, by their places in `time`, reach a block for the first time: they must have heard of it before."""
+        launch = w.launch
+        for slot, number, warp in places.T.tolist():
+            other = self.chunk.blocks[slot]
+            block = other - other % launch.cluster + number
+            if not launch.clocks.has_heard(block, warp, other):
+                cluster_findings.may_not_have_begun(launch, site, block, warp, other)
 
     def check(self):
         """All blocks have ended: each must have learned before of all that reached it."""
@@ -76,16 +88,20 @@ class Reached:
             other = block - block % launch.cluster + number
             time, site = self.time[slot, number, warp], self.site[slot, number, warp]
             if not launch.clocks.block_knows(block, other, warp, time):
-                mbarrier_findings.may_have_ended(launch, int(site), other, warp, block)
+                cluster_findings.may_have_ended(launch, int(site), other, warp, block)
 
 
-def note_arrivals(w, lanes, away, site):
-    """These lanes have arrived at barriers of other blocks, so many on in the chunk."""
+def note_reached(w, lanes, away, site, until=0):
+    """These lanes have reached the shared memory of other blocks, so many on in the chunk.
+
+    What a warp does now counts as done when its clock is `until` further on: 0 where it has just told others by what it
+    did, 1 where it does so by what comes next.
+    """
     chunk = w.chunk
     if "reached" not in chunk.kept:
         reached = chunk.kept["reached"] = Reached(chunk)
         chunk.at_end.append(reached.check)
-    chunk.kept["reached"].note(w, lanes, away, site)
+    chunk.kept["reached"].note(w, lanes, away, site, until)
 
 
 # --- the barrier of a cluster --------------------------------------------------------------------
@@ -146,6 +162,41 @@ def sync(w, mask, call):
     w.waits_for = None
 
 
+# --- the shared memory of another block ----------------------------------------------------------
+
+
+def load(w, site, array, mask, index, line, cta):
+    """What the lanes of `mask` read of the array of block `cta` of each lane's cluster."""
+    flat, mask = _there(w, site, array, mask, index, line, cta, True)
+    if mask is False:
+        return array.dtype.type(0)
+    return memory.read(w, site, array, mask, flat)
+
+
+def store(w, site, array, mask, index, line, cta, value):
+    """Writes to the array of block `cta` of each lane's cluster."""
+    flat, mask = _there(w, site, array, mask, index, line, cta, False)
+    if mask is not False:
+        memory.write(w, site, array, mask, flat, w.fill(value))
+
+
+def _there(w, site, array, mask, index, line, cta, is_load):
+    """Where the lanes' elements lie, in the memory of all blocks, and the lanes whose index is inside the array.
+
+    Counted as an access to the block's own memory; over the network between SMs it takes longer.
+    """
+    mask = from_the_start(w, site, array, mask, index)
+    flat, mask = memory.flatten(w, site, array, mask, index) if mask is not False else (None, False)
+    if mask is False:
+        return flat, mask
+    memory.count_accesses(w, site, array, flat, mask, is_load)
+    w.chunk.sample(w, site, array, mask, flat)
+    lanes = w.active(mask)
+    on = np.where(lanes, away(w, lanes, cta, line), 0)
+    note_reached(w, lanes, on, site, until=1)
+    return flat + on * array.elements, mask
+
+
 # --- in a kernel's text --------------------------------------------------------------------------
 
 
@@ -163,7 +214,49 @@ class Sync:
     def translate(self, translator, node):
         check_count(translator, node, 0)
         line = waiting_line(translator, node)
-        translator.program.syncs_clusters = True
+        translator.program.knows_clusters = True
         call = f"({line}, {node.col_offset}, {translator.written(node.func)!r})"
         translator.emit(f"yield from {translator.constant(sync)}(w, {translator.mask}, {call})")
         return Value("None", types.none)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A function `(array, index, cta)` that gives an element of another block, of one of `widths_bytes`."""
+
+    widths_bytes: tuple[int, ...]
+
+    def translate(self, translator, node):
+        check_count(translator, node, 3)
+        array, operands = _operands(translator, node, self.widths_bytes, "load")
+        return translator.temp(f"{translator.constant(load)}(w, {operands})", array.type.dtype)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A function `(array, index, cta, value)` that writes an element of another block; as `Load`."""
+
+    widths_bytes: tuple[int, ...]
+
+    def translate(self, translator, node):
+        check_count(translator, node, 4)
+        array, operands = _operands(translator, node, self.widths_bytes, "store")
+        value = translator.converted(translator.scalar(node.args[3], "a store"), array.type.dtype)
+        translator.emit(f"{translator.constant(store)}(w, {operands}, {value})")
+        return Value("None", types.none)
+
+
+def _operands(translator, node, widths_bytes, kind):
+    """The array, and the code of the site, the array, the mask, the indices, the line and the block."""
+    subscript, array, indices = element(translator, node, *node.args[:2], ("shared",))
+    if numba_types.dtype_of(array.type.dtype).itemsize not in widths_bytes:
+        widths = " or ".join(map(str, widths_bytes))
+        translator.fail(
+            node,
+            f"`{translator.written(node.func)}` moves {widths} bytes, which elements of {describe(array.type.dtype)} "
+            "have not",
+        )
+    cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
+    site = translator.site(subscript, array, kind)
+    translator.program.knows_clusters = True
+    return array, f"{site}, {array.code}, {translator.mask}, ({indices},), {node.lineno}, {cta}"

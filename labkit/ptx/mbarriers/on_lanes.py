@@ -143,7 +143,7 @@ def arrive_at(w, site, array, mask, index, line, cta):
     places, mask = ready(w, site, array, mask, index, away)
     if mask is not False:
         _arrive(w, site, array, places, mask, 0)
-        clusters.note_arrivals(w, w.active(mask), away, site)
+        clusters.note_reached(w, w.active(mask), away, site)
 
 
 def _arrive(w, site, array, places, mask, expected):

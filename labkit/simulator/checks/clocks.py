@@ -281,6 +281,12 @@ class Clocks:
         other = self.of(other_block, warp)
         return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
 
+    def has_heard(self, block, warp, other_block) -> bool:
+        """Has a warp heard anything of another block, so that this has begun?"""
+        known, first = np.int64(self.clocks[KNOWN, self.of(block, warp)]), self.of(other_block, 0)
+        others = range(first, first + self.warps_per_block)
+        return any(time_of(self.nodes, self.levels, known, other) > 0 for other in others)
+
     def of(self, block, number):
         """The clock of a warp of a block, by the numbers of both; behind its warps stand the others with clocks."""
         return block * self.per_block + number

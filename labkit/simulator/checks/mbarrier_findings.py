@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from labkit.trace import WARP_LANES
-
 
 def not_set_up(w, site, barriers, places, lanes):
     cure = (
@@ -61,29 +59,6 @@ def never_waited_for(launch, barriers, place, copy_site):
         remedy=cure,
         site=site,
         array=site.array,
-    )
-
-
-def may_have_ended(launch, site_number, block, warp, other):
-    """A warp of `block` arrived at a barrier of the block `other`, of whose threads none waited for that."""
-    log, site = launch.log, launch.sites[site_number]
-    key = ("mbarrier", site.line, site.column, "end")
-    if log.known(key):
-        return
-    who, there = log.thread(block, warp * WARP_LANES), log.thread(other, 0)
-    cure = "Let the blocks of a cluster end together: call `ptx.cluster_sync()` at the end, in every thread."
-    log.add(
-        key,
-        kind="mbarrier",
-        message=(
-            f"Line {site.line}: the warp of {log.name(who)} arrives at {site.array} of another block of its cluster, "
-            f"where {log.name(there)} and all others may have ended by then, and their shared memory may be in use "
-            f"again. {cure}"
-        ),
-        remedy=cure,
-        site=site,
-        array=site.array,
-        threads=(who, there),
     )
 
 

@@ -76,7 +76,7 @@ class Program:
     has_async_proxy: bool = False
     has_warpgroups: bool = False
     has_mbarriers: bool = False
-    syncs_clusters: bool = False
+    knows_clusters: bool = False
     waits_for_launch: bool = False  # for the one before
     registers_asked: int = 0  # of a thread: the most that some warpgroup asks for
     named_barriers: bool = False
@@ -98,7 +98,7 @@ class Program:
     @property
     def keeps_clocks(self) -> bool:
         """Whether warps learn of one another by other means than barriers of all."""
-        meets = self.has_mbarriers or self.named_barriers or self.has_warpgroups or self.syncs_clusters
+        meets = self.has_mbarriers or self.named_barriers or self.has_warpgroups or self.knows_clusters
         return self.acts_on_atomics or meets or self.waits_for_launch
 
     @property

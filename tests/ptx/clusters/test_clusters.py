@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cells import kernel_in
-from numba import uint16, uint64
+from numba import float32, float64, int32, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
@@ -119,8 +119,8 @@ DRAIN = """\
 def test_a_block_stays_while_others_of_its_cluster_may_arrive_at_its_barriers(steps):
     assert PAIR.count(END) == 1
     trace, _ = run(PAIR.replace(END, END.replace("    ptx.cluster_sync()\n", "")), blocks=4, steps=steps)
-    assert {f.kind for f in trace.errors} == {"mbarrier"}
-    told = "thread 32 of block 1 arrives at empty of another block of its cluster, where thread 0 of block 0"
+    assert {f.kind for f in trace.errors} == {"cluster"}
+    told = "thread 32 of block 1 reaches empty of another block of its cluster, where thread 0 of block 0"
     assert any(told in f.message for f in trace.errors)
     assert all("`ptx.cluster_sync()` at the end" in f.remedy for f in trace.errors)
 
@@ -154,3 +154,106 @@ def test_a_gpu_runs_the_blocks_in_clusters():
     kernel(RANKS)[(8, 2), 32](out)
     cuda.synchronize()
     assert np.array_equal(out, [[0, 1, 2, 3, 0, 1, 2, 3]] * 2)
+
+
+# --- shared memory of other blocks ---
+
+# Each block sums its part of x, asks all others of its cluster for theirs, and writes what they add up to.
+SUM = """
+@cuda.jit(cluster=4)
+def sum_of_all(x, out):
+    part = cuda.shared.array(2, float32)
+    t, rank = cuda.threadIdx.x, ptx.cluster_rank()
+    if t == 0:
+        part[1] = x[cuda.blockIdx.x]
+    ptx.cluster_sync()
+    total = float32(0)
+    if t < 4:
+        total = ptx.cluster_load(part, 1, (rank + t) % 4)
+        out[cuda.blockIdx.x, t] = total
+    ptx.cluster_sync()
+"""
+# Each block tells all others of its cluster what it has, each in a place of its own.
+TELL = """
+@cuda.jit(cluster=4)
+def tell(x, out):
+    parts = cuda.shared.array((1, 4), int32)
+    t, rank = cuda.threadIdx.x, ptx.cluster_rank()
+    ptx.cluster_sync()
+    if t < 4:
+        ptx.cluster_store(parts, (0, rank), t, x[cuda.blockIdx.x])
+    ptx.cluster_sync()
+    if t < 4:
+        out[cuda.blockIdx.x, t] = parts[0, t]
+"""
+
+
+def run_on(text, dtype, blocks=8):
+    x = np.arange(10, 10 + blocks).astype(dtype)
+    made = kernel_in(text, ptx=ptx, float32=float32, int32=int32, uint16=uint16)
+    return x, labkit.simulate(made, blocks, 64, x, np.zeros((blocks, 4), dtype))
+
+
+def test_blocks_read_each_others_shared_memory():
+    x, trace = run_on(SUM, np.float32)
+    assert not trace.errors, trace.errors
+    each = np.arange(8)
+    assert np.array_equal(trace.outputs[1], x[each[:, None] // 4 * 4 + (each[:, None] + np.arange(4)) % 4])
+    (found,) = [of for of in trace.sites if of.site.kind == "load" and of.site.array == "part"]
+    assert (found.accesses, found.requests, found.bank_conflicts) == (8 * 4, 8, 0)
+
+
+def test_blocks_write_each_others_shared_memory():
+    x, trace = run_on(TELL, np.int32)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[1], np.repeat(x.reshape(2, 4), 4, axis=0))
+
+
+SYNC, OUT = "    ptx.cluster_sync()\n", "        out[cuda.blockIdx.x, t] = total\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "kind", "told"),
+    [
+        (SUM, SYNC + "    total", "    cuda.syncthreads()\n    total", "race", "part"),
+        (SUM, OUT + SYNC, OUT, "cluster", "and all others may have ended by then"),
+        (SUM, "        part[1] = x", "        part[0] = x", "uninitialised", "part"),
+        (SUM, "cluster_load(part, 1,", "cluster_load(part, 2,", "bounds", "part"),
+        (
+            TELL,
+            SYNC + "    if t < 4:\n        out",
+            "    cuda.syncthreads()\n    if t < 4:\n        out",
+            "race",
+            "parts",
+        ),
+        (TELL, SYNC + "    if t < 4:\n        ptx", "    if t < 4:\n        ptx", "cluster", "need not run yet"),
+        (TELL, "(0, rank), t,", "(0, 0), t,", "race", "parts"),
+    ],
+)
+def test_a_broken_exchange_is_found_out(text, before, after, kind, told):
+    assert text.count(before) == 1, before
+    _, trace = run_on(text.replace(before, after), np.float32 if text is SUM else np.int32)
+    assert [f for f in trace.errors if f.kind == kind and told in f.message], trace.errors
+
+
+def test_what_no_block_can_reach_is_refused():
+    for before, after, why in (
+        ("(rank + t) % 4", "rank + t", "there is no block 4 in it"),
+        ("array(2, float32)", "array(2, uint16)", "moves 4 or 8 bytes, which elements of uint16 have not"),
+        ("cluster_load(part,", "cluster_load(x,", "reaches shared arrays"),
+    ):
+        with pytest.raises(KernelError, match=why):
+            run_on(SUM.replace(before, after), np.float32)
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(("text", "dtype"), [(SUM, np.float32), (TELL, np.int32), (TELL, np.float64)])
+def test_blocks_reach_each_others_shared_memory_on_the_gpu(text, dtype):
+    name = {np.int32: "int32", np.float64: "float64"}.get(dtype, "int32")
+    made = kernel_in(text.replace("int32)", f"{name})"), ptx=ptx, float32=float32, int32=int32, float64=float64)
+    x, out = np.arange(10, 18).astype(dtype), np.zeros((8, 4), dtype)
+    made[8, 64](x, out)
+    cuda.synchronize()
+    each = np.arange(8)[:, None]
+    others = (each + np.arange(4)) % 4 if text is SUM else np.arange(4)
+    assert np.array_equal(out, x[each // 4 * 4 + others])

@@ -1,0 +1,16 @@
+"""Normalisation: the problem, and ladders of kernels, one idea a step.
+
+>>> from labkit import norm
+>>> layer = norm.BatchForward(N=64, C=256, H=56, W=56)
+>>> operands = layer.operands()
+>>> norm.ladder("batch").step("fused").launch(*operands)
+"""
+
+from functools import partial
+
+from labkit import ladder as _ladder
+from labkit.norm.problem import BatchForward, average_factor
+
+ladder = partial(_ladder.ladder, "norm")
+
+__all__ = ["BatchForward", "average_factor", "ladder"]

@@ -1,0 +1,138 @@
+"""Several blocks share a channel, and each thread has two loads of 16 bytes under way.
+
+Memory takes 350 ns to answer at best, in which an H100 could deliver 1 MB: 8 KB for each of its SMs must be asked for
+at any time. The 1024 threads of a block ask for 4 KB, with loads of 4 bytes that wait for one another, and 64 channels
+with a block each leave half of the SMs idle. So a channel is cut into pieces of 256 neighbours, and the warps of
+several blocks take turns at them; the block of a channel that is last to be done merges what all have found. There are
+so many blocks that all run at once: two and a half times as many would take as long as three times as many.
+
+Costs, in passes over memory, each of them all values read or written once:
+
+    1       split: read
+    2       fused: read, written
+    3       passes in all
+
+Limited by memory. `s08_last_first` finds some of what the first pass read in L2.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from labkit import cuda
+from labkit.arrays.views import reshaped
+from labkit.blas.sums import is_last
+from labkit.formats import BF16, FP32
+from labkit.ladder import Launch
+from labkit.norm.access import suited
+from labkit.norm.batch import TAKES
+from labkit.norm.moments import ROWS, merged, of_block
+from labkit.norm.problem import planes_of
+from labkit.ptx import load4, store4
+
+FORMATS = FP32, BF16
+WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+LOADS = 2  # of 16 bytes, that a thread has under way
+STRIDE = 4 * WARP  # pixels that a warp loads at once
+PIECE = LOADS * STRIDE
+RESIDENT = 4  # blocks that sum, of an SM
+BLOCKS = 132 * RESIDENT  # of an H100: all of them run at once
+
+
+@cuda.jit(launch_bounds=(WARP * WARPS, RESIDENT))
+def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
+    own = cuda.local.array((LOADS, 4), np.float32)
+    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
+    part, parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    pixels = np.uint32(x.shape[1])
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
+    count = average = rest = squares = np.float32(0)
+    for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
+        plane = np.uint32(piece // pieces) * channels + c
+        start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+        if start < pixels:
+            first = own[0, 0]
+            values = total = own_squares = np.float32(0)
+            for load in range(LOADS):
+                for e in range(4):
+                    if np.uint32(start + load * STRIDE + e) < pixels:
+                        value = own[load, e] - first
+                        values += np.float32(1)
+                        total += value
+                        own_squares += value * value
+            share = total / values
+            own_squares -= total * share
+            count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)
+    count, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+    if t == 0:
+        partials[0, c, part], partials[1, c, part] = count, average
+        partials[2, c, part], partials[3, c, part] = rest, squares
+
+    if is_last(arrived, c, parts):
+        count = average = rest = squares = np.float32(0)
+        if t < parts:
+            count, average = partials[0, c, t], partials[1, c, t]
+            rest, squares = partials[2, c, t], partials[3, c, t]
+        values, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+        if t == 0:
+            average += rest
+            mean[c] = average
+            variance[c] = squares / values
+            keep = np.float32(1) - factor
+            running_mean[c] = keep * running_mean[c] + factor * average
+            running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+
+
+@cuda.jit
+def fused(x, mean, variance, weight, bias, y, channels, eps, relu):
+    own = cuda.local.array((LOADS, 4), np.float32)
+    t = np.uint32(cuda.threadIdx.x)
+    pixels = np.uint32(x.shape[1])
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
+    piece = cuda.blockIdx.x * WARPS + t // WARP
+    plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
+    if plane < x.shape[0]:
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+        c = np.uint32(plane % channels)
+        centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                for e in range(4):
+                    value = (own[load, e] - centre) * scale + shift
+                    own[load, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                store4(y, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+
+
+def parts_of(problem) -> int:
+    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
+    pieces = problem.N * -(-problem.H * problem.W // PIECE)
+    return max(1, min(BLOCKS // problem.C, pieces // WARPS, WARP * WARPS))
+
+
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
+    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
+    kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
+    line = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
+    return [
+        Launch(
+            suited(split, x),
+            (problem.C, parts),
+            WARP * WARPS,
+            (x, *kept, np.uint32(problem.N), np.float32(problem.factor)),
+        ),
+        Launch(suited(fused, x, y), -(-pieces // WARPS), WARP * WARPS, line),
+    ]

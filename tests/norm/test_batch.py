@@ -1,0 +1,61 @@
+"""The ladder of batch norm in NCHW: what its later steps take, share and keep."""
+
+import numpy as np
+import pytest
+
+from labkit import norm
+from labkit.norm import kept
+
+STEPS = norm.ladder("batch")
+
+
+def test_a_first_value_far_from_all_others_does_no_harm():
+    """Were it taken away from all values of a thread, its square would drown the variance."""
+    problem = norm.BatchForward(4, 1, 70, 100)
+    before = problem.operands()
+    before[0][0, 0, 0, 0] = 1e4
+    for slug in ("two_passes", "split", "last_first", "one_read", "overlapped"):
+        assert problem.is_right(before, STEPS.step(slug).simulate(*before).operands), slug
+
+
+def test_no_two_blocks_share_what_one_can_keep():
+    one_read = STEPS.step("one_read")
+    taken = {
+        (64, 256, 56, 56): (8, 512, 100_352),
+        (32, 64, 112, 112): (8, 1024, 200_704),
+        (32, 512, 7, 7): (1, 384, 6_272),
+        (8, 512, 28, 28): (1, 384, 25_088),
+        (2, 8, 2, 2): (8, 32, 16),
+    }
+    for sizes, (blocks, threads, kept_bytes) in taken.items():
+        width = 4 if sizes[2] * sizes[3] % 4 == 0 else 1
+        assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, kept_bytes), sizes
+
+
+@pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
+@pytest.mark.parametrize("pixels", [(6, 6), (5, 7)], ids=str)
+def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
+    overlapped = STEPS.step("overlapped")
+    monkeypatch.setattr(overlapped.module, "SMS", sms)
+    monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
+    problem = norm.BatchForward(13, 7, *pixels, relu=sms > 2)
+    width = 4 if pixels == (6, 6) else 1
+    assert overlapped.geometry(problem, 4, width)[:2] == (2, blocks)
+    before = problem.operands()
+    found = overlapped.simulate(*before)
+    assert found.errors == () and problem.is_right(before, found.operands)
+
+
+@pytest.mark.parametrize(("dtype", "pixels", "at_once"), [
+    (np.float32, 8, 4), (np.float32, 6, 1), (np.uint16, 8, 4), (np.uint16, 4, 4), (np.uint16, 49, 1),
+])  # fmt: skip
+def test_neighbours_are_taken_by_four_where_every_plane_begins_so(dtype, pixels, at_once):
+    planes = np.zeros((3, pixels), dtype)
+    assert kept.width(planes, planes) == at_once
+    assert kept.width(planes, np.zeros((3, 7), dtype)) == 1
+
+
+def test_a_channel_that_no_cluster_can_keep_is_refused():
+    problem = norm.BatchForward(1, 1, 8 * 226, 257)
+    with pytest.raises(ValueError, match="has 464656 values, and a cluster keeps 462848: choose another step"):
+        STEPS.step("one_read").launches(*problem.operands())

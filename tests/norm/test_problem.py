@@ -1,0 +1,147 @@
+"""The problem of a batch norm: what torch documents of it, what is refused, and what its bounds let through."""
+
+import numpy as np
+import pytest
+
+from labkit import norm
+from labkit.formats import BF16, FP32
+from labkit.norm.problem import ARRAYS, planes_of
+
+SMALL = norm.BatchForward(3, 4, 5, 2)
+
+
+def expected(problem, **given):
+    """What each array must hold, by name; the arrays that are given take the place of random ones."""
+    *arrays, _ = problem.operands()
+    arrays = [given.get(name, X) for name, X in zip(ARRAYS, arrays, strict=True)]
+    found = problem.expected((*arrays, problem))
+    return dict(zip(ARRAYS, arrays, strict=True)), {ARRAYS[place]: one.value for place, one in found.items()}
+
+
+def test_the_formula_is_that_of_the_paper():
+    x = np.array([1, 2, 3, 6], np.float32).reshape(1, 1, 2, 2)
+    problem = norm.BatchForward(1, 1, 2, 2, relu=False, eps=0.5)
+    given = {"weight": [2], "bias": [1], "running_mean": [10], "running_variance": [20]}
+    given = {name: np.array(value, np.float32) for name, value in given.items()}
+    _, found = expected(problem, x=x, **given)
+    assert (found["mean"], found["variance"]) == (3, 3.5)
+    assert found["y"].ravel() == pytest.approx([-1, 0, 1, 4])
+    assert found["running_mean"] == pytest.approx(0.9 * 10 + 0.1 * 3)
+    assert found["running_variance"] == pytest.approx(0.9 * 20 + 0.1 * 14 / 3)  # unbiased
+
+
+def test_relu_cuts_what_is_below_zero():
+    _, plain = expected(norm.BatchForward(3, 4, 5, 2, relu=False))
+    _, cut = expected(SMALL)
+    assert np.array_equal(cut["y"], np.maximum(plain["y"], 0)) and (plain["y"] < 0).any()
+
+
+def test_without_a_momentum_the_running_statistics_are_the_average_of_all_batches():
+    running = {"running_mean": np.zeros(4, np.float32), "running_variance": np.ones(4, np.float32)}
+    of_batches = []
+    for batch in range(3):
+        problem = norm.BatchForward(3, 4, 5, 2, momentum=None, batches=batch)
+        x = problem.operands(seed=batch)[0]
+        of_batches.append((x.mean((0, 2, 3)), x.var((0, 2, 3), ddof=1)))
+        _, found = expected(problem, x=x, **running)
+        running = {name: found[name].astype(np.float32) for name in running}
+    means, variances = zip(*of_batches, strict=True)
+    assert running["running_mean"] == pytest.approx(np.mean(means, 0), abs=1e-6)
+    assert running["running_variance"] == pytest.approx(np.mean(variances, 0), abs=1e-6)
+
+
+def test_both_layouts_hold_the_same():
+    _, planes = expected(SMALL)
+    x = np.ascontiguousarray(SMALL.operands()[0].transpose(0, 2, 3, 1))
+    given = dict(zip(ARRAYS, SMALL.operands()[:-1], strict=True)) | {"x": x}
+    _, last = expected(norm.BatchForward(3, 4, 5, 2, layout="NHWC"), **given)
+    assert np.allclose(last["y"].transpose(0, 3, 1, 2), planes["y"], atol=1e-12)
+    assert np.allclose(last["variance"], planes["variance"], atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_hard_channels_have_the_mean_and_variance_that_are_stated(layout):
+    problem = norm.BatchForward(16, 3, 24, 24, layout=layout, hard=True)
+    _, found = expected(problem)
+    assert found["mean"] == pytest.approx([1e4] * 3, abs=1e-2)
+    assert found["variance"] == pytest.approx([1e-3] * 3, rel=0.1)
+    assert problem.operands()[0].dtype == np.float32
+
+
+def test_the_bounds_tell_what_is_slightly_wrong():
+    for problem in (SMALL, norm.BatchForward(3, 4, 5, 2, hard=True)):
+        *before, _ = operands = problem.operands()
+        value = {place: one.value.astype(np.float32) for place, one in problem.expected(operands).items()}
+        after = [value.get(place, X) for place, X in enumerate(before)]
+        assert problem.is_right(operands, (*after, problem))
+        for place in (
+            set(value) - {ARRAYS.index("y")} if problem.hard else value
+        ):  # y follows from a mean that is rounded
+            wrong = list(after)
+            wrong[place] = np.nextafter(after[place], np.inf, dtype=np.float32) * np.float32(1 + 1e-4)
+            assert not problem.is_right(operands, (*wrong, problem)), ARRAYS[place]
+
+
+def test_a_part_has_the_results_of_the_whole():
+    problem = norm.BatchForward(2**12, 8, 24, 24)
+    small = problem.part(problem.operands())
+    assert small[0].shape == (2**12, 6, 24, 24) and small[-1].C == 6
+    assert np.array_equal(small[0][:, -1], problem.operands()[0][:, -1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        ((1, 7, 1, 1), "each channel has one value, which has no unbiased variance: train with more than one"),
+        ((0, 1, 2, 2), "N is 0, but it must be at least 1"),
+        ((2**20, 1, 2**10, 2), "each channel has 2147483648 values"),
+        ((1, 1, 2, 2, True, "CNHW"), "there is no layout 'CNHW': say NCHW or NHWC"),
+        ((1, 1, 2, 2, True, "NCHW", None, -1), "batches is -1, but it must be at least 0"),
+        ((1, 1, 2, 2, True, "NCHW", 0.1, 0, -1.0), "eps is -1.0: give a number that is not below 0"),
+    ],
+)
+def test_what_is_no_batch_norm_is_refused(sizes, why):
+    with pytest.raises(ValueError, match=why):
+        norm.BatchForward(*sizes)
+
+
+def test_planes_that_32_bits_do_not_count_are_refused():
+    assert planes_of((2**16, 2**16 - 1, 3, 5)) == (2**32 - 2**16, 15)
+    with pytest.raises(ValueError, match="make 4294967296 planes, and this step counts them below 4294967296: choose"):
+        planes_of((2**16, 2**16, 1, 1))
+
+
+def test_numbers_of_other_kinds_are_refused():
+    with pytest.raises(TypeError, match="H is 2.0, but it must be a whole number"):
+        norm.BatchForward(1, 1, 2.0, 2)
+    with pytest.raises(TypeError, match="momentum is 'none': give a number, or None"):
+        norm.BatchForward(1, 1, 2, 2, momentum="none")
+
+
+def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
+    *arrays, _ = SMALL.operands()
+    SMALL.check(*arrays)
+    for place, wrong, kind, why in (
+        (0, arrays[0].astype(np.float64), TypeError, "x holds float64, but this step takes float32: convert it"),
+        (1, arrays[1].tolist(), TypeError, "weight is a list, not an array"),
+        (3, arrays[3][:2], ValueError, "y is 2 x 4 x 5 x 2, but here it has 3 x 4 x 5 x 2 elements"),
+        (3, np.asfortranarray(arrays[3]), ValueError, "y is not in C order"),
+        (5, np.zeros(3, np.float32), ValueError, "variance is 3, but here it has 4 elements"),
+    ):
+        with pytest.raises(kind, match=why):
+            SMALL.check(*arrays[:place], wrong, *arrays[place + 1 :])
+    with pytest.raises(ValueError, match="takes layout = NHWC, and the batch norm has layout = NCHW: choose another"):
+        SMALL.check(*arrays, takes={"layout": ("NHWC",)})
+
+
+def test_images_of_bfloat16_have_statistics_of_float32():
+    before = SMALL.operands(BF16)
+    assert [X.dtype for X in before[:-1]] == [np.uint16, *[np.float32] * 2, np.uint16, *[np.float32] * 4]
+    *after, _ = before
+    for place, one in SMALL.expected(before, BF16).items():
+        after[place] = (BF16 if place == ARRAYS.index("y") else FP32).encode(one.value)
+    assert SMALL.is_right(before, (*after, SMALL), BF16)
+    for name in ("y", "mean"):
+        wrong = [X.copy() for X in after]
+        wrong[ARRAYS.index(name)] = after[ARRAYS.index(name)] + np.uint16(2) if name == "y" else after[4] * 1.001
+        assert not SMALL.is_right(before, (*wrong, SMALL), BF16), name
