@@ -17,6 +17,7 @@ LAYERS = [
     "arrays tuning",
     "ladder planned",
     "blas",
+    "layouts",
     "gemm",
     "loops",
     "conv",

@@ -1,0 +1,25 @@
+"""NCHW to NHWC and back: a transpose of each image, channels x pixels, one idea a step.
+
+A kernel sees a batch of matrices and writes their transposes. Of what it is told to move it knows the size alone:
+elements are 4 bytes (float32) or 2 (bfloat16, float16), and are moved as bits.
+"""
+
+from labkit.formats import BF16, FP16, FP32
+from labkit.layouts.problem import Conversion
+
+PROBLEM = Conversion
+FORMATS = FP32, BF16, FP16
+TO, BACK = ("NCHW", "NHWC"), ("NHWC", "NCHW")
+EXAMPLES = (
+    (1, 1, 1, 1, *TO),
+    (2, 40, 8, 9, *TO),
+    (3, 3, 5, 7, *BACK),
+    (2, 8, 3, 24, "NCHW", "NCHW_VECT_C"),
+)
+BENCHED = tuple(
+    (*sizes, *way)
+    for sizes in ((32, 512, 7, 7), (32, 64, 112, 112), (128, 3, 224, 224), (64, 256, 56, 56))
+    for way in (TO, BACK)
+)
+STANDING = 1, 64, 8, 16, *TO
+RECORD = "layouts"
