@@ -1,6 +1,6 @@
 """What every step of a ladder of layouts computes: the same images in another order of their elements.
 
-N images of C channels and H x W pixels lie in one of three layouts, named by their axes from the slowest to the fastest:
+N images of C channels and H x W pixels lie in one of three layouts, named by their axes, the fastest last:
 
     NCHW            plane after plane, a channel each
     NHWC            pixel after pixel, with all of its channels ("channels last")
@@ -10,11 +10,9 @@ N images of C channels and H x W pixels lie in one of three layouts, named by th
 size.) Where C is no multiple of the vector's length, the last vector of a pixel ends in zeros.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
 from numbers import Integral
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -122,15 +120,15 @@ class Conversion(ladder.Problem):
 
     def matrices(self) -> tuple[int, int, int] | None:
         """So many matrices, with their rows and columns, whose transposes the conversion is; None if it is no such."""
-        pixels, vectors = self.H * self.W, -(-self.C // self.vector)
+        pixels, (vectors, rest) = self.H * self.W, divmod(self.C, self.vector)
         match self.source, self.target:
             case "NCHW", "NHWC":
                 return self.N, self.C, pixels
             case "NHWC", "NCHW":
                 return self.N, pixels, self.C
-            case "NCHW", "NCHW_VECT_C" if self.C == vectors * self.vector:
+            case "NCHW", "NCHW_VECT_C" if not rest:
                 return self.N * vectors, self.vector, pixels
-            case "NCHW_VECT_C", "NCHW" if self.C == vectors * self.vector:
+            case "NCHW_VECT_C", "NCHW" if not rest:
                 return self.N * vectors, pixels, self.vector
         return None
 
@@ -146,7 +144,7 @@ class Conversion(ladder.Problem):
         """
         self.check(x, y)
         if (sizes := self.matrices()) is None:
-            raise ValueError(f"{self} transposes no matrices of single elements, as this step does: use layouts.convert")
+            raise ValueError(f"{self} transposes no matrices, as this step does: use layouts.convert")
         batch, rows, cols = sizes
         return reshaped(as_bits(x), batch, rows, cols), reshaped(as_bits(y), batch, cols, rows)
 

@@ -1,0 +1,118 @@
+"""Rows that are too short for vectors make long runs together: 49 pixels of 64 channels, 3 channels.
+
+A row of 7 x 7 pixels, or of 3 channels, is no whole number of vectors, and a tile would be nearly empty. But 64 such
+rows without gaps are one run of memory, and make 64 neighbours in each of the long rows on the other side. A block
+takes such a run into shared memory as it lies, and puts vectors of the long rows together of elements that lie a short
+row apart (`pieces`); or the other way round, where the short rows are the target's (`scattered`).
+
+Costs for elements of B bytes, and SHORT rows of whole pieces:
+
+    B / 32                          sectors read per element
+    B / 32                          sectors written per element
+    1                               barriers per block
+
+Takes long rows that are whole vectors, and short ones of which a block's shared memory holds 32. The elements that
+neighbouring threads pick lie 16 / B short rows apart, so that an odd length costs four passes, and an even one more.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.arrays.views import reshaped
+from labkit.ladder import Launch, TooLarge
+from labkit.layouts.elements import as_words, for_elements
+from labkit.ptx import load4, store4
+
+EXAMPLES = (2, 40, 7, 7, "NCHW", "NHWC"), (1, 3, 40, 25, "NCHW", "NHWC"), (2, 3, 8, 11, "NHWC", "NCHW")
+THREADS = 256
+ELEMENT = np.uint32
+PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
+SIDE = 4 * PACK  # elements of a vector
+LOW, HALF = np.uint32(0xFFFF), np.uint32(16)
+LEAST_VECTORS = 8  # of a long row, that a block moves
+RUN_BYTES = 16 * 1024  # that it should hold
+MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
+
+
+@cuda.jit(device=True)
+def picked(run, place, apart):
+    """A word of elements that lie so far apart."""
+    if PACK == 1:
+        return run[place]
+    return np.uint32(run[place]) | np.uint32(run[place + apart]) << HALF
+
+
+@cuda.jit(device=True)
+def put(run, place, apart, word):
+    """As `picked`, the other way round."""
+    if PACK == 1:
+        run[place] = word
+    else:
+        run[place], run[place + apart] = ELEMENT(word & LOW), ELEMENT(word >> HALF)
+
+
+@cuda.jit
+def pieces(x, y, short, vectors):
+    run = cuda.shared.array(0, ELEMENT)
+    words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
+    n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
+    first = np.uint32(cuda.blockIdx.x) * vectors
+    here = min(vectors, np.uint32(y.shape[2]) // np.uint32(4) - first)
+    for v in range(t, here * short, np.uint32(THREADS)):
+        a, b, c, d = load4(x, (n, 4 * (first * short + v)))
+        store4(words, 4 * v, a, b, c, d)
+    cuda.syncthreads()
+    step = PACK * short
+    for v in range(t, here * short, np.uint32(THREADS)):
+        row, vector = v // here, v % here
+        place = SIDE * vector * short + row
+        a, b = picked(run, place, short), picked(run, place + step, short)
+        c, d = picked(run, place + 2 * step, short), picked(run, place + 3 * step, short)
+        store4(y, (n, row, 4 * (first + vector)), a, b, c, d)
+
+
+@cuda.jit
+def scattered(x, y, short, vectors):
+    run = cuda.shared.array(0, ELEMENT)
+    words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
+    n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
+    first = np.uint32(cuda.blockIdx.x) * vectors
+    here = min(vectors, np.uint32(x.shape[2]) // np.uint32(4) - first)
+    step = PACK * short
+    for v in range(t, here * short, np.uint32(THREADS)):
+        row, vector = v // here, v % here
+        a, b, c, d = load4(x, (n, row, 4 * (first + vector)))
+        place = SIDE * vector * short + row
+        put(run, place, short, a)
+        put(run, place + step, short, b)
+        put(run, place + 2 * step, short, c)
+        put(run, place + 3 * step, short, d)
+    cuda.syncthreads()
+    for v in range(t, here * short, np.uint32(THREADS)):
+        a, b, c, d = load4(words, 4 * v)
+        store4(y, (n, 4 * (first * short + v)), a, b, c, d)
+
+
+def geometry(batch: int, short: int, long_bytes: int):
+    """Grid, block, the vectors of a long row that a block moves, and its bytes of shared memory."""
+    fitting = RUN_BYTES // (16 * short) // LEAST_VECTORS * LEAST_VECTORS
+    vectors = min(max(fitting, LEAST_VECTORS), -(-long_bytes // 16))
+    return (-(-long_bytes // (16 * vectors)), batch), THREADS, vectors, 16 * vectors * short
+
+
+def launches(x, y, problem):
+    """y = x in another layout."""
+    x, y = problem.as_matrices(x, y)
+    (batch, rows, cols), size = x.shape, x.dtype.itemsize
+    ways = [(cols, rows, pieces), (rows, cols, scattered)]  # short and long rows
+    whole = [way for way in ways if way[1] * size % 16 == 0]
+    short, long, kernel = min(whole or ways, key=lambda way: way[0])
+    grid, block, vectors, shared_bytes = geometry(batch, short, long * size)
+    if shared_bytes > MOST_BYTES:
+        raise TooLarge(f"short rows of {short} elements need {shared_bytes} bytes of shared memory a block")
+    if kernel is pieces:
+        x = reshaped(x, batch, rows * cols)
+    else:
+        y = reshaped(y, batch, rows * cols)
+    arguments = as_words(x), as_words(y), np.uint32(short), np.uint32(vectors)
+    return [Launch(for_elements(kernel, size), grid, block, arguments, shared_bytes)]
