@@ -12,8 +12,10 @@ from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.blas import access
 from labkit.formats import BF16, FP16, FP32
-from labkit.gemm.interface import arrange, combine
+from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
+from labkit.layouts.elements import BITS
+from labkit.layouts.interface import strided
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -79,10 +81,10 @@ def of_the_interface():
     """The kernels around a product, by name, and the types of their arguments."""
     from numba import types
 
-    for itemsize, bits in arrange.BITS.items():
-        arrays = tuple(types.Array(numba_type(bits), 3, layout) for layout in "AC")
-        for kernel in (arrange.copy, arrange.turn):
-            yield f"{kernel.__name__} {itemsize}", arrange.for_elements(kernel, itemsize), arrays
+    for itemsize, bits in BITS.items():
+        arrays = tuple(types.Array(numba_type(bits), 4, layout) for layout in "AC")
+        for kernel in (strided.copy, strided.turn):
+            yield f"{kernel.__name__} {itemsize}", strided.for_elements(kernel, itemsize), arrays
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
         yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)

@@ -1,6 +1,6 @@
 """Elements as bits: kernels that move them know their size alone, and may take several at once.
 
-Whole numbers of 1, 2 or 4 bytes stand for elements of any type, and words of 4 bytes for one element or for two.
+Whole numbers of 1, 2, 4 or 8 bytes stand for elements of any type, and words of 4 bytes for one element or for two.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from labkit import specialise
 from labkit.arrays.addresses import has_rows_at_pieces
 from labkit.arrays.views import viewed
 
-BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 WORD_BYTES = 4
 
 

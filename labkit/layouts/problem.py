@@ -77,6 +77,11 @@ class Conversion(ladder.Problem):
         return f"{self.N}x{self.C}x{self.H}x{self.W} {' to '.join(names)}"
 
     @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """N, C, H, W."""
+        return self.N, self.C, self.H, self.W
+
+    @property
     def flops(self) -> int:
         """None: elements are moved."""
         return 0

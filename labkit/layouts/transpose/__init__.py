@@ -16,10 +16,11 @@ EXAMPLES = (
     (3, 3, 5, 7, *BACK),
     (2, 8, 3, 24, "NCHW", "NCHW_VECT_C"),
 )
-BENCHED = tuple(
-    (*sizes, *way)
-    for sizes in ((32, 512, 7, 7), (32, 64, 112, 112), (128, 3, 224, 224), (64, 256, 56, 56))
-    for way in (TO, BACK)
+IN_VECTORS = (2, 40, 8, 9, *TO), (1, 72, 4, 4, *BACK), (2, 96, 2, 40, *TO)  # examples for steps that take no others
+SHORT, LARGE = (
+    tuple((*size, *way) for size in sizes for way in (TO, BACK))
+    for sizes in (((32, 512, 7, 7), (128, 3, 224, 224)), ((32, 64, 112, 112), (64, 256, 56, 56)))
 )
+BENCHED = (*SHORT, *LARGE)
 STANDING = 1, 64, 8, 16, *TO
 RECORD = "layouts"

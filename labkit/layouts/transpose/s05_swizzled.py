@@ -21,8 +21,10 @@ import numpy as np
 from labkit import cuda
 from labkit.ladder import Launch
 from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.transpose import IN_VECTORS, LARGE
 from labkit.ptx import load4, store4
 
+EXAMPLES, BENCHED = IN_VECTORS, LARGE
 TILE = 64  # elements along each side
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
@@ -73,8 +75,12 @@ def geometry(x, itemsize: int):
     return (-(-cols // TILE), -(-rows // TILE), batch), (threads, threads)
 
 
+def transpose(x, y) -> Launch:
+    """y = the transpose of x, matrix by matrix."""
+    itemsize = x.dtype.itemsize
+    return Launch(for_elements(swizzled, itemsize), *geometry(x, itemsize), (as_words(x), as_words(y)))
+
+
 def launches(x, y, problem):
     """y = x in another layout."""
-    x, y = problem.as_matrices(x, y)
-    kernel = for_elements(swizzled, x.dtype.itemsize)
-    return [Launch(kernel, *geometry(x, x.dtype.itemsize), (as_words(x), as_words(y)))]
+    return [transpose(*problem.as_matrices(x, y))]

@@ -5,14 +5,16 @@ rows without gaps are one run of memory, and make 64 neighbours in each of the l
 takes such a run into shared memory as it lies, and puts vectors of the long rows together of elements that lie a short
 row apart (`pieces`); or the other way round, where the short rows are the target's (`scattered`).
 
-Costs for elements of B bytes, and SHORT rows of whole pieces:
+Elements that neighbouring threads pick lie 16 / B short rows apart, which may be 4 or 8 or 16 times 32 banks: so a
+vector is left empty after each 32 of the run. Whatever the length of a row, a warp then takes at most six passes.
+
+Costs for elements of B bytes, and SHORT rows that make whole sectors:
 
     B / 32                          sectors read per element
     B / 32                          sectors written per element
     1                               barriers per block
 
-Takes long rows that are whole vectors, and short ones of which a block's shared memory holds 32. The elements that
-neighbouring threads pick lie 16 / B short rows apart, so that an odd length costs four passes, and an even one more.
+Takes long rows that are whole vectors, and short ones of which a block's shared memory holds a vector or eight.
 """
 
 import numpy as np
@@ -21,13 +23,16 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.ladder import Launch, TooLarge
 from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.transpose import SHORT, TO
 from labkit.ptx import load4, store4
 
 EXAMPLES = (2, 40, 7, 7, "NCHW", "NHWC"), (1, 3, 40, 25, "NCHW", "NHWC"), (2, 3, 8, 11, "NHWC", "NCHW")
-THREADS = 256
+BENCHED = (*SHORT, (64, 256, 56, 56, "NCHW", "NCHW_VECT_C"), (256, 256, 14, 14, *TO), (256, 512, 7, 7, *TO))
+THREADS = 128
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 SIDE = 4 * PACK  # elements of a vector
+VECTORS_IN_A_ROW = 32  # after which one is left empty
 LOW, HALF = np.uint32(0xFFFF), np.uint32(16)
 LEAST_VECTORS = 8  # of a long row, that a block moves
 RUN_BYTES = 16 * 1024  # that it should hold
@@ -35,20 +40,32 @@ MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute ca
 
 
 @cuda.jit(device=True)
+def spread(vector):
+    """Where a vector of the run lies, in vectors."""
+    return vector + vector // np.uint32(VECTORS_IN_A_ROW)
+
+
+@cuda.jit(device=True)
+def at(element):
+    """Where an element of the run lies, in elements."""
+    return element + element // np.uint32(VECTORS_IN_A_ROW * SIDE) * np.uint32(SIDE)
+
+
+@cuda.jit(device=True)
 def picked(run, place, apart):
     """A word of elements that lie so far apart."""
     if PACK == 1:
-        return run[place]
-    return np.uint32(run[place]) | np.uint32(run[place + apart]) << HALF
+        return run[at(place)]
+    return np.uint32(run[at(place)]) | np.uint32(run[at(place + apart)]) << HALF
 
 
 @cuda.jit(device=True)
 def put(run, place, apart, word):
     """As `picked`, the other way round."""
     if PACK == 1:
-        run[place] = word
+        run[at(place)] = word
     else:
-        run[place], run[place + apart] = ELEMENT(word & LOW), ELEMENT(word >> HALF)
+        run[at(place)], run[at(place + apart)] = ELEMENT(word & LOW), ELEMENT(word >> HALF)
 
 
 @cuda.jit
@@ -60,7 +77,7 @@ def pieces(x, y, short, vectors):
     here = min(vectors, np.uint32(y.shape[2]) // np.uint32(4) - first)
     for v in range(t, here * short, np.uint32(THREADS)):
         a, b, c, d = load4(x, (n, 4 * (first * short + v)))
-        store4(words, 4 * v, a, b, c, d)
+        store4(words, 4 * spread(v), a, b, c, d)
     cuda.syncthreads()
     step = PACK * short
     for v in range(t, here * short, np.uint32(THREADS)):
@@ -89,7 +106,7 @@ def scattered(x, y, short, vectors):
         put(run, place + 3 * step, short, d)
     cuda.syncthreads()
     for v in range(t, here * short, np.uint32(THREADS)):
-        a, b, c, d = load4(words, 4 * v)
+        a, b, c, d = load4(words, 4 * spread(v))
         store4(y, (n, 4 * (first * short + v)), a, b, c, d)
 
 
@@ -97,12 +114,16 @@ def geometry(batch: int, short: int, long_bytes: int):
     """Grid, block, the vectors of a long row that a block moves, and its bytes of shared memory."""
     fitting = RUN_BYTES // (16 * short) // LEAST_VECTORS * LEAST_VECTORS
     vectors = min(max(fitting, LEAST_VECTORS), -(-long_bytes // 16))
-    return (-(-long_bytes // (16 * vectors)), batch), THREADS, vectors, 16 * vectors * short
+    return (-(-long_bytes // (16 * vectors)), batch), THREADS, vectors, bytes_of(vectors * short)
 
 
-def launches(x, y, problem):
-    """y = x in another layout."""
-    x, y = problem.as_matrices(x, y)
+def bytes_of(vectors: int) -> int:
+    """Shared memory for a run of so many vectors."""
+    return 16 * (vectors + vectors // VECTORS_IN_A_ROW)
+
+
+def transpose(x, y) -> Launch:
+    """y = the transpose of x, matrix by matrix."""
     (batch, rows, cols), size = x.shape, x.dtype.itemsize
     ways = [(cols, rows, pieces), (rows, cols, scattered)]  # short and long rows
     whole = [way for way in ways if way[1] * size % 16 == 0]
@@ -115,4 +136,9 @@ def launches(x, y, problem):
     else:
         y = reshaped(y, batch, rows * cols)
     arguments = as_words(x), as_words(y), np.uint32(short), np.uint32(vectors)
-    return [Launch(for_elements(kernel, size), grid, block, arguments, shared_bytes)]
+    return Launch(for_elements(kernel, size), grid, block, arguments, shared_bytes)
+
+
+def launches(x, y, problem):
+    """y = x in another layout."""
+    return [transpose(*problem.as_matrices(x, y))]
