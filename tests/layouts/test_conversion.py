@@ -56,6 +56,14 @@ def test_images_of_any_strides_are_converted_and_nothing_else_is_touched(data, p
     assert (memory.copy_to_host() == y_whole).all()
 
 
+def test_a_row_of_two_elements_that_lie_apart_is_no_vector():
+    x = np.arange(2 * 3 * 5 * 2, dtype=np.float32).reshape(2, 3, 5, 2)
+    memory = cuda.to_device(np.full((2, 3, 5, 4), UNTOUCHED, np.float32))
+    layouts.convert(cuda.to_device(x), "NCHW", "NCHW", viewed(memory, x.shape, (240, 80, 16, 8)))
+    found = memory.copy_to_host()
+    assert (found[..., ::2] == x).all() and (found[..., 1::2] == UNTOUCHED).all()
+
+
 def kernels(problem, dtype=np.float32, alter=lambda X: X):
     """The kernels that a conversion of images without gaps launches."""
     x, y = (

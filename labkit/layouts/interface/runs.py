@@ -65,7 +65,7 @@ def _in_vectors(X, width):
     *outer, step = X.strides
     row_bytes = X.shape[-1] * X.dtype.itemsize
     whole = not any(n % width for n in (address_of(X), *outer, row_bytes))
-    return whole and (step == X.dtype.itemsize or row_bytes == step) and min(outer) >= 0
+    return whole and step == X.dtype.itemsize and min(outer) >= 0
 
 
 def _steps(X, dtype):
