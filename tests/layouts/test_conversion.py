@@ -77,8 +77,10 @@ def kernels(problem, dtype=np.float32, alter=lambda X: X):
 @pytest.mark.parametrize(
     ("problem", "expected"),
     [
-        (Conversion(2, 64, 8, 8), ["squares"]),
-        (Conversion(2, 64, 7, 7, "NHWC", "NCHW"), ["squares"]),
+        (Conversion(2, 64, 8, 8), ["swizzled"]),
+        (Conversion(2, 64, 7, 7), ["one_sided"]),
+        (Conversion(2, 64, 7, 7, "NHWC", "NCHW"), ["spread"]),
+        (Conversion(2, 63, 7, 7), ["turn"]),
         (Conversion(2, 3, 8, 8), ["scattered"]),
         (Conversion(2, 3, 8, 8, "NHWC", "NCHW"), ["pieces"]),
         (Conversion(2, 64, 8, 8, "NCHW", "NCHW_VECT_C"), ["scattered"]),

@@ -2,25 +2,25 @@
 
 Neighbouring axes that follow on in both arrays are one axis. What is left are matrices, with a batch of them along one
 axis or more: columns are the neighbours of the target, and if they are not those of the source too, rows are. Rows of
-both go vector by vector (`runs`); what is turned goes in squares, or where one side has short rows as the last step of
-the ladder has it; all else goes element by element (`strided`), whatever the strides.
+both go vector by vector (`runs`); what is turned goes by one of the last steps of the ladder, if one side at least has
+rows that are whole vectors; all else goes element by element (`strided`), whatever the strides.
 """
 
 from contextlib import suppress
 from itertools import product
 from typing import NamedTuple
 
-from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
+from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import as_bits, reshaped, viewed
-from labkit.ladder import Launch, TooLarge, ladder
+from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.layouts.elements import in_vectors
 from labkit.layouts.interface.runs import copy_runs
-from labkit.layouts.interface.squares import transpose
 from labkit.layouts.interface.strided import rearrange
 
 WORDS = 2, 4  # bytes of elements that kernels of the ladder take
-SHORT_BYTES = 128  # below which a row is short
+NARROW = 32  # elements, below which a row is short
 
-pieces = ladder("layouts", "transpose").step("pieces")
+swizzled, one_sided, pieces = map(ladder("layouts", "transpose").step, ("swizzled", "one_sided", "pieces"))
 
 
 class Axis(NamedTuple):
@@ -94,19 +94,18 @@ def move(source, target) -> Launch:
         return rearrange(source, target)
     turned = viewed(source, (batch, cols, rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
     matrices = viewed(target, (batch, rows, cols), target.strides[1:])
-    if in_pieces(turned, matrices):
-        with suppress(TooLarge):
-            return pieces.transpose(turned, matrices)
-    return transpose(turned, matrices)
+    with suppress(TooLarge):
+        if (step := suited(turned, matrices)) is not None:
+            return step.transpose(turned, matrices)
+    return rearrange(source, target)
 
 
-def in_pieces(x, y) -> bool:
-    """Whether one batch of matrices has rows that are whole vectors, and the other short ones, without gaps."""
-    if not (lies_in_order(x) and lies_in_order(y)):
-        return False
+def suited(x, y) -> Step | None:
+    """The step of the ladder for such batches of matrices, of which the second are the transposes of the first."""
     batch, rows, cols = x.shape
-    for short, long in ((x, y), (y, x)):
-        is_short = short.shape[-1] * x.dtype.itemsize < SHORT_BYTES
-        if is_short and has_rows_at_pieces(long) and has_rows_at_pieces(reshaped(short, batch, rows * cols)):
-            return True
-    return False
+    as_runs = ((short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW)
+    for short, long in as_runs:
+        if lies_in_order(short) and in_vectors(long) and in_vectors(reshaped(short, batch, rows * cols)):
+            return pieces
+    whole = in_vectors(x) + in_vectors(y)
+    return {2: swizzled, 1: one_sided}.get(whole)
