@@ -85,27 +85,27 @@ def arranged(axes: list[Axis]) -> list[Axis]:
 
 def move(source, target) -> Launch:
     """The launch for matrices in batches along two axes."""
-    if source.shape != target.shape or 0 in target.shape:
-        return rearrange(source, target)
-    if (launch := copy_runs(source, target)) is not None:
-        return launch
     outer, batch, rows, cols = target.shape
-    if outer > 1 or target.dtype.itemsize not in WORDS or abs(source.strides[2]) >= abs(source.strides[3]):
-        return rearrange(source, target)
-    turned = viewed(source, (batch, cols, rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
-    matrices = viewed(target, (batch, rows, cols), target.strides[1:])
-    with suppress(TooLarge):
-        if (step := suited(turned, matrices)) is not None:
-            return step.transpose(turned, matrices)
+    if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
+        return launch
+    if outer == 1 and target.dtype.itemsize in WORDS and abs(source.strides[2]) < abs(source.strides[3]):
+        x = viewed(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
+        y = viewed(target, (batch, rows, cols), target.strides[1:])
+        with suppress(TooLarge):
+            if (step := suited(x, y)) is not None:
+                return step.transpose(x, y)
     return rearrange(source, target)
 
 
 def suited(x, y) -> Step | None:
-    """The step of the ladder for such batches of matrices, of which the second are the transposes of the first."""
-    batch, rows, cols = x.shape
-    as_runs = ((short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW)
+    """The step of the ladder for such batches of matrices: the second are the transposes of the first, or of more."""
+    batch, rows, cols = y.shape
+    all_there = x.shape[1] == cols
+    as_runs = [
+        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (all_there or short is y)
+    ]
     for short, long in as_runs:
         if lies_in_order(short) and in_vectors(long) and in_vectors(reshaped(short, batch, rows * cols)):
             return pieces
-    whole = in_vectors(x) + in_vectors(y)
+    whole = in_vectors(x) + in_vectors(y) if all_there else 0
     return {2: swizzled, 1: one_sided}.get(whole)

@@ -107,7 +107,9 @@ def scattered(x, y, short, vectors):
     for v in range(t, here * short, np.uint32(THREADS)):
         row = v * reciprocal >> np.uint32(FRACTION)  # v // here, as both are small
         vector = v - row * here
-        a, b, c, d = load4(x, (n, row, 4 * (first + vector)))
+        a = b = c = d = np.uint32(0)  # in rows that the source lacks
+        if row < x.shape[1]:
+            a, b, c, d = load4(x, (n, row, 4 * (first + vector)))
         place = SIDE * vector * short + row
         put(run, place, short, a)
         put(run, place + step, short, b)
@@ -135,8 +137,8 @@ def kernel_for(kernel, itemsize: int, even: bool):
 
 
 def transpose(x, y) -> Launch:
-    """y = the transpose of x, matrix by matrix."""
-    (batch, rows, cols), size = x.shape, x.dtype.itemsize
+    """y = the transpose of x, matrix by matrix; where y has the short rows, x may lack some, which become zeros."""
+    (batch, cols, rows), size = y.shape, y.dtype.itemsize
     ways = [(cols, rows, pieces), (rows, cols, scattered)]  # short and long rows
     whole = [way for way in ways if way[1] * size % 16 == 0]
     short, long, kernel = min(whole or ways, key=lambda way: way[0])
