@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 from some_conversions import any_alignment
 
-from labkit import cuda, layouts
+from labkit import cuda, cuda_cpp, layouts
 from labkit.formats import BF16, FP16, FP32
 from labkit.layouts import Conversion
 
@@ -173,6 +173,16 @@ def test_a_step_is_right_on_the_gpu(step, format):
             x, y = map(cuda.to_device, before[:2])
             step.launch(x, y, problem, format=format)
             assert problem.is_right(before, (x, y.copy_to_host()), format)
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize("problem", STEPS.step("padded").examples, ids=str)
+def test_a_twin_is_right_on_the_gpu(problem):
+    before = problem.operands(seed=5)
+    (launch,) = STEPS.step("padded").launches(*map(cuda.to_device, before[:2]), problem)
+    x, y = launch.arguments
+    cuda_cpp.kernel("layouts/transpose/s03_padded")[launch.grid, launch.block](x, y, *problem.twin_sizes())
+    assert problem.is_right(before, (x, y.copy_to_host().view(np.float32).reshape(before[1].shape)))
 
 
 @pytest.mark.needs("gpu")
