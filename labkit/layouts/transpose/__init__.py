@@ -1,14 +1,14 @@
 """NCHW to NHWC and back: a transpose of each image, channels x pixels, one idea a step.
 
 A kernel sees a batch of matrices and writes their transposes. Of what it is told to move it knows the size alone:
-elements are 4 bytes (float32) or 2 (bfloat16, float16), and are moved as bits.
+elements of 4 bytes (float32) or of 2 (bfloat16; float16 is the same to it) are moved as bits.
 """
 
-from labkit.formats import BF16, FP16, FP32
+from labkit.formats import BF16, FP32
 from labkit.layouts.problem import Conversion
 
 PROBLEM = Conversion
-FORMATS = FP32, BF16, FP16
+FORMATS = FP32, BF16
 TO, BACK = ("NCHW", "NHWC"), ("NHWC", "NCHW")
 EXAMPLES = (
     (1, 1, 1, 1, *TO),
