@@ -79,8 +79,8 @@ def pieces(x, y, short, vectors):
     words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
     n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
     first = np.uint32(cuda.blockIdx.x * vectors)
-    here = np.uint32(min(vectors, np.uint32(y.shape[2]) // np.uint32(4) - first))
-    reciprocal = np.uint32((np.uint32(1 << FRACTION) + here - np.uint32(1)) // here)
+    here = np.uint32(min(vectors, np.uint32(np.uint32(y.shape[2]) // np.uint32(4) - first)))
+    reciprocal = np.uint32(np.uint32((1 << FRACTION) + here - 1) // here)
     for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
         a, b, c, d = load4(x, (n, np.uint32(4 * (first * short + v))))
         store4(words, np.uint32(4 * spread(v)), a, b, c, d)
@@ -101,14 +101,14 @@ def scattered(x, y, short, vectors):
     words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
     n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
     first = np.uint32(cuda.blockIdx.x * vectors)
-    here = np.uint32(min(vectors, np.uint32(x.shape[2]) // np.uint32(4) - first))
-    reciprocal = np.uint32((np.uint32(1 << FRACTION) + here - np.uint32(1)) // here)
+    here = np.uint32(min(vectors, np.uint32(np.uint32(x.shape[2]) // np.uint32(4) - first)))
+    reciprocal = np.uint32(np.uint32((1 << FRACTION) + here - 1) // here)
     step = np.uint32(PACK * short)
     for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
         row = np.uint32(np.uint32(v * reciprocal) >> np.uint32(FRACTION))  # v // here, as both are small
         vector = np.uint32(v - row * here)
         a = b = c = d = np.uint32(0)  # in rows that the source lacks
-        if row < x.shape[1]:
+        if row < np.uint32(x.shape[1]):
             a, b, c, d = load4(x, (n, row, np.uint32(4 * (first + vector))))
         place = np.uint32(SIDE * vector * short + row)
         put(run, place, short, a)
