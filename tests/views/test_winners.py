@@ -42,7 +42,7 @@ def test_every_cell_is_what_the_heuristic_ranks(made, images, limit_mb):
 
 
 def test_the_limit_changes_who_wins():
-    view = winners(size=14, taps=(5,), channels=(128,), batches=(16,), limits_mb=(0, None))
+    view = winners(size=32, taps=(9,), channels=(128,), batches=(64,), limits_mb=(0, None))
     names = [view.data["names"][number] for number in unpack(view.data["order"])[0, :, 0, 0, 0]]
     assert names[0].startswith("implicit_gemm") and names[0] != names[1]
 
@@ -69,6 +69,16 @@ def test_cells_are_marked_where_layers_were_timed():
         assert record["predicted"] == str(conv.heuristic(one.problem).best)
         known = one.ours.get(record["predicted"])
         assert record["predicted_ms"] == (known.time_ms if known else None)
+
+
+def test_a_still_picture_has_no_marks_where_workspace_is_limited(tmp_path):
+    def picture(limit_mb):
+        view = winners(taps=(9,), channels=(64,), batches=(16,), limits_mb=(limit_mb,))
+        view.save_png(tmp_path / "winners.svg")
+        return (tmp_path / "winners.svg").read_text()
+
+    assert "●" in picture(None) or "○" in picture(None)
+    assert "●" not in picture(128) and "○" not in picture(128)
 
 
 def test_without_records_nothing_is_marked(monkeypatch):

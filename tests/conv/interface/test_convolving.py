@@ -254,23 +254,37 @@ REFUSED = {
     ),
     "padding beyond the filter": (lambda: conv.forward(X, W, padding=3), "top is 3 rows or columns of zeros"),
     "padding in another word": (lambda: conv.forward(X, W, padding="some"), "there is no padding 'some'"),
-    "padding of three": (lambda: conv.forward(X, W, padding=(1, 1, 1)), "padding is (1, 1, 1): give 1 or 2 or 4"),
+    "padding of three": (
+        lambda: conv.forward(X, W, padding=(1, 1, 1)),
+        "padding is (1, 1, 1): give one, two or four whole numbers from 0 on",
+    ),
     "padding below 0": (lambda: conv.forward(X, W, padding=-1), "padding is -1: give"),
     "half a pixel": (lambda: conv.forward(X, W, padding=0.5), "padding is 0.5: give"),
     "no output": (lambda: conv.forward(X, np.ones((6, 4, 10, 3), np.float32)), "does not fit into the image of 9 x 8"),
     "no image": (lambda: conv.forward(X[:0], W), "N is 0, but it must be at least 1"),
-    "stride 0": (lambda: conv.forward(X, W, stride=0), "stride is 0: give 1 or 2 whole numbers from 1 on"),
+    "stride 0": (lambda: conv.forward(X, W, stride=0), "stride is 0: give one or two whole numbers from 1 on"),
     "stride 0, same": (lambda: conv.forward(X, W, stride=0, padding="same"), "stride is 0: give"),
     "dilation 0": (lambda: conv.forward(X, W, dilation=(1, 0)), "dilation is (1, 0): give"),
-    "groups 0": (lambda: conv.forward(X, W, groups=0), "groups is 0: give 1 whole numbers from 1 on"),
+    "groups 0": (lambda: conv.forward(X, W, groups=0), "groups is 0: give one whole number from 1 on"),
     "flipped": (lambda: conv.forward(X, W, flipped=2), "flipped is 2: say True or False"),
     "layout": (lambda: conv.forward(X, W, layout="CHWN"), "there is no layout 'CHWN': say NCHW or NHWC"),
     "mixed layouts": (
         lambda: conv.forward(X, W, layout="NHWC"),
         "x has 8 channels, but filters of 3 channels in 1 group(s) take 3",
     ),
-    "mixed types": (lambda: conv.forward(X, W.astype(np.float16)), "x holds float32 and w float16, but two arrays"),
-    "float64": (lambda: conv.forward(X.astype(float), W.astype(float)), "x holds float64 and w float64, but"),
+    "mixed types": (lambda: conv.forward(X, W.astype(np.float16)), "x holds float32 and w float16: give two"),
+    "float64": (
+        lambda: conv.forward(X.astype(float), W.astype(float)),
+        "x holds float64 and w float64: give two arrays of one type, float32, float16 or bfloat16",
+    ),
+    "bytes": (
+        lambda: conv.forward(X.astype(np.uint8), W.astype(np.uint8)),
+        "x holds uint8 and w uint8: give two arrays of one type, float32, float16 or bfloat16",
+    ),
+    "a reason for many": (
+        lambda: conv.forward(X, W, format="tf32"),
+        "; tensor/mma, tensor/boxes, tensor/im2col, tensor/persistent: this step takes bfloat16 or float16, and",
+    ),
     "bits": (lambda: conv.forward(X.astype(np.uint16), W.astype(np.uint16)), 'say format="bfloat16"'),
     "y of another type": (
         lambda: conv.forward(X, W, np.ones((2, 6, 7, 6), np.float16)),
@@ -353,8 +367,8 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
     on_device = list(map(cuda.to_device, arrays))
-    for row in conv.heuristic(problem):
-        plan = conv.plan(problem, *on_device, algorithm=row.algorithm)
+    for algorithm in conv.heuristic(problem).candidates:
+        plan = conv.plan(problem, *on_device, algorithm=algorithm)
         plan()
         cuda.synchronize()
         expected = on_device[place].copy_to_host()
