@@ -27,6 +27,7 @@ _PLACES = {
     "gpu_time_ms": "labkit.timing:gpu_time_ms",
     "kernel_language": "labkit.simulator.coverage:entries",
     "ladder": "labkit.ladder",
+    "layouts": "labkit.layouts",
     "loops": "labkit.loops",
     "modelled_time": "labkit.timemodel:modelled_time",
     "norm": "labkit.norm",

@@ -12,8 +12,10 @@ from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.blas import access
 from labkit.formats import BF16, FP16, FP32
-from labkit.gemm.interface import arrange, combine
+from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
+from labkit.layouts.elements import BITS
+from labkit.layouts.interface import runs, strided
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -84,13 +86,18 @@ def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
 
 
 def of_the_interface():
-    """The kernels around a product, by name, and the types of their arguments."""
+    """The kernels around a product, and those of layouts, by name, and the types of their arguments."""
     from numba import types
 
-    for itemsize, bits in arrange.BITS.items():
-        arrays = tuple(types.Array(numba_type(bits), 3, layout) for layout in "AC")
-        for kernel in (arrange.copy, arrange.turn):
-            yield f"{kernel.__name__} {itemsize}", arrange.for_elements(kernel, itemsize), arrays
+    for itemsize, bits in BITS.items():
+        arrays = tuple(types.Array(numba_type(bits), 4, layout) for layout in "AC")
+        for kernel in (strided.copy, strided.turn):
+            yield f"{kernel.__name__} {itemsize}", strided.for_elements(kernel, itemsize), arrays
+        yield f"number {itemsize}", strided.for_elements(strided.number, itemsize), (*arrays, types.uint32)
+    for width, dtype in runs.WIDTHS.items():
+        arrays = (types.Array(numba_type(dtype), 1, "C"),) * 2
+        tuples = (types.UniTuple(kind, 4) for kind in (types.uint32, types.int64, types.int64))
+        yield f"copy_vectors {width}", runs.copy_vectors, (*arrays, types.uint32, *tuples)
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
         yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)
@@ -114,6 +121,22 @@ def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
         report, _ = assembled(code, target, tmp_path)
         assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
         assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
+
+
+def of_layouts():
+    """The kernels that move images, by name, and the types of their arguments."""
+    names = "copy turn number copy_vectors".split()
+    yield from ((name, kernel, kinds) for name, kernel, kinds in of_the_interface() if name.split()[0] in names)
+    for name, (kernel, arguments) in KERNELS.items():
+        if name.startswith("layouts"):
+            yield name, kernel, tuple(map(argument_type, arguments))
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in of_layouts()])
+def test_places_of_elements_are_found_without_float64_and_without_division_in_64_bits(name):
+    """numba compares a whole number without a sign and one with it as float64, and divides sums in 64 bits."""
+    code, _ = ptx_for_the_oldest(*next(found for known, *found in of_layouts() if known == name))
+    assert ".f64" not in code and not re.search(r"\b(div|rem)\.[us]64", code)
 
 
 def test_the_report_shows_a_spill(tmp_path):

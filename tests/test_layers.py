@@ -18,6 +18,7 @@ LAYERS = [
     "arrays tuning",
     "ladder planned",
     "blas",
+    "layouts",
     "gemm",
     "loops",
     "conv",

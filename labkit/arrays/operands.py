@@ -151,3 +151,12 @@ def _wait_for_its_stream(X):
     stream = X.__cuda_array_interface__.get("stream")
     if stream is not None:
         cuda.external_stream(stream).synchronize()
+
+
+def new_alike(X, shape: tuple[int, ...]):
+    """A new array of the device, of the package that X is of, that holds what X does."""
+    if hasattr(X, "new_empty"):  # torch's
+        return X.new_empty(shape)
+    if type(X).__module__.partition(".")[0] == "cupy":
+        return type(X)(shape, X.dtype)
+    return cuda.device_array(shape, X.dtype)

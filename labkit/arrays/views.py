@@ -150,7 +150,7 @@ def stacked(left, C):
 
 def as_batch(X):
     """A matrix as a batch of one; a batch as it is."""
-    if len(X.shape) == 3:
+    if len(X.shape) >= 3:
         return X
     return viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
 

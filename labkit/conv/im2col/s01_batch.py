@@ -22,8 +22,8 @@ from labkit.arrays.views import reshaped, viewed
 from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.gemm import step
-from labkit.gemm.interface.arrange import rearrange
 from labkit.ladder import Launch
+from labkit.layouts.interface.strided import rearrange
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128

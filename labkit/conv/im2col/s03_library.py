@@ -20,10 +20,11 @@ from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
 from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
-from labkit.gemm.interface.arrange import arranged, rearrange
+from labkit.gemm.interface.arrange import arranged
 from labkit.gemm.interface.candidates import choice
 from labkit.gemm.interface.launches import launches as multiplied
 from labkit.ladder import Launch
+from labkit.layouts.interface.strided import rearrange
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 WORKSPACE_BYTES = 2**30  # that a chunk of images may take

@@ -10,10 +10,11 @@ import numpy as np
 
 from labkit import cuda, device, tuning
 from labkit.conv.interface.algorithms import Algorithm, algorithms
-from labkit.conv.interface.arrange import copies, lies_well
+from labkit.conv.interface.arrange import lies_well
 from labkit.conv.interface.costs import predicted_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
+from labkit.layouts.interface.moves import moves
 from labkit.planned import Plan
 from labkit.table import Table
 
@@ -174,9 +175,9 @@ def planned(
         for name, X in (("x", x), ("w", w), ("y", y)):
             taken[name] = X if lies_well(X) else workspace.array(f"{name} in order", X.shape, X.dtype)
             if taken[name] is not X and name == problem.result:
-                after = copies(taken[name], X)
+                after = moves(taken[name], X)
             elif taken[name] is not X:
-                before += copies(X, taken[name])
+                before += moves(X, taken[name])
         made = algorithm.launches(*taken.values(), problem, format, workspace, workspace_limit_bytes)
         return [*before, *made, *after]
 

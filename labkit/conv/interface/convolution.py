@@ -14,6 +14,7 @@ from labkit.arrays.operands import (
     check_on_device,
     format_of,
     holds,
+    new_alike,
     on_device,
     seen,
     type_name,
@@ -281,7 +282,7 @@ def _with_copies(kind, arrays, size, options, stream):
     on_host = all(isinstance(X, np.ndarray) for X in (inputs if goal is None else [goal]))
     if on_host or goal is None:
         shape = problem.shapes[kind.result]
-        out = cuda.device_array(shape, format.result.dtype) if on_host else _alike(inputs[0], shape, format)
+        out = cuda.device_array(shape, format.result.dtype) if on_host else new_alike(inputs[0], shape)
     else:
         out = goal
     moved = {name: out if name == kind.result else on_device(X, stream) for name, X in arrays.items()}
@@ -296,15 +297,6 @@ def _with_copies(kind, arrays, size, options, stream):
         return found
     goal[...] = found.view(goal.dtype)
     return goal
-
-
-def _alike(X, shape, format):
-    """A new array of the device, of the package that X is of."""
-    if hasattr(X, "new_empty"):  # torch's
-        return X.new_empty(shape)
-    if type(X).__module__.partition(".")[0] == "cupy":
-        return type(X)(shape, X.dtype)
-    return cuda.device_array(shape, format.result.dtype)
 
 
 # --- what is asked for ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from labkit.arrays.addresses import in_pieces, lies_in_order, lies_in_pieces
 from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
-from labkit.gemm.interface.arrange import arranged, rearrange
+from labkit.gemm.interface.arrange import arranged
 from labkit.gemm.interface.candidates import Candidate, step_of
 from labkit.gemm.interface.combine import add_up, combined
 from labkit.gemm.interface.planes import in_planes
@@ -15,6 +15,7 @@ from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
 from labkit.gemm.library.tilings import Tiling, Work, in_boxes
 from labkit.ladder import Launch, Step, ladder
+from labkit.layouts.interface.strided import rearrange
 
 MOST_ROWS = 2**19  # that a launch takes: a grid has at most 65535 blocks along y, each of 16 rows or more
 MOST_PLANES = 2**15  # of a grid, which has at most 65535 blocks along z

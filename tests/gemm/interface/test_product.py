@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from labkit import cuda, gemm, simulate
 from labkit.arrays import views
 from labkit.formats import FORMATS, FP32
-from labkit.gemm.interface import arrange, candidates, combine, launches, product
+from labkit.gemm.interface import candidates, combine, launches, product
 from labkit.gemm.library.tilings import Tiling
+from labkit.layouts.elements import BITS
+from labkit.layouts.interface import strided
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
@@ -169,7 +171,7 @@ def test_a_few_rows_or_columns_are_computed_one_by_one(orders, sides, monkeypatc
 def copies(monkeypatch):
     """The names of the kernels by which operands and results are copied."""
     made = []
-    for_elements, for_results = arrange.for_elements, combine.for_results
+    for_elements, for_results = strided.for_elements, combine.for_results
 
     def counted(kernel, itemsize):
         made.append(kernel.__name__)
@@ -179,7 +181,7 @@ def copies(monkeypatch):
         made.append("combine")
         return for_results(format)
 
-    monkeypatch.setattr(arrange, "for_elements", counted)
+    monkeypatch.setattr(strided, "for_elements", counted)
     monkeypatch.setattr(combine, "for_results", counted_result)
     return made
 
@@ -414,14 +416,14 @@ def test_elements_of_c_that_share_memory_are_refused():
         gemm.multiply(A, B, views.viewed(row, (4, 6), (0, 4)))
 
 
-@pytest.mark.parametrize("itemsize", arrange.BITS)
+@pytest.mark.parametrize("itemsize", BITS)
 @pytest.mark.parametrize("order", "CF")
 def test_copies_read_and_write_whole_sectors(order, itemsize):
-    source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), arrange.BITS[itemsize], order=order)
-    target = np.zeros((1, 64, 128), source.dtype)
-    kernel = arrange.for_elements(arrange.turn if order == "F" else arrange.copy, itemsize)
-    trace = simulate(kernel, 2, (32, 8), source[None], target)
-    assert trace.errors == () and (trace.outputs[1][0] == source).all()
+    source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), BITS[itemsize], order=order)
+    target = np.zeros((1, 1, 64, 128), source.dtype)
+    kernel = strided.for_elements(strided.turn if order == "F" else strided.copy, itemsize)
+    trace = simulate(kernel, 2, (32, 8), source[None, None], target)
+    assert trace.errors == () and (trace.outputs[1] == source).all()
     assert trace.counters.global_load_sectors == trace.counters.global_store_sectors == source.nbytes // 32
     assert trace.counters.bank_conflicts == 0
 

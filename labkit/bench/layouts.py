@@ -1,0 +1,69 @@
+"""`labkit bench layouts`: conversions of images beside torch's, eager and compiled, and a copy of as many bytes."""
+
+from functools import partial
+
+from labkit import ladder, layouts
+from labkit.bench import _harness, _torch
+
+
+def convert(problem, format, x, y, _):
+    """What users call, planned."""
+    plan = layouts.plan(x, problem.source, problem.target, y, vector=problem.vector)
+    return lambda stream: plan(stream=stream)
+
+
+def torch_eager(problem, format, x, y, _):
+    """What `x.contiguous(memory_format=...)` does, into memory that is there."""
+    x, y = _alike(problem, *_torch.tensors(format, x, y))
+    return _torch.on_stream(partial(y.copy_, x))
+
+
+def torch_compiled(problem, format, x, y, _):
+    """The same by torch.compile, for these sizes alone."""
+    import torch
+
+    x, y = _alike(problem, *_torch.tensors(format, x, y))
+    torch._dynamo.reset()  # else so many sizes count as too many, and it goes on as eager
+    return _torch.on_stream(partial(torch.compile(_copy, dynamic=False), x, y))
+
+
+def copy(problem, format, x, y, _):
+    """The driver's copy of the images as they lie."""
+    x, y = x.reshape(x.size), y.reshape(y.size)
+    return lambda stream: y.copy_to_device(x, stream)
+
+
+def rivals(problem, format):
+    """Who else converts these images."""
+    if not _torch.is_here() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
+        return {}
+    return {"torch": torch_eager, "torch.compile": torch_compiled}
+
+
+def _copy(x, y):
+    y.copy_(x)
+
+
+def _alike(problem, x, y):
+    """The tensors with the same axes, N C H W, or N C H W and channels of a vector."""
+    in_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
+
+    def turned(X, layout):
+        if layout == "NCHW_VECT_C":
+            return X
+        X = X if layout == "NCHW" else X.permute(0, 3, 1, 2)
+        return X.unflatten(1, (-1, problem.vector)).permute(0, 1, 3, 4, 2) if in_vectors else X
+
+    return turned(x, problem.source), turned(y, problem.target)
+
+
+TABLE = _harness.Table(
+    name="layouts",
+    title="Layouts of images",
+    ladders=ladder.ladders("layouts"),
+    ours={"convert": convert},
+    rivals=rivals,
+    yardsticks={"cuMemcpy": copy},
+    fastest=len(layouts.ladder("transpose")),
+)
+main = partial(_harness.run, TABLE)

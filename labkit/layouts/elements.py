@@ -1,0 +1,45 @@
+"""Elements as bits: kernels that move them know their size alone, and may take several at once.
+
+Whole numbers of 1, 2, 4 or 8 bytes stand for elements of any type, and words of 4 bytes for one element or for two.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import specialise
+from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
+from labkit.arrays.views import viewed
+
+BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+WORD_BYTES = 4
+
+
+@cache
+def for_elements(kernel, itemsize: int):
+    """The kernel for elements of so many bytes, as whose bits (`ELEMENT`) it moves them."""
+    return specialise(kernel, ELEMENT=BITS[itemsize])
+
+
+def in_vectors(X) -> bool:
+    """Whether an array is in C order, and its rows are whole pieces of 16 bytes."""
+    return lies_in_order(X) and has_rows_at_pieces(X)
+
+
+def as_words(X):
+    """An array in C order, whose rows are whole pieces of 16 bytes, as one of words.
+
+    Raises
+    ------
+    ValueError
+        Its rows are not whole pieces.
+    """
+    if not in_vectors(X):
+        raise ValueError(
+            f"rows of {X.shape[-1]} elements of {X.dtype.itemsize} bytes are not whole pieces of 16 bytes, which this "
+            "step moves at once: choose another step, or use layouts.convert"
+        )
+    if isinstance(X, np.ndarray):
+        return X.view(np.uint32)
+    *sides, cols = X.shape
+    return viewed(X, (*sides, cols * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)

@@ -1,0 +1,57 @@
+"""Rows of the tile are a bank longer than what they hold, so that a column of it meets every bank once.
+
+Element (row, col) lies in bank (row * PITCH + col) * B / 4 % 32 with B bytes an element. With a word of 4 bytes to
+spare a row is an odd number of banks long, and 32 rows begin in 32 banks. (Ruetsch and Micikevicius, Optimizing Matrix
+Transpose in CUDA, 2009.)
+
+Costs for elements of B bytes, and whole tiles:
+
+    B / 32                      sectors read per element
+    B / 32                      sectors written per element
+    TILE * (TILE * B + 4)       bytes of shared memory per block
+    1                           barriers per block
+    0                           bank conflicts per block
+
+Limited by what is under way at once: a thread asks for four elements, and a warp for 32 * B bytes an instruction.
+`s04_vectorised` asks for 16 bytes a thread and instruction.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.ladder import Launch
+from labkit.layouts.elements import for_elements
+
+TILE = 32  # elements along each side
+ROWS = 8  # that a block moves at a time
+ELEMENT = np.uint32
+PITCH = TILE + 4 // np.dtype(ELEMENT).itemsize  # elements from a row of the tile to the next
+
+
+@cuda.jit
+def padded(x, y):
+    tile = cuda.shared.array((TILE, PITCH), ELEMENT)
+    n, lane, line = np.uint32(cuda.blockIdx.z), np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    left, top = np.uint32(cuda.blockIdx.x * TILE), np.uint32(cuda.blockIdx.y * TILE)
+    rows, cols = np.uint32(x.shape[1]), np.uint32(x.shape[2])
+    for i in range(0, TILE, ROWS):
+        row, col = top + i + line, left + lane
+        if row < rows and col < cols:
+            tile[i + line, lane] = x[n, row, col]
+    cuda.syncthreads()
+    for i in range(0, TILE, ROWS):
+        row, col = left + i + line, top + lane
+        if row < cols and col < rows:
+            y[n, row, col] = tile[lane, i + line]
+
+
+def geometry(x):
+    """Grid and block: along x of the grid tiles along a row of the source, along y along a column, along z matrices."""
+    batch, rows, cols = x.shape
+    return (-(-cols // TILE), -(-rows // TILE), batch), (TILE, ROWS)
+
+
+def launches(x, y, problem):
+    """y = x in another layout."""
+    x, y = problem.as_matrices(x, y)
+    return [Launch(for_elements(padded, x.dtype.itemsize), *geometry(x), (x, y))]
