@@ -10,6 +10,7 @@ from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
+from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
@@ -36,6 +37,7 @@ __all__ = [
     "lowering",
     "memory",
     "outputs",
+    "passes",
     "pipeline",
     "playground",
     "predict",
