@@ -29,6 +29,7 @@ _PLACES = {
     "ladder": "labkit.ladder",
     "loops": "labkit.loops",
     "modelled_time": "labkit.timemodel:modelled_time",
+    "norm": "labkit.norm",
     "peak_tflops": "labkit.roofline:peak_tflops",
     "pointer_chase": "labkit.bench.latency:pointer_chase",
     "ptx": "labkit.ptx",

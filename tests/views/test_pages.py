@@ -15,6 +15,7 @@ from labkit.views import (
     landscape,
     lowering,
     memory,
+    passes,
     playground,
     schedule,
     terms,
@@ -93,6 +94,12 @@ def pages(tmp_path_factory):
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "passes": passes(
+            {
+                "twice": [labkit.simulate(scaled, 2, 32, x, x * 0)] * 2,
+                "once": [labkit.simulate(scaled, 2, 32, x, x * 0)],
+            }
+        ),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
@@ -225,6 +232,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "passes",
         "collapse",
         "terms",
         "wraparound",
