@@ -133,7 +133,13 @@ class Problem(ABC):
     def is_right(self, before: tuple, after: tuple, format: Format = FP32) -> bool:
         """Whether the outputs are right among the operands after a step, which were these before it."""
         expected = self.expected(before, format)
-        return all(one.holds(format.result.decode(np.asarray(after[place]))) for place, one in expected.items())
+        found = {place: np.asarray(after[place]) for place in expected}
+        return all(one.holds(_held(found[place], format).decode(found[place])) for place, one in expected.items())
+
+
+def _held(X: Shaped[np.ndarray, "..."], format: Format) -> Format:
+    """The format of an output: that of results, or float32 where a step gives that beside them, as statistics are."""
+    return format.result if X.dtype == format.result.dtype else FP32
 
 
 def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple, format: Format) -> float:
@@ -143,9 +149,10 @@ def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple
     """
     error = size = 0.0
     for place, one in expected.items():
-        if format.result.is_nan(after[place]).any():
+        held = _held(after[place], format)
+        if held.is_nan(after[place]).any():
             return float("nan")
-        found = format.result.decode(problem.part(after)[place])
+        found = held.decode(problem.part(after)[place])
         error += float(np.sum((found - one.value) ** 2))
         size += float(np.sum(one.value**2))
     return float(np.sqrt(error / size)) if size else float(np.sqrt(error))

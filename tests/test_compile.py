@@ -1,4 +1,4 @@
-"""Every kernel of the ladders assembles offline for T4, A100 and H100, without spills."""
+"""Every kernel of the ladders assembles offline for T4, A100 and H100, without spills, for blocks that fit an SM."""
 
 import re
 
@@ -19,6 +19,7 @@ from labkit.simulator.errors import LaunchError
 
 OLD_AND_NEW = [(7, 5), (8, 0), (8, 9), (9, 0, "a")]
 NO_SPILLS = "0 bytes spill stores, 0 bytes spill loads"
+REGISTERS = 65536  # of an SM; a thread gets them by eights
 
 pytestmark = [pytest.mark.needs("numba-cuda", "toolkit"), pytest.mark.long]
 
@@ -30,25 +31,32 @@ def matrices(n):
 
 
 def of_the_ladders():
-    """Every launch of every step in each of its formats, by name: its kernel and its arguments."""
+    """Every launch of every step in each of its formats, by name: its kernel, arguments and block."""
     for step in (step for each in ladder.every_ladder() for step in each):
         for format in step.formats:
             operands = step.examples[-1].operands(format)
             for launch in step.launches(*operands, format=format, workspace=Workspace(memory=host)):
                 if launch.grid != ():
-                    yield f"{step.path} {format} {launch.kernel.__name__}", launch.kernel, launch.arguments
+                    yield (
+                        f"{step.path} {format} {launch.kernel.__name__}",
+                        launch.kernel,
+                        launch.arguments,
+                        launch.block,
+                    )
 
 
 KERNELS = {name: rest for name, *rest in of_the_ladders()}
 
 
 @pytest.mark.parametrize("name", sampled(KERNELS, 24))
-def test_a_kernel_assembles_without_spills(name, tmp_path):
-    kernel, arguments = KERNELS[name]
+def test_a_kernel_assembles_without_spills_and_fits_an_sm(name, tmp_path):
+    kernel, arguments, block = KERNELS[name]
     code, targets = ptx_for_the_oldest(kernel, [argument_type(argument) for argument in arguments], OLD_AND_NEW)
     for target in targets:
         report, cubin = assembled(code, target, tmp_path)
         assert cubin.startswith(b"\x7fELF")
+        registers = int(re.search(r"Used (\d+) registers", report)[1])
+        assert -(-registers // 8) * 8 * np.prod(block) <= REGISTERS, "ask for fewer registers by launch_bounds"
         if re.search("(pipelined|copy_engine) float8", name) and target == OLD_AND_NEW[-1]:
             # on 9.0 `mma` of e4m3 converts to fp16 first, for which registers are short
             assert int(re.search(r"(\d+) bytes spill stores", report)[1]) < 200

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from labkit import norm
+from labkit.formats import BF16, FP32
 from labkit.norm.problem import ARRAYS
 
 SMALL = norm.BatchForward(3, 4, 5, 2)
@@ -125,3 +126,16 @@ def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
             SMALL.check(*arrays[:place], wrong, *arrays[place + 1 :])
     with pytest.raises(ValueError, match="takes layout = NHWC, and the batch norm has layout = NCHW: choose another"):
         SMALL.check(*arrays, takes={"layout": ("NHWC",)})
+
+
+def test_images_of_bfloat16_have_statistics_of_float32():
+    before = SMALL.operands(BF16)
+    assert [X.dtype for X in before[:-1]] == [np.uint16, *[np.float32] * 2, np.uint16, *[np.float32] * 4]
+    *after, _ = before
+    for place, one in SMALL.expected(before, BF16).items():
+        after[place] = (BF16 if place == ARRAYS.index("y") else FP32).encode(one.value)
+    assert SMALL.is_right(before, (*after, SMALL), BF16)
+    for name in ("y", "mean"):
+        wrong = [X.copy() for X in after]
+        wrong[ARRAYS.index(name)] = after[ARRAYS.index(name)] + np.uint16(2) if name == "y" else after[4] * 1.001
+        assert not SMALL.is_right(before, (*wrong, SMALL), BF16), name

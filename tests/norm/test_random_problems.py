@@ -36,16 +36,16 @@ def batches(step):
     return drawn()
 
 
-def simulated(step, before):
-    run = step.simulate(*before)
+def simulated(step, before, format):
+    run = step.simulate(*before, format=format)
     assert run.errors == ()
     return run.operands
 
 
-def launched(step, before):
+def launched(step, before, format):
     *arrays, problem = before
     on_gpu = list(map(cuda.to_device, arrays))
-    step.launch(*on_gpu, problem)
+    step.launch(*on_gpu, problem, format=format)
     return *(X.copy_to_host() for X in on_gpu), problem
 
 
@@ -54,9 +54,9 @@ def launched(step, before):
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
 def test_a_step_is_right_on_random_problems(step, run):
     @settings(max_examples=PROBLEMS, phases=AS_DRAWN, deadline=None)
-    @given(problem=batches(step), seed=st.integers(0, 2**16))
-    def check(problem, seed):
-        before = problem.operands(seed=seed)
-        assert problem.is_right(before, run(step, before))
+    @given(problem=batches(step), seed=st.integers(0, 2**16), format=st.sampled_from(step.formats))
+    def check(problem, seed, format):
+        before = problem.operands(format, seed)
+        assert problem.is_right(before, run(step, before, format), format)
 
     check()

@@ -20,6 +20,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.blas.sums import is_last
+from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
@@ -27,6 +28,7 @@ from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
 from labkit.ptx import load4, store4
 
+FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 LOADS = 2  # of 16 bytes, that a thread has under way
 STRIDE = 4 * WARP  # pixels that a warp loads at once
@@ -114,9 +116,10 @@ def parts_of(problem) -> int:
     return max(1, min(BLOCKS // problem.C, pieces // WARPS, WARP * WARPS))
 
 
-def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace):
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)

@@ -13,7 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       one_read: read, written
     2       passes in all
 
-Limited by memory, as long as SMs have two blocks each.
+Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
+cluster can begin. `s10_overlapped` reads the next channel while it writes this one.
 """
 
 from functools import cache

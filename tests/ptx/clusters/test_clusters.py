@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cells import kernel_in
-from numba import float32, int32, uint16, uint64
+from numba import float32, float64, int32, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
@@ -244,3 +244,16 @@ def test_what_no_block_can_reach_is_refused():
     ):
         with pytest.raises(KernelError, match=why):
             run_on(SUM.replace(before, after), np.float32)
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(("text", "dtype"), [(SUM, np.float32), (TELL, np.int32), (TELL, np.float64)])
+def test_blocks_reach_each_others_shared_memory_on_the_gpu(text, dtype):
+    name = {np.int32: "int32", np.float64: "float64"}.get(dtype, "int32")
+    made = kernel_in(text.replace("int32)", f"{name})"), ptx=ptx, float32=float32, int32=int32, float64=float64)
+    x, out = np.arange(10, 18).astype(dtype), np.zeros((8, 4), dtype)
+    made[8, 64](x, out)
+    cuda.synchronize()
+    each = np.arange(8)[:, None]
+    others = (each + np.arange(4)) % 4 if text is SUM else np.arange(4)
+    assert np.array_equal(out, x[each // 4 * 4 + others])
