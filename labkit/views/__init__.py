@@ -19,6 +19,7 @@ from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
+from labkit.views.variance_errors import variance_errors
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -46,6 +47,7 @@ __all__ = [
     "swizzle",
     "terms",
     "tiling",
+    "variance_errors",
     "window",
     "winners",
     "wraparound",
