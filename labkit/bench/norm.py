@@ -4,6 +4,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from labkit.bench import _harness, _torch
+from labkit.formats import BF16
 from labkit.ladder import ladders
 from labkit.norm.problem import ARRAYS
 
@@ -72,7 +73,14 @@ def copy(problem, format, x, weight, bias, y, *_):
 
 
 TABLES = [
-    _harness.Table(ladder.record, f"Normalisation, {ladder.name}", (ladder,), rivals=rivals, yardsticks={"copy": copy})
+    _harness.Table(
+        ladder.record,
+        f"Normalisation, {ladder.name}",
+        (ladder,),
+        formats=(BF16,),
+        rivals=rivals,
+        yardsticks={"copy": copy},
+    )
     for ladder in ladders("norm")
 ]
 

@@ -1,8 +1,8 @@
 """Four neighbouring pixels of a plane at a time, as float32 whatever an array holds.
 
-A kernel that calls `load4` and `store4` of `labkit.ptx` for matrices is given to `suited`: these take 16 bytes by one
-instruction. Where rows do not begin at multiples of 16 bytes, as planes of 7 x 7 pixels, the kernel's copy takes
-elements one by one; where arrays hold the bits of bfloat16, its copy converts them.
+A kernel that calls `load4` and `store4` of `labkit.ptx` for matrices is given to `suited`: these take four by one
+instruction. Where rows do not begin at multiples of four elements, as planes of 7 x 7 pixels, the kernel's copy takes
+them one by one; where arrays hold the bits of bfloat16, its copy converts them.
 """
 
 from functools import cache
@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import has_rows_at_pieces
+from labkit.arrays.addresses import address_of
 from labkit.formats import BF16
 from labkit.rebinding import names_of
 
@@ -80,7 +80,7 @@ def store_bits_one_by_one(planes, index, a, b, c, d):
     store_one_by_one(planes, index, p, q, r, s)
 
 
-WAYS = {  # by whether arrays hold bits, and whether rows begin at multiples of 16 bytes
+WAYS = {  # by whether arrays hold bits, and whether rows begin at multiples of four elements
     (False, False): {"load4": load_one_by_one, "store4": store_one_by_one},
     (True, True): {"load4": load_bits, "store4": store_bits},
     (True, False): {"load4": load_bits_one_by_one, "store4": store_bits_one_by_one},
@@ -90,11 +90,16 @@ WAYS = {  # by whether arrays hold bits, and whether rows begin at multiples of 
 def suited(kernel, *matrices):
     """The kernel itself, or its copy that takes all these matrices as they lie and what they hold."""
     are_bits = matrices[0].dtype == BF16.dtype
-    return _copy(kernel, are_bits, all(map(has_rows_at_pieces, matrices)))
+    return _copy(kernel, are_bits, all(map(has_rows_in_fours, matrices)))
+
+
+def has_rows_in_fours(X) -> bool:
+    """Whether each row of a matrix in C order begins at a multiple of four elements."""
+    return not any(n % (4 * X.dtype.itemsize) for n in (address_of(X), X.strides[0]))
 
 
 @cache
-def _copy(kernel, are_bits, in_pieces):
+def _copy(kernel, are_bits, in_fours):
     used = names_of(kernel.py_func)
-    ways = WAYS.get((are_bits, in_pieces), {})
+    ways = WAYS.get((are_bits, in_fours), {})
     return specialise(kernel, **{name: way for name, way in ways.items() if name in used}) if ways else kernel

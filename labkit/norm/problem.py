@@ -251,8 +251,17 @@ class BatchForward(ladder.Problem):
 
 
 def planes_of(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Images in NCHW as a matrix: a row for each image and channel, a column for each pixel."""
-    return shape[0] * shape[1], prod(shape[2:])
+    """Images in NCHW as a matrix: a row for each image and channel, a column for each pixel.
+
+    Raises
+    ------
+    TooLarge
+        Kernels would count the rows in more than 32 bits.
+    """
+    planes = shape[0] * shape[1]
+    if planes >= 2 * MOST:
+        raise ladder.TooLarge(f"images and channels make {planes} planes, and this step counts them below {2 * MOST}")
+    return planes, prod(shape[2:])
 
 
 def _sides(shape):

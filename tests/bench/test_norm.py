@@ -5,7 +5,7 @@ import pytest
 from labkit import norm
 from labkit.bench import _harness, _torch
 from labkit.bench import norm as bench
-from labkit.formats import FP32
+from labkit.formats import BF16, FP32
 from labkit.ladder import ladders
 
 
@@ -30,9 +30,10 @@ def test_torch_stands_beside_ours_eager_and_compiled_in_both_layouts(monkeypatch
 
 @pytest.mark.needs("gpu", "torch")
 def test_torch_computes_what_the_problem_expects():
-    for problem in (norm.BatchForward(4, 3, 8, 8), norm.BatchForward(4, 3, 8, 8, layout="NHWC", momentum=None)):
-        before = problem.operands()
-        for way in bench.rivals(problem, FP32).values():
+    nhwc = norm.BatchForward(4, 3, 8, 8, layout="NHWC", momentum=None)
+    for problem, format, most in ((norm.BatchForward(4, 3, 8, 8), FP32, 1e-5), (nhwc, FP32, 1e-5), (nhwc, BF16, 1e-2)):
+        before = problem.operands(format)
+        for way in bench.rivals(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
-            launch = way(problem, FP32, *operands)
-            assert _harness._error(problem, problem.expected(before), launch, before, operands, FP32) < 1e-5
+            launch = way(problem, format, *operands)
+            assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

@@ -1,8 +1,10 @@
 """The ladder of batch norm in NCHW: what its later steps take, share and keep."""
 
+import numpy as np
 import pytest
 
 from labkit import norm
+from labkit.norm import kept
 
 STEPS = norm.ladder("batch")
 
@@ -27,7 +29,7 @@ def test_no_two_blocks_share_what_one_can_keep():
     }
     for sizes, (blocks, threads, kept_bytes) in taken.items():
         width = 4 if sizes[2] * sizes[3] % 4 == 0 else 1
-        assert one_read.geometry(norm.BatchForward(*sizes), width) == (blocks, threads, kept_bytes), sizes
+        assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, kept_bytes), sizes
 
 
 @pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
@@ -38,10 +40,19 @@ def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
     monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
     problem = norm.BatchForward(13, 7, *pixels, relu=sms > 2)
     width = 4 if pixels == (6, 6) else 1
-    assert overlapped.geometry(problem, width)[:2] == (2, blocks)
+    assert overlapped.geometry(problem, 4, width)[:2] == (2, blocks)
     before = problem.operands()
     found = overlapped.simulate(*before)
     assert found.errors == () and problem.is_right(before, found.operands)
+
+
+@pytest.mark.parametrize(("dtype", "pixels", "at_once"), [
+    (np.float32, 8, 4), (np.float32, 6, 1), (np.uint16, 8, 4), (np.uint16, 4, 4), (np.uint16, 49, 1),
+])  # fmt: skip
+def test_neighbours_are_taken_by_four_where_every_plane_begins_so(dtype, pixels, at_once):
+    planes = np.zeros((3, pixels), dtype)
+    assert kept.width(planes, planes) == at_once
+    assert kept.width(planes, np.zeros((3, 7), dtype)) == 1
 
 
 def test_a_channel_that_no_cluster_can_keep_is_refused():

@@ -5,7 +5,7 @@ import pytest
 
 from labkit import norm
 from labkit.formats import BF16, FP32
-from labkit.norm.problem import ARRAYS
+from labkit.norm.problem import ARRAYS, planes_of
 
 SMALL = norm.BatchForward(3, 4, 5, 2)
 
@@ -103,6 +103,12 @@ def test_a_part_has_the_results_of_the_whole():
 def test_what_is_no_batch_norm_is_refused(sizes, why):
     with pytest.raises(ValueError, match=why):
         norm.BatchForward(*sizes)
+
+
+def test_planes_that_32_bits_do_not_count_are_refused():
+    assert planes_of((2**16, 2**16 - 1, 3, 5)) == (2**32 - 2**16, 15)
+    with pytest.raises(ValueError, match="make 4294967296 planes, and this step counts them below 4294967296: choose"):
+        planes_of((2**16, 2**16, 1, 1))
 
 
 def test_numbers_of_other_kinds_are_refused():

@@ -12,8 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       rectified: read, written
     5       passes in all
 
-Off by some thousandths where neighbours in float32 are so far apart about the mean that small steps towards it are
-lost. `s05_shifted` keeps the means near zero.
+Limited by the division for each value, which waits for the one before. The variance is off by up to a hundredth where
+neighbours in float32 are so far apart about the mean that small steps towards it are lost. `s05_shifted` needs neither.
 """
 
 from math import sqrt

@@ -17,23 +17,24 @@ Limited by the time in which a block waits: for its first values, for its cluste
 cluster can begin. `s10_overlapped` reads the next channel while it writes this one.
 """
 
-from functools import cache
 from math import sqrt
 
 import numpy as np
 
-from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import has_rows_at_pieces
+from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
+from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
+from labkit.norm.kept import begin, give, suited, take, width
 from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
 
+FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours that a thread takes at once
-WIDTH_BYTES = 4 * WIDTH
+ELEMENT = np.float32  # what images hold
 LEAST = 4  # copies of a thread
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
@@ -43,7 +44,7 @@ BLOCKS = 264  # two for each SM of an H100
 
 @cuda.jit(cluster=CLUSTER)
 def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
-    kept = cuda.shared.array(0, np.float32, alignment=16)
+    kept = cuda.shared.array(0, ELEMENT, alignment=16)
     own = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
     parts = cuda.shared.array((ROWS, CLUSTER), np.float32)
@@ -51,22 +52,19 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
     share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    begin = min(rank * share, images * vectors)
-    count = np.uint32(min(begin + share, images * vectors) - begin)
+    offset = min(rank * share, images * vectors)
+    count = np.uint32(min(offset + share, images * vectors) - offset)
 
     for v in range(t, count, threads):
-        image, i = np.uint32((begin + v) // vectors), np.uint32((begin + v) % vectors)
-        ptx.cp_async(kept, WIDTH * v, x, (image * channels + c, WIDTH * i), WIDTH_BYTES, WIDTH_BYTES)
+        image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+        begin(kept, WIDTH * v, x, (image * channels + c, WIDTH * i))
     ptx.cp_async_commit()
     ptx.cluster_sync()
     ptx.cp_async_wait(0)
 
     values = first = total = squares = np.float32(0)
     for v in range(t, count, threads):
-        if WIDTH == 4:
-            own[0], own[1], own[2], own[3] = ptx.load4(kept, 4 * v)
-        else:
-            own[0] = kept[v]
+        take(kept, WIDTH * v, own)
         first = own[0] if values == np.float32(0) else first
         values += np.float32(WIDTH)
         for e in range(WIDTH):
@@ -95,50 +93,38 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
         running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
 
     for v in range(t, count, threads):
-        image, i = np.uint32((begin + v) // vectors), np.uint32((begin + v) % vectors)
+        image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
         plane = image * channels + c
-        if WIDTH == 4:
-            own[0], own[1], own[2], own[3] = ptx.load4(kept, 4 * v)
-        else:
-            own[0] = kept[v]
+        take(kept, WIDTH * v, own)
         for e in range(WIDTH):
             value = (own[e] - centre) * scale + shift
             own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-        if WIDTH == 4:
-            ptx.store4(y, (plane, 4 * i), own[0], own[1], own[2], own[3])
-        else:
-            y[plane, i] = own[0]
+        give(y, (plane, WIDTH * i), own)
 
 
-@cache
-def in_clusters(blocks: int, width: int):
-    """The kernel for so many blocks of a cluster, and as many neighbours at once."""
-    kernel = one_read if blocks == CLUSTER else cuda.jit(cluster=blocks)(one_read.py_func)
-    return specialise(kernel, CLUSTER=blocks, WIDTH=width)
-
-
-def geometry(problem, width: int) -> tuple[int, int, int]:
+def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
     """Blocks of a cluster, threads of a block, and bytes of a channel that a block keeps.
 
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
     """
     for blocks in SIZES:
-        kept_bytes = 16 * -(-problem.values // (4 * blocks))
+        kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
         if kept_bytes <= HALF_BYTES and problem.C * blocks >= BLOCKS:
             break
     if kept_bytes > MOST_BYTES:
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // 4}")
+        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
     most = MOST_WARPS // 2 if kept_bytes <= HALF_BYTES else MOST_WARPS
-    warps = max(1, min(most, kept_bytes // (4 * width) // (LEAST * WARP)))
+    warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
     return blocks, WARP * warps, kept_bytes
 
 
-def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    width = WIDTH if has_rows_at_pieces(x) and has_rows_at_pieces(y) else 1
-    blocks, threads, kept_bytes = geometry(problem, width)
+    at_once = width(x, y)
+    blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(in_clusters(blocks, width), blocks * problem.C, threads, arguments, kept_bytes)]
+    return [Launch(suited(one_read, format.dtype, at_once, blocks), blocks * problem.C, threads, arguments, kept_bytes)]

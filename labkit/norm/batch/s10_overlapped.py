@@ -13,23 +13,24 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by memory.
 """
 
-from functools import cache
 from math import sqrt
 
 import numpy as np
 
-from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import has_rows_at_pieces
+from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
+from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
+from labkit.norm.kept import begin, give, suited, take, width
 from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
 
+FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours that a thread takes at once
-WIDTH_BYTES = 4 * WIDTH
+ELEMENT = np.float32  # what images hold
 LEAST = 4  # copies of a thread
 MOST_IN_SM = 4  # blocks
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
@@ -40,7 +41,7 @@ SMS = 132  # of an H100
 
 @cuda.jit(cluster=CLUSTER)
 def overlapped(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
-    kept = cuda.shared.array(0, np.float32, alignment=16)
+    kept = cuda.shared.array(0, ELEMENT, alignment=16)
     own = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
     parts = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
@@ -49,12 +50,12 @@ def overlapped(x, weight, bias, y, mean, variance, running_mean, running_varianc
     channels = np.uint32(weight.shape[0])
     vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
     share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    begin = min(rank * share, images * vectors)
-    count = np.uint32(min(begin + share, images * vectors) - begin)
+    offset = min(rank * share, images * vectors)
+    count = np.uint32(min(offset + share, images * vectors) - offset)
 
     for v in range(t, count, threads):
-        image, i = np.uint32((begin + v) // vectors), np.uint32((begin + v) % vectors)
-        ptx.cp_async(kept, WIDTH * v, x, (image * channels + cluster, WIDTH * i), WIDTH_BYTES, WIDTH_BYTES)
+        image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+        begin(kept, WIDTH * v, x, (image * channels + cluster, WIDTH * i))
     ptx.cp_async_commit()
     ptx.cluster_sync()
 
@@ -63,10 +64,7 @@ def overlapped(x, weight, bias, y, mean, variance, running_mean, running_varianc
         ptx.cp_async_wait(0)
         values = first = total = squares = np.float32(0)
         for v in range(t, count, threads):
-            if WIDTH == 4:
-                own[0], own[1], own[2], own[3] = ptx.load4(kept, 4 * v)
-            else:
-                own[0] = kept[v]
+            take(kept, WIDTH * v, own)
             first = own[0] if values == np.float32(0) else first
             values += np.float32(WIDTH)
             for e in range(WIDTH):
@@ -97,55 +95,45 @@ def overlapped(x, weight, bias, y, mean, variance, running_mean, running_varianc
             running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
 
         for v in range(t, count, threads):
-            image, i = np.uint32((begin + v) // vectors), np.uint32((begin + v) % vectors)
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            if WIDTH == 4:
-                own[0], own[1], own[2], own[3] = ptx.load4(kept, 4 * v)
-            else:
-                own[0] = kept[v]
-            if c + clusters < channels:
-                ptx.cp_async(kept, WIDTH * v, x, (plane + clusters, WIDTH * i), WIDTH_BYTES, WIDTH_BYTES)
+            take(kept, WIDTH * v, own)
             for e in range(WIDTH):
                 value = (own[e] - centre) * scale + shift
                 own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            if WIDTH == 4:
-                ptx.store4(y, (plane, 4 * i), own[0], own[1], own[2], own[3])
-            else:
-                y[plane, i] = own[0]
+            give(y, (plane, WIDTH * i), own)
+            if c + clusters < channels:
+                begin(kept, WIDTH * v, x, (plane + clusters, WIDTH * i))
         ptx.cp_async_commit()
 
 
-@cache
-def in_clusters(blocks: int, width: int):
-    """The kernel for so many blocks of a cluster, and as many neighbours at once."""
-    kernel = overlapped if blocks == CLUSTER else cuda.jit(cluster=blocks)(overlapped.py_func)
-    return specialise(kernel, CLUSTER=blocks, WIDTH=width)
-
-
-def geometry(problem, width: int) -> tuple[int, int, int, int]:
+def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     """Clusters, blocks of each, threads of a block, and bytes of a channel that a block keeps.
 
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
     many as run at once.
     """
     for blocks in SIZES:
-        kept_bytes = 16 * -(-problem.values // (4 * blocks))
+        kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
         if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
             break
     if kept_bytes > MOST_BYTES:
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // 4}")
+        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
     in_sm = min(2 * HALF_BYTES // kept_bytes, MOST_IN_SM) if kept_bytes <= HALF_BYTES else 1
     most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, kept_bytes // (4 * width) // (LEAST * WARP)))
+    warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, kept_bytes
 
 
-def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    width = WIDTH if has_rows_at_pieces(x) and has_rows_at_pieces(y) else 1
-    clusters, blocks, threads, kept_bytes = geometry(problem, width)
+    at_once = width(x, y)
+    clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(in_clusters(blocks, width), blocks * clusters, threads, arguments, kept_bytes)]
+    return [
+        Launch(suited(overlapped, format.dtype, at_once, blocks), blocks * clusters, threads, arguments, kept_bytes)
+    ]

@@ -47,16 +47,10 @@ def merge_rows(moments, across):
         cuda.syncthreads()
         if t < away:
             for e in range(WIDTH):
-                a, b, c, d = merged(
-                    moments[0, e, t],
-                    moments[1, e, t],
-                    moments[2, e, t],
-                    moments[3, e, t],
-                    moments[0, e, t + away],
-                    moments[1, e, t + away],
-                    moments[2, e, t + away],
-                    moments[3, e, t + away],
-                )
+                a, b, c, d = moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t]
+                p, q = moments[0, e, t + away], moments[1, e, t + away]
+                r, s = moments[2, e, t + away], moments[3, e, t + away]
+                a, b, c, d = merged(a, b, c, d, p, q, r, s)
                 moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = a, b, c, d
         away = np.uint32(away // 2)
 
@@ -106,20 +100,13 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
 
     if is_last(arrived, np.uint32(cuda.blockIdx.x), parts):
         for e in range(WIDTH):
-            n = m = r = s = zero
+            values = centre = lost = total = zero
             if c + e < channels:
                 for other in range(t // across, parts, down):
-                    n, m, r, s = merged(
-                        n,
-                        m,
-                        r,
-                        s,
-                        partials[0, other, c + e],
-                        partials[1, other, c + e],
-                        partials[2, other, c + e],
-                        partials[3, other, c + e],
-                    )
-            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = n, m, r, s
+                    p, q = partials[0, other, c + e], partials[1, other, c + e]
+                    r, s = partials[2, other, c + e], partials[3, other, c + e]
+                    values, centre, lost, total = merged(values, centre, lost, total, p, q, r, s)
+            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = values, centre, lost, total
         merge_rows(moments, across)
         if t < across:
             for e in range(WIDTH):

@@ -1,0 +1,114 @@
+"""How a thread copies neighbours of a plane into shared memory, takes them from there, and gives what became of them.
+
+A kernel that calls `begin`, `take` and `give` is made for four float32 at once. `suited` gives its copy for planes that
+do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time, and for bits
+of bfloat16, which stay as they are in shared memory.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.formats import BF16
+from labkit.norm.access import bits, has_rows_in_fours, numbers
+
+FORMAT = ptx.BF16
+LOW = np.uint32(0xFFFF)
+
+
+@cuda.jit(device=True)
+def begin(kept, place, planes, index):
+    """Begins the copy of neighbours to `kept[place]`; the thread waits for it by `ptx.cp_async_wait`."""
+    plane, i = index
+    ptx.cp_async(kept, place, planes, (plane, i), 16, 16)
+
+
+@cuda.jit(device=True)
+def take(kept, place, own):
+    """The neighbours at `kept[place]` as float32, into an array of the thread."""
+    own[0], own[1], own[2], own[3] = ptx.load4(kept, place)
+
+
+@cuda.jit(device=True)
+def give(planes, index, own):
+    """Writes the neighbours to a plane."""
+    plane, i = index
+    ptx.store4(planes, (plane, i), own[0], own[1], own[2], own[3])
+
+
+@cuda.jit(device=True)
+def begin_one(kept, place, planes, index):
+    plane, i = index
+    ptx.cp_async(kept, place, planes, (plane, i), 4, 4)
+
+
+@cuda.jit(device=True)
+def take_one(kept, place, own):
+    own[0] = kept[place]
+
+
+@cuda.jit(device=True)
+def give_one(planes, index, own):
+    plane, i = index
+    planes[plane, i] = own[0]
+
+
+@cuda.jit(device=True)
+def begin_bits(kept, place, planes, index):
+    plane, i = index
+    ptx.cp_async(kept, place, planes, (plane, i), 8, 8)
+
+
+@cuda.jit(device=True)
+def take_bits(kept, place, own):
+    a, b, c, d = ptx.load4(kept, place)
+    own[0], own[1], own[2], own[3] = numbers(a, b, c, d)
+
+
+@cuda.jit(device=True)
+def give_bits(planes, index, own):
+    plane, i = index
+    a, b, c, d = bits(own[0], own[1], own[2], own[3])
+    ptx.store4(planes, (plane, i), a, b, c, d)
+
+
+@cuda.jit(device=True)
+def begin_one_of_bits(kept, place, planes, index):
+    plane, i = index
+    kept[place] = planes[plane, i]  # there is no copy of two bytes
+
+
+@cuda.jit(device=True)
+def take_one_of_bits(kept, place, own):
+    own[0], _ = ptx.unpack2(np.uint32(kept[place]), FORMAT)
+
+
+@cuda.jit(device=True)
+def give_one_of_bits(planes, index, own):
+    plane, i = index
+    planes[plane, i] = np.uint16(ptx.pack2(own[0], own[0], FORMAT) & LOW)
+
+
+WAYS = {  # by whether arrays hold bits, and how many neighbours are taken at once
+    (False, 4): {"begin": begin, "take": take, "give": give},
+    (False, 1): {"begin": begin_one, "take": take_one, "give": give_one},
+    (True, 4): {"begin": begin_bits, "take": take_bits, "give": give_bits},
+    (True, 1): {"begin": begin_one_of_bits, "take": take_one_of_bits, "give": give_one_of_bits},
+}
+
+
+def width(*matrices) -> int:
+    """How many neighbours a thread takes at once: four where all rows of these matrices begin at multiples of that."""
+    return 4 if all(map(has_rows_in_fours, matrices)) else 1
+
+
+@cache
+def suited(kernel, dtype, width: int, cluster: int):
+    """The kernel's copy for images of a type, so many neighbours at once, and clusters of so many blocks.
+
+    It has the constants `WIDTH`, `ELEMENT` and `CLUSTER`.
+    """
+    ways = WAYS[dtype == BF16.dtype, width]
+    in_clusters = cuda.jit(cluster=cluster)(kernel.py_func)
+    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways)
