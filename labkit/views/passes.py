@@ -47,6 +47,8 @@ def passes_data(runs) -> dict:
             stats.append([_number(so_far), f"{so_far * size_bytes:,.0f}", fewer])
             says.append(_sentence(kept, number, at, so_far))
     labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
+    if len(kept) == 1:
+        labels, stats = labels[:2], [row[:2] for row in stats]
     return {
         "say": says,
         "runs": kept,

@@ -90,6 +90,12 @@ def test_reads_of_the_first_array_of_others_and_writes_have_a_colour_each(of_lad
     assert found == {("load", "x"): "A", ("load", "y"): "B", ("store", "y"): "C"}
 
 
+def test_a_single_run_is_compared_with_nothing():
+    x = np.ones(64, np.float32)
+    view = passes({"half": [run_of(half_read, x, x * 0)]})
+    assert view.data["stats"] == {"labels": ["passes so far", "bytes so far"], "values": [["1", "256"]]}
+
+
 def test_a_still_picture_and_what_is_refused(of_ladder, tmp_path):
     of_ladder.save_png(tmp_path / "passes.svg", step=8)
     assert (tmp_path / "passes.svg").stat().st_size > 5000

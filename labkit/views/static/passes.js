@@ -4,7 +4,7 @@
 const view = {
   start(ui, data) {
     const {runs, arrays, steps, stats} = data;
-    const most = Math.max(...runs.map(run => run.total)), ROW = 34, TOP = 92, LEFT = 118, RIGHT = 78;
+    const most = Math.max(3, ...runs.map(run => run.total)), ROW = 34, TOP = 92, LEFT = 118, RIGHT = 78;
     const colour = ({kind, array}) => kind === 'store' ? 'C' : array === arrays[0] ? 'A' : 'B';
     const short = ({kind, array}, room) => room > 74 ? `${kind === 'store' ? 'write' : 'read'} ${array}` : `${kind === 'store' ? 'w' : 'r'} ${array}`;
     const number = value => String(Math.round(value * 100) / 100);
@@ -116,9 +116,12 @@ const view = {
         g.fillRect(left, TOP + runs.length * ROW + 8, unit - 1.5, 3);
       },
     });
+    const parts = runs.flatMap(run => run.launches.flatMap(launch => launch.passes));
+    const others = arrays.slice(1).filter(name => parts.some(({array, kind}) => array === name && kind === 'load'));
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', `reads of ${arrays[0]}`], ...arrays.length > 1 ? [['B', `reads of ${arrays.slice(1).join(', ')}`]] : [],
-      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends'], ['card', 'dashed: what the run above had more']]);
+    ui.legend([['A', `reads of ${arrays[0]}`], ...others.length ? [['B', `reads of ${others.join(', ')}`]] : [],
+      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends'],
+      ...runs.length > 1 ? [['card', 'dashed: what the run above had more']] : []]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };
