@@ -10,6 +10,7 @@ from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
+from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
@@ -18,6 +19,7 @@ from labkit.views.schedule import schedule
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
+from labkit.views.variance_errors import variance_errors
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -36,6 +38,7 @@ __all__ = [
     "lowering",
     "memory",
     "outputs",
+    "passes",
     "pipeline",
     "playground",
     "predict",
@@ -44,6 +47,7 @@ __all__ = [
     "swizzle",
     "terms",
     "tiling",
+    "variance_errors",
     "window",
     "winners",
     "wraparound",

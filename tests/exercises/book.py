@@ -21,6 +21,7 @@ ROOMS = (
     "conv/implicit_gemm",
     "conv/winograd",
     "conv/fft",
+    "norm/batch",
 )
 
 
@@ -57,7 +58,9 @@ def kernels() -> Iterator[BookKernel]:
 def _imported(text: str) -> Iterator[str]:
     """The texts of the modules of operations that a module imports from."""
     for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and node.module.startswith(("labkit.blas", "labkit.gemm", "labkit.conv")):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(
+            ("labkit.blas", "labkit.gemm", "labkit.conv", "labkit.norm")
+        ):
             path = places.PACKAGE.parent / f"{node.module.replace('.', '/')}.py"
             if path.is_file():
                 found = path.read_text(encoding="utf-8")

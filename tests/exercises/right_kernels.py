@@ -841,4 +841,36 @@ def fitting(rows, limit_bytes):
         ),
         _right("memory in elements", ("4 * keys <= free_bytes", "keys <= free_bytes // 4")),
     ),
+    "12.1": (
+        _right(
+            "from the last part on", ("for p in range(count.shape[0]):", "for p in range(count.shape[0] - 1, -1, -1):")
+        ),
+        _right("the mean weighed", ("average += away * share", "average = average + share * away")),
+        _right("the squares by both distances", ("away * away * total * share", "away * (away - away * share) * n")),
+    ),
+    "12.2": (
+        _right("from the last element on", ("range(lane, X.shape[1], 32)", "range(X.shape[1] - 1 - lane, -1, -32)")),
+        _right(
+            "by both means",
+            ("(sum_xy - sum_x * sum_y / count) / count", "sum_xy / count - sum_x / count * (sum_y / count)"),
+        ),
+    ),
+    "12.3": (
+        _right(
+            "a comparison in place of max",
+            ("max(value, np.float32(0))", "value if value > np.float32(0) else np.float32(0)"),
+        ),
+        _right("from the last row on", ("range(first, rows, threads)", "range(rows - 1 - first, -1, -threads)")),
+        _right(
+            "the residual first",
+            ("(x[row, c] - centre) * scale + shift + z[row, c]", "z[row, c] + shift + (x[row, c] - centre) * scale"),
+        ),
+    ),
+    "12.4": (
+        _right("a division for each", ("shared[i] * scale * weight[i]", "shared[i] * (weight[i] * scale)")),
+        _right("by xor", ("cuda.shfl_down_sync", "cuda.shfl_xor_sync")),
+        _right(
+            "scaled where it is kept", ("        shared[i] = value\n", "        shared[i] = value * np.float32(1)\n")
+        ),
+    ),
 }

@@ -1249,4 +1249,89 @@ def sort_by(numbers, lowest, highest, free_bytes, costs):
 """,
         ),
     ),
+    "12.1": (
+        _cheat(
+            "all in float64",
+            ("total = average = away_squared = np.float32(0)", "total = average = away_squared = np.float64(0)"),
+        ),
+        _cheat(
+            "loaded again by atomics",
+            (
+                "away = its_mean - average",
+                "away = cuda.atomic.add(means, (p, c), np.float32(0)) - average",
+            ),
+        ),
+        _other("another's kernel", "from labkit.norm.moments import merged as merge\n"),
+        _other(
+            "the package asked",
+            """
+from labkit.norm.moments import merged
+
+
+@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        n = m = rest = s = np.float32(0)
+        for p in range(count.shape[0]):
+            n, m, rest, s = merged(n, m, rest, s, count[p, c], means[p, c], np.float32(0), squares[p, c])
+        mean[c], variance[c] = m + rest, s / n
+""",
+        ),
+    ),
+    "12.2": (
+        _cheat(
+            "two passes, the first by atomics",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    for i in range(lane, X.shape[1], 32):
+        sum_x += cuda.atomic.add(X, (row, i), np.float32(0))
+        sum_y += cuda.atomic.add(Y, (row, i), np.float32(0))
+    first_x = cuda.shfl_sync(0xFFFFFFFF, warp_sum(sum_x), 0) / count
+    first_y = cuda.shfl_sync(0xFFFFFFFF, warp_sum(sum_y), 0) / count
+    sum_x = sum_y = np.float32(0)
+""",
+            ),
+        ),
+        _cheat(
+            "products in float64",
+            ("X[row, i] - first_x, Y[row, i] - first_y", "X[row, i], np.float64(Y[row, i])"),
+            ("    first_x, first_y = X[row, 0], Y[row, 0]\n", "    sum_xy = 0.0\n"),
+        ),
+        _cheat(
+            "in complex numbers of 16 bytes",
+            ("X[row, i] - first_x, Y[row, i] - first_y", "complex(X[row, i], 0), complex(Y[row, i], 0)"),
+            ("    first_x, first_y = X[row, 0], Y[row, 0]\n", "    sum_x = sum_y = sum_xy = 0j\n"),
+            (
+                "    sum_x, sum_y, sum_xy = warp_sum",
+                "    sum_x, sum_y, sum_xy = sum_x.real, sum_y.real, sum_xy.real\n    sum_x, sum_y, sum_xy = warp_sum",
+            ),
+        ),
+        _other("another's kernel", "from labkit.norm.batch.s05_shifted import shifted as covariance\n"),
+    ),
+    "12.3": (
+        _cheat(
+            "stored, then rectified by an atomic",
+            (
+                "y[row, c] = max(value, np.float32(0))",
+                "y[row, c] = value\n            cuda.atomic.max(y, (row, c), np.float32(0))",
+            ),
+        ),
+        _cheat(
+            "added by an atomic",
+            ("+ z[row, c]", "+ cuda.atomic.add(z, (row, c), 0) + cuda.atomic.add(z, (row, c), 0) * 0"),
+        ),
+        _cheat("in float64", ("sqrt(variance[c] + eps)", "np.float64(sqrt(variance[c] + eps))")),
+        _other("another's kernel", "from labkit.norm.batch.s06_fused import fused as end_of_block\n"),
+    ),
+    "12.4": (
+        _cheat("read again by atomics", ("shared[i] * scale", "cuda.atomic.add(x, (row, i), np.float32(0)) * scale")),
+        _cheat("read again, the weights once", ("shared[i] * scale * weight[i]", "x[row, i] * scale * weight[i]")),
+        _cheat(
+            "y read back",
+            ("        shared[i] = value\n", "        y[row, i] = value\n"),
+            ("shared[i] * scale", "y[row, i] * scale"),
+        ),
+        _other("another's kernel", "from labkit.norm.batch.s01_centred import rectified as rms_norm\n"),
+    ),
 }

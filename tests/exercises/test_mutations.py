@@ -50,7 +50,8 @@ def wrong_answers(function, questions):
 
 def run(exercise, kernel, launch):
     if exercise.machine == "gpu":
-        return labkit.simulate(kernel, launch.grid, launch.block, *launch.args).outputs
+        trace = labkit.simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes)
+        return trace.outputs
     copies = [np.copy(value) for value in launch.args]
     with np.errstate(all="ignore"):
         python_function(kernel)(*copies)

@@ -612,4 +612,55 @@ WRONG = {
         _wrong("keys in a gigabyte", ("if 4 * keys", "if keys <= 250000000 and 4 * keys")),
         _wrong("keys that 31 bits count", ("highest - lowest + 1", "min(highest - lowest + 1, 2147483647)")),
     ),
+    "12.1": (
+        _wrong("the channels that are published", ("if c < mean.size:", "if c < min(mean.size, 80):")),
+        _wrong("the parts that are published", ("range(count.shape[0])", "range(min(count.shape[0], 12))")),
+        _wrong("an even number of parts", ("range(count.shape[0])", "range(max(1, count.shape[0] // 2 * 2))")),
+        _wrong("at least two parts", ("range(count.shape[0])", "range(max(2, count.shape[0]))")),
+        _wrong(
+            "up to the first empty part",
+            (
+                "            if n > np.float32(0):\n",
+                "            if n == np.float32(0):\n                break\n            if n > np.float32(0):\n",
+            ),
+        ),
+        _wrong("equal shares", ("share = n / (total + n)", "share = np.float32(1) / np.float32(p + 1)")),
+        _wrong("means above zero", ("its_mean - average", "abs(its_mean) - average")),
+        _wrong(
+            "the distance from the first part alone",
+            (" * total * share", " * (total * share if p < 2 else np.float32(0))"),
+        ),
+    ),
+    "12.2": (
+        _wrong(
+            "the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")
+        ),
+        _wrong("an even number of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 2 * 2, 32)")),
+        _wrong("the rows that are published", ("    if lane == 0:", "    if lane == 0 and row < 20:")),
+        _wrong("shifts above zero", ("X[row, 0], Y[row, 0]", "abs(X[row, 0]), abs(Y[row, 0])")),
+        _wrong("the first row's shift of y", ("X[row, 0], Y[row, 0]", "X[row, 0], Y[0, 0]")),
+        _wrong("no covariance below zero", ("result[row] = (sum", "result[row] = abs(sum")),
+        _wrong("the row before", ("X[row, 0], Y[row, 0]", "X[max(row - 1, 0), 0], Y[row, 0]")),
+    ),
+    "12.3": (
+        _wrong("the rows that are published", ("range(first, rows, threads)", "range(first, min(rows, 40), threads)")),
+        _wrong("the channels that are published", ("if c < channels:", "if c < min(channels, 80):")),
+        _wrong("an even number of channels", ("if c < channels:", "if c < channels // 2 * 2:")),
+        _wrong("weights above zero", ("weight[c] /", "abs(weight[c]) /")),
+        _wrong("at most six", ("max(value, np.float32(0))", "min(max(value, np.float32(0)), np.float32(6))")),
+        _wrong("a residual above zero", ("+ z[row, c]", "+ max(z[row, c], np.float32(0))")),
+    ),
+    "12.4": (
+        _wrong(
+            "the columns that are published", ("    columns = x.shape[1]\n", "    columns = min(x.shape[1], 300)\n")
+        ),
+        _wrong("an even number of columns", ("    columns = x.shape[1]\n", "    columns = x.shape[1] // 2 * 2\n")),
+        _wrong(
+            "rows that are published", ("row, t, threads = cuda.blockIdx.x", "row, t, threads = cuda.blockIdx.x % 8")
+        ),
+        _wrong("three warps", ("range(threads // 32)", "range(threads // 32 - 1)")),
+        _wrong("weights above zero", ("* weight[i]", "* abs(weight[i])")),
+        _wrong("no small rows", ("sqrt(total /", "sqrt(max(total, np.float32(1)) /")),
+        _wrong("the mean taken off", ("total += value * value", "total += value * value - value * np.float32(0.001)")),
+    ),
 }

@@ -15,10 +15,12 @@ from labkit.views import (
     landscape,
     lowering,
     memory,
+    passes,
     playground,
     schedule,
     terms,
     tiling,
+    variance_errors,
     window,
     winners,
     wraparound,
@@ -93,6 +95,12 @@ def pages(tmp_path_factory):
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "passes": passes(
+            {
+                "twice": [labkit.simulate(scaled, 2, 32, x, x * 0)] * 2,
+                "once": [labkit.simulate(scaled, 2, 32, x, x * 0)],
+            }
+        ),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
@@ -100,6 +108,12 @@ def pages(tmp_path_factory):
                 "copied": Standing("float32", 0.25, {"H100 SXM": 0.75}, (product,), 10**6),
                 "multiplied": Standing("float16 tensor", 1000, {"H200": 600}),
             }
+        ),
+        "variance_errors": variance_errors(
+            [1.0, 1e4],
+            [0.1, 1.0],
+            np.ones((2, 2, 4), np.float32) * np.arange(4, dtype=np.float32),
+            {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
@@ -225,12 +239,14 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "passes",
         "collapse",
         "terms",
         "wraparound",
         "schedule",
         "landscape",
         "playground",
+        "variance_errors",
         "winners",
     ],
 )
@@ -369,3 +385,11 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     assert "timed layers" in chosen.get_attribute("aria-label")
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+
+
+def test_sliders_choose_mean_and_spread(show):
+    page = show("variance_errors")
+    assert page.locator("td", has_text="1.25").count() == 2, "the kernel that is right, and float64"
+    page.get_by_label("mean", exact=True).fill("0")
+    page.get_by_label("spread", exact=True).fill("0")
+    assert "The mean is 10 spreads from zero, its square 100 variances." in page.locator(".body .say").inner_text()

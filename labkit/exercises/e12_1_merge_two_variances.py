@@ -1,0 +1,62 @@
+"""Exercise 12.1: means and squares of parts, merged into those of all, far from zero."""
+
+import numpy as np
+
+from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.exercises.problems import grid_for, unwritten
+from labkit.ladder import Expected
+
+BLOCK = (64,)
+SIZES = ((4, 70), (9, 33), (1, 5))  # parts, channels
+FAR = 2000, 4000  # spreads from zero
+EPS = float(np.finfo(np.float32).eps)
+EMPTY = 0.2  # of the parts
+
+
+def launch(rng, parts, channels):
+    count = rng.integers(1, 200, (parts, channels))
+    count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
+    spread = rng.uniform(0.5, 2, channels)
+    centre = rng.uniform(*FAR, channels) * rng.choice((-1, 1), channels) * spread
+    means = (centre + 2 * spread * rng.standard_normal((parts, channels))).astype(np.float32)
+    squares = (count * spread**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
+    means[count == 0] = squares[count == 0] = np.float32(7)  # of no values: whatever was there
+    total = count.sum(0)
+    mean = (count * means.astype(float)).sum(0) / total
+    apart = means.astype(float) - mean
+    variance = (count * (squares / np.maximum(count, 1) + apart**2)).sum(0) / total
+    off = EPS * (np.abs(mean) * np.sqrt(parts) + 8 * np.sqrt(variance))
+    distances = np.sqrt((count * apart**2).sum(0) / total)
+    return Launch(
+        label=f"{parts} part{'s' * (parts > 1)} of {channels} channels",
+        args=(count.astype(np.float32), means, squares, unwritten((channels,)), unwritten((channels,))),
+        outputs={
+            3: Expected(mean, 2 * off),
+            4: Expected(variance, 16 * parts * EPS * variance + 4 * off * (distances + off)),
+        },
+        grid=grid_for((channels,), BLOCK),
+        block=BLOCK,
+        budgets=(
+            Budget("global loads", 3 * parts * channels, "three numbers of each part, each once"),
+            Budget("global stores", 2 * channels, "mean and variance of each channel"),
+            FLOAT32_ALONE,
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    id="12.1",
+    title="Merge two variances",
+    task="Write the mean and the variance of all values of a channel from the counts, means and squares of its parts, "
+    "and load each number once. A part may be empty. The means are thousands of spreads from zero.",
+    points=3,
+    function="merge",
+    launch=launch,
+    sizes=SIZES,
+    drawn=(
+        ((2, 3, 5), range(11, 60, 2)),
+        (Beyond(12), (1, 2, 31)),
+        ((1, 2, 6), Beyond(80)),
+    ),
+)

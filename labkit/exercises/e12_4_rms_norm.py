@@ -1,0 +1,55 @@
+"""Exercise 12.4: each row divided by its root mean square, and read once."""
+
+import numpy as np
+
+from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.exercises.problems import matrix, unwritten
+from labkit.ladder import Expected
+
+THREADS, WARP = 128, 32
+SIZES = ((3, 300), (7, 50), (2, 129))  # rows, columns
+EPS = float(np.finfo(np.float32).eps)
+
+
+def launch(rng, rows, columns):
+    x = matrix(rng, rows, columns) * rng.uniform(0.01, 20, (rows, 1)).astype(np.float32)
+    (weight,) = matrix(rng, 1, columns)
+    eps = np.float32(rng.uniform(0.01, 0.5))
+    mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
+    y = x / np.sqrt(mean_square + eps) * weight
+    return Launch(
+        label=f"x {rows} x {columns}, a block of {THREADS} threads a row",
+        args=(x, weight, unwritten((rows, columns)), eps),
+        outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
+        grid=(rows,),
+        block=(THREADS,),
+        shared_bytes=4 * (columns + WARP),
+        budgets=(
+            Budget(
+                "global loads",
+                2 * rows * columns,
+                "each element of x once, and the weights once for each row",
+                shares={"x": rows * columns, "weight": rows * columns},
+            ),
+            Budget("global stores", rows * columns, "each element of y once"),
+            FLOAT32_ALONE,
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    id="12.4",
+    title="RMSNorm",
+    task="Language models normalise rows, and often leave the mean out: y = x / sqrt(mean of the row's x * x, plus "
+    "eps) * weight, with a weight for each column. Write it, and load each element of x once.",
+    points=4,
+    function="rms_norm",
+    launch=launch,
+    sizes=SIZES,
+    drawn=(
+        ((2, 5), range(131, 260, 2)),
+        ((1, 3), Beyond(300)),
+        (Beyond(8), (1, 2, 31, 64)),
+    ),
+)

@@ -1,0 +1,159 @@
+"""Passes over memory: what each launch of several runs reads and writes of the large arrays, as bars that grow."""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, table
+from labkit.views.wording import check_trace, join
+
+VERBS = {"load": "reads", "store": "writes"}
+LEAST = 0.05  # of an array: less is no pass over it
+
+
+def passes(runs: Mapping[str, Sequence[Trace]]) -> View:
+    """Step through the launches of several runs; each adds to its run's bar what it reads and writes.
+
+    A pass is as many bytes as the largest array has. Arrays that are half as large, or larger, have passes; what is
+    loaded of smaller ones is left out.
+
+    Parameters
+    ----------
+    runs
+        A name for each run, and the traces of its launches, in their order.
+    """
+    if not isinstance(runs, Mapping) or not runs or not all(isinstance(traces, Sequence) for traces in runs.values()):
+        raise TypeError("passes takes runs by their names, each a list of traces: passes({'fused': run.traces}).")
+    for traces in runs.values():
+        for trace in traces:
+            check_trace("passes", trace)
+    return View("passes", "Passes over memory, launch by launch", passes_data(runs), still)
+
+
+def passes_data(runs) -> dict:
+    """Everything the view draws, as JSON-ready data."""
+    size_bytes = max(_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
+    kept = [
+        {"name": name, "launches": [_launch(trace, size_bytes) for trace in traces]} for name, traces in runs.items()
+    ]
+    steps, says, stats = [], [], []
+    for number, run in enumerate(kept):
+        done = [_rounded(sum_) for sum_ in accumulate(map(_total, run["launches"]))]
+        run["total"] = done[-1]
+        for at, so_far in enumerate(done):
+            is_last = at + 1 == len(done)
+            steps.append([number, at])
+            fewer = f"{_number(kept[0]['total'] / so_far)} times" if is_last and number else "-"
+            stats.append([_number(so_far), f"{so_far * size_bytes:,.0f}", fewer])
+            says.append(_sentence(kept, number, at, so_far))
+    labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
+    if len(kept) == 1:
+        labels, stats = labels[:2], [row[:2] for row in stats]
+    return {
+        "say": says,
+        "runs": kept,
+        "arrays": list(dict.fromkeys(one["array"] for run in kept for la in run["launches"] for one in la["passes"])),
+        "steps": steps,
+        "stats": {"labels": labels, "values": stats},
+        "table": table(
+            ["run", "launch", *labels],
+            [
+                [kept[run]["name"], kept[run]["launches"][at]["kernel"], *row]
+                for (run, at), row in zip(steps, stats, strict=True)
+            ],
+            by_step=True,
+        ),
+    }
+
+
+def _global(trace):
+    return [info for info in trace.arrays if info.space == "global"]
+
+
+def _bytes_of(info):
+    count = info.itemsize
+    for side in info.shape:
+        count *= side
+    return count
+
+
+def _launch(trace, size_bytes):
+    """The passes of a launch, reads first."""
+    large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
+    found = []
+    for counted in sorted(trace.sites, key=lambda counted: counted.site.kind):
+        site, share = counted.site, counted.bytes / size_bytes
+        if site.space == "global" and site.kind in VERBS and site.array in large and share >= LEAST:
+            found.append({"array": site.array, "kind": site.kind, "passes": _rounded(share)})
+    return {"kernel": trace.kernel, "passes": found}
+
+
+def _total(launch):
+    return sum(one["passes"] for one in launch["passes"])
+
+
+def _rounded(share):
+    return round(share, 2)
+
+
+def _number(value):
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _sentence(runs, number, at, so_far):
+    run = runs[number]
+    launch = run["launches"][at]
+    told = {}
+    for one in launch["passes"]:
+        what = f"{VERBS[one['kind']]} `{one['array']}`"
+        told[what] = told.get(what, 0) + one["passes"]
+    words = [
+        f"{what}{'' if share == 1 else ' twice' if share == 2 else f' {_number(share)} times'}"
+        for what, share in told.items()
+    ]
+    says = f"`{run['name']}`, launch {at + 1} of {len(run['launches'])}: `{launch['kernel']}` "
+    says += join(words) or "touches no large array"
+    if at + 1 < len(run["launches"]):
+        return says + f". That makes **{_plural(so_far)}** so far."
+    says += f". In all **{_plural(so_far)}**"
+    if number and (before := runs[number - 1]["total"]) != run["total"]:
+        more = "fewer" if run["total"] < before else "more"
+        says += f", {_number(abs(before - run['total']))} {more} than `{runs[number - 1]['name']}`"
+    return says + "."
+
+
+def _plural(count):
+    return f"{_number(count)} pass{'es' * (count != 1)}"
+
+
+def still(figure, data, step):
+    """The bars as they stand at a step."""
+    figure.set_size_inches(9.5, 1.2 + 0.38 * len(data["runs"]))
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    axes = figure.subplots()
+    run, launch = data["steps"][step]
+    for row, one in enumerate(data["runs"][: run + 1]):
+        x = 0.0
+        for at, of_launch in enumerate(one["launches"][: launch + 1 if row == run else None]):
+            now = (row, at) == (run, launch)
+            for part in of_launch["passes"]:
+                colour = COLOURS[colour_of(part, data["arrays"])]
+                axes.barh(row, part["passes"], 0.7, x, color=colour, edgecolor=COLOURS["hot" if now else "bg"])
+                label = f"{VERBS[part['kind']][0]} {part['array']}"
+                ink = COLOURS["fg" if colour == COLOURS["B"] else "bg"]
+                axes.text(x + part["passes"] / 2, row, label, ha="center", va="center", fontsize=7, color=ink)
+                x += part["passes"]
+        axes.text(x + 0.1, row, _number(x), va="center", fontsize=8, color=COLOURS["fg"])
+    axes.set_yticks(range(len(data["runs"])), [one["name"] for one in data["runs"]], fontsize=8)
+    axes.set_ylim(len(data["runs"]) - 0.5, -0.5)
+    axes.set_xlim(0, max(one["total"] for one in data["runs"]) + 1)
+    axes.set_xlabel("passes over memory", fontsize=8)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelsize=8)
+
+
+def colour_of(part, arrays) -> str:
+    """Blue for what is read of the first array, orange for what is read of others, green for what is written."""
+    if part["kind"] == "store":
+        return "C"
+    return "A" if part["array"] == arrays[0] else "B"
