@@ -126,7 +126,8 @@ class Packed:
     def _place_of_map(self, tensor_map):
         room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
         begin = -(-ctypes.addressof(room) // MAP_ALIGNMENT) * MAP_ALIGNMENT
-        ctypes.memmove(begin, int(encoded(tensor_map).getPtr()), MAP_BYTES)
+        made = encoded(tensor_map)  # named, or its memory would be free before it is copied
+        ctypes.memmove(begin, int(made.getPtr()), MAP_BYTES)
         self._kept.append(room)
         self.maps.append((tensor_map.array, binding.CUtensorMap(begin)))
         return begin

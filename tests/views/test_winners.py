@@ -42,7 +42,7 @@ def test_every_cell_is_what_the_heuristic_ranks(made, images, limit_mb):
 
 
 def test_the_limit_changes_who_wins():
-    view = winners(size=14, taps=(5,), channels=(128,), batches=(16,), limits_mb=(0, None))
+    view = winners(size=32, taps=(9,), channels=(128,), batches=(64,), limits_mb=(0, None))
     names = [view.data["names"][number] for number in unpack(view.data["order"])[0, :, 0, 0, 0]]
     assert names[0].startswith("implicit_gemm") and names[0] != names[1]
 

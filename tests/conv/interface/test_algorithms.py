@@ -1,6 +1,7 @@
 """Algorithms: what applies and why the rest does not, exact workspaces, and limits."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,8 +139,12 @@ def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
     assert refused(launch, FP32) == ""
     assert "shared memory" in refused(replace(launch, shared_bytes=2**18), FP32)
     gpu = cuda.get_current_device()
-    gpu.compute_capability = (7, 5)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    older = SimpleNamespace(
+        compute_capability=(7, 5),
+        MULTIPROCESSOR_COUNT=gpu.MULTIPROCESSOR_COUNT,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    )
+    monkeypatch.setattr(cuda, "get_current_device", lambda: older)
     assert "compute capability 7.5 lacks" in gathered.misfit(LAYER_2, FP32)
     assert algorithm_named("direct/registers", "y").misfit(LAYER_2, FP32) == ""
 

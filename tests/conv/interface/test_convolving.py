@@ -353,8 +353,8 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
     on_device = list(map(cuda.to_device, arrays))
-    for row in conv.heuristic(problem):
-        plan = conv.plan(problem, *on_device, algorithm=row.algorithm)
+    for algorithm in conv.heuristic(problem).candidates:
+        plan = conv.plan(problem, *on_device, algorithm=algorithm)
         plan()
         cuda.synchronize()
         expected = on_device[place].copy_to_host()
