@@ -17,6 +17,7 @@ from labkit.views import (
     memory,
     playground,
     schedule,
+    sectors,
     terms,
     tiling,
     window,
@@ -101,6 +102,7 @@ def pages(tmp_path_factory):
                 "multiplied": Standing("float16 tensor", 1000, {"H200": 600}),
             }
         ),
+        "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
@@ -232,6 +234,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "landscape",
         "playground",
         "winners",
+        "sectors",
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -365,3 +368,30 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm") and "timed layers" in label
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+
+
+def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
+    page = show("sectors")
+    told, heads = page.locator(".body .say"), page.locator(".row p:first-child > b:nth-child(2)")
+    assert told.inner_text() == (
+        "64 channels of 2 bytes: 2 sectors in NCHW, 8 in NCHW_VECT_C 4, 32 in NCHW_VECT_C 32 and NHWC."
+    )
+    assert heads.all_inner_texts() == ["2 sectors", "8 sectors", "32 sectors", "32 sectors"]
+    page.get_by_label("the warp reads").select_option("a tensor core's tile of 16 x 16")
+    assert told.inner_text().endswith("2 sectors in every layout.")
+    page.get_by_role("slider", name="first pixel").fill("1")
+    assert heads.all_inner_texts() == ["4 sectors", "3 sectors", "2 sectors", "2 sectors"]
+    page.get_by_role("slider", name="bytes of an element").fill("1")
+    assert heads.all_inner_texts() == ["6 sectors", "5 sectors", "4 sectors", "4 sectors"]
+    page.get_by_role("slider", name="channels").fill("0")
+    picture = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
+    first = page.evaluate(picture)
+    page.get_by_label("step forward").click()
+    assert all(a != b for a, b in zip(first, page.evaluate(picture), strict=True))
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("End")
+    assert told.inner_text() == (
+        "3 channels of 4 bytes: 2 sectors in NCHW_VECT_C 32; elsewhere the warp has read all of it already."
+    )
+    page.get_by_label("the warp reads").select_option("one channel, neighbours along W")
+    assert told.inner_text() == "3 channels of 4 bytes: the warp has read all of it already."
