@@ -15,7 +15,7 @@ from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
 from labkit.layouts.elements import BITS
-from labkit.layouts.interface import strided
+from labkit.layouts.interface import runs, strided
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -78,13 +78,18 @@ def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
 
 
 def of_the_interface():
-    """The kernels around a product, by name, and the types of their arguments."""
+    """The kernels around a product, and those of layouts, by name, and the types of their arguments."""
     from numba import types
 
     for itemsize, bits in BITS.items():
         arrays = tuple(types.Array(numba_type(bits), 4, layout) for layout in "AC")
         for kernel in (strided.copy, strided.turn):
             yield f"{kernel.__name__} {itemsize}", strided.for_elements(kernel, itemsize), arrays
+        yield f"number {itemsize}", strided.for_elements(strided.number, itemsize), (*arrays, types.uint32)
+    for width, dtype in runs.WIDTHS.items():
+        arrays = (types.Array(numba_type(dtype), 1, "C"),) * 2
+        tuples = (types.UniTuple(kind, 4) for kind in (types.uint32, types.int64, types.int64))
+        yield f"copy_vectors {width}", runs.copy_vectors, (*arrays, types.uint32, *tuples)
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
         yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)

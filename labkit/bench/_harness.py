@@ -27,7 +27,6 @@ MOST_SETS = 64
 TIMES_L2 = 2  # bytes of all sets of operands together
 MOST_MS = 200  # of a launch: what is slower is left out
 CALLING_MS = 100  # for which the host's time is taken
-FASTEST = 2  # steps of a ladder that are timed in other formats than its first
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,8 @@ class Table:
         Who else computes a problem in a format, by name.
     yardsticks
         Who does something else that takes as long at best, such as a copy of as many bytes.
+    fastest
+        How many steps of a ladder are timed in other formats than its first.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Table:
     ours: Mapping[str, Way] = field(default_factory=dict)
     rivals: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
     yardsticks: Mapping[str, Way] = field(default_factory=dict)
+    fastest: int = 2
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
     for format in dict.fromkeys((*ladder.formats, *table.formats)):
         steps = [step for step in ladder if format in step.formats]
         if format != ladder.formats[0]:
-            steps = sorted(steps, key=lambda step: _last_ms(rows, step, ladder.formats[0]))[:FASTEST]
+            steps = sorted(steps, key=lambda step: _last_ms(rows, step, ladder.formats[0]))[: table.fastest]
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, together in groupby(sorted(cases, key=_by_problem), key=_problem):
             taken = [step for _, step in together if _foretold_ms(rows, step, problem, format) <= MOST_MS]

@@ -64,5 +64,6 @@ TABLE = _harness.Table(
     ours={"convert": convert},
     rivals=rivals,
     yardsticks={"cuMemcpy": copy},
+    fastest=len(layouts.ladder("transpose")),
 )
 main = partial(_harness.run, TABLE)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from labkit import specialise
-from labkit.arrays.addresses import has_rows_at_pieces
+from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
 from labkit.arrays.views import viewed
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -21,6 +21,11 @@ def for_elements(kernel, itemsize: int):
     return specialise(kernel, ELEMENT=BITS[itemsize])
 
 
+def in_vectors(X) -> bool:
+    """Whether an array is in C order, and its rows are whole pieces of 16 bytes."""
+    return lies_in_order(X) and has_rows_at_pieces(X)
+
+
 def as_words(X):
     """An array in C order, whose rows are whole pieces of 16 bytes, as one of words.
 
@@ -29,7 +34,7 @@ def as_words(X):
     ValueError
         Its rows are not whole pieces.
     """
-    if not has_rows_at_pieces(X):
+    if not in_vectors(X):
         raise ValueError(
             f"rows of {X.shape[-1]} elements of {X.dtype.itemsize} bytes are not whole pieces of 16 bytes, which this "
             "step moves at once: choose another step, or use layouts.convert"

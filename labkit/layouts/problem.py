@@ -99,6 +99,10 @@ class Conversion(ladder.Problem):
             "NCHW_VECT_C": (self.N, vectors, self.H, self.W, self.vector),
         }[layout]
 
+    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """Rows and columns of the matrices."""
+        return self.matrices()[1:]
+
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Images of random bits, all of them finite numbers; NaN, which stay where nothing is written; the problem."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.W])

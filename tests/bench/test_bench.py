@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from labkit import device, results
-from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, simulator
+from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, layouts, simulator
 from labkit.formats import FP32
 from labkit.gemm import Problem as gemm_problem
 
@@ -65,7 +65,7 @@ def test_a_table_shows_formatted_figures(capsys):
     assert "naive" in out and "1.23 " in out and "time ms" in out
 
 
-@pytest.mark.parametrize("bench", [gemm, gemm_calls, blas, batch, counters])
+@pytest.mark.parametrize("bench", [gemm, gemm_calls, blas, batch, layouts, counters])
 def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
     monkeypatch.setattr(device, "detect", lambda: device.Device("simulator", "H100 SXM", "no NVIDIA GPU was found"))
     with pytest.raises(SystemExit):

@@ -11,7 +11,7 @@ import pytest
 from labkit import places
 
 SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
-ROOMS = "labkit labkit.book labkit.views labkit.blas labkit.gemm labkit.conv labkit.loops labkit.layouts".split()
+ROOMS = "labkit labkit.book labkit.views labkit.blas labkit.gemm labkit.conv labkit.layouts labkit.loops".split()
 IMPORT = re.compile(r"\b(?:from (labkit[\w.]*) import|import (labkit[\w.]*))")
 
 

@@ -10,11 +10,16 @@ FEW = 4
 
 
 @st.composite
-def conversions(draw, ways=None, multiple=1):
-    """A conversion, one of these ways if some are named; pixels of a row and channels are multiples of a number."""
+def conversions(draw, ways=None, channels=1, pixels=1):
+    """A conversion, one of these ways if some are named, with multiples of so many channels, and of pixels in a row."""
     large = draw(st.sampled_from(sorted(LARGE)))
-    most = {"N": 3, **{name: LARGE[name] if name == large else FEW * multiple for name in LARGE}}
-    steps = {"N": 1, "C": multiple, "H": 1, "W": multiple}
-    sizes = {name: draw(st.integers(1, max(1, most[name] // step))) * step for name, step in steps.items()}
+    multiples = {"N": 1, "C": channels, "H": 1, "W": pixels}
+    most = {"N": 3} | {name: LARGE[name] if name == large else FEW * multiples[name] for name in LARGE}
+    sizes = {name: draw(st.integers(1, most[name] // step)) * step for name, step in multiples.items()}
     source, target = draw(st.sampled_from(ways or [(a, b) for a in LAYOUTS for b in LAYOUTS]))
     return Conversion(**sizes, source=source, target=target, vector=draw(st.sampled_from(VECTORS)))
+
+
+def any_alignment(ways=None):
+    """Conversions whose rows are whole vectors in both layouts, in one, or in none."""
+    return st.one_of(conversions(ways, *multiples) for multiples in ((1, 1), (8, 1), (1, 8), (8, 8)))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE
-from some_conversions import conversions
+from some_conversions import any_alignment
 
 from labkit import cuda, layouts
 from labkit.arrays.views import viewed
@@ -13,22 +13,26 @@ from labkit.layouts import Conversion
 from labkit.layouts.interface import conversion
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
-EXAMPLES = 400 if WHOLE else 60
+EXAMPLES = 1000 if WHOLE else 100
 UNTOUCHED = 0x5A
+GAPS = st.sampled_from((0, 0, 0, 1, 4, 8))
 
 
 @st.composite
 def strided(draw, shape, dtype):
-    """An array within a larger one, which it leaves gaps in and whose axes it has in another order; and that one."""
+    """An array within a larger one: between gaps, with its axes in another order, or backwards; and that one."""
     axes = len(shape)
-    order = draw(st.just(list(range(axes))) | st.permutations(range(axes)))  # from the slowest axis to the fastest
-    gaps = draw(st.just([0] * axes) | st.lists(st.sampled_from((0, 0, 1, 4)), min_size=axes, max_size=axes))
+    in_order, plain = st.just(list(range(axes))), st.just([0] * axes)
+    order = draw(in_order | st.permutations(range(axes)))  # from the slowest axis to the fastest
+    before, after = (draw(plain | st.lists(GAPS, min_size=axes, max_size=axes)) for _ in range(2))
     step = draw(st.sampled_from((1, 1, 2)))  # of the fastest
-    sizes = [shape[axis] + gap for axis, gap in zip(order, gaps, strict=True)]
+    turns = draw(st.just([1] * axes) | st.lists(st.sampled_from((1, -1)), min_size=axes, max_size=axes))
+    sizes = [shape[axis] + low + high for axis, low, high in zip(order, before, after, strict=True)]
     sizes[-1] *= step
     whole = np.full(sizes, UNTOUCHED, dtype)
-    part = whole[tuple(slice(gap, None) for gap in gaps[:-1])][..., step * gaps[-1] :: step]
-    return whole, part.transpose(np.argsort(order))
+    part = whole[..., ::step]
+    part = part[tuple(slice(low, size - high) for low, high, size in zip(before, after, part.shape, strict=True))]
+    return whole, part[tuple(slice(None, None, turn) for turn in turns)].transpose(np.argsort(order))
 
 
 def on_device(whole, part):
@@ -39,7 +43,7 @@ def on_device(whole, part):
 
 
 @settings(max_examples=EXAMPLES)
-@given(data=st.data(), problem=conversions() | conversions(multiple=8), itemsize=st.sampled_from((1, 2, 2, 4, 4, 8)))
+@given(data=st.data(), problem=any_alignment(), itemsize=st.sampled_from((1, 2, 2, 4, 4, 8)))
 def test_images_of_any_strides_are_converted_and_nothing_else_is_touched(data, problem, itemsize):
     dtype = np.dtype(f"u{itemsize}")
     x_whole, x = data.draw(strided(problem.shape(problem.source), dtype))
@@ -64,6 +68,65 @@ def test_a_row_of_two_elements_that_lie_apart_is_no_vector():
     assert (found[..., ::2] == x).all() and (found[..., 1::2] == UNTOUCHED).all()
 
 
+@pytest.mark.parametrize("C", [3, 40])
+@pytest.mark.parametrize("source", ["NCHW", "NHWC"])
+def test_vectors_that_lie_slowest_end_in_zeros_too(C, source):
+    problem = Conversion(2, C, 5, 6, source, "NCHW_VECT_C", 32)
+    x, y, _ = problem.operands()
+    memory = cuda.to_device(np.ascontiguousarray(y.transpose(4, 0, 1, 2, 3)))
+    layouts.convert(
+        cuda.to_device(x), source, "NCHW_VECT_C", viewed(memory, y.shape, _turned(memory.strides)), vector=32
+    )
+    assert (memory.copy_to_host() == problem.oracle(x).transpose(4, 0, 1, 2, 3)).all()
+
+
+def _turned(strides):
+    return *strides[1:], strides[0]
+
+
+def test_vectors_whose_channels_lie_as_planes_end_in_planes_of_zeros():
+    problem = Conversion(2, 3, 1, 8, "NCHW", "NCHW_VECT_C")
+    x, y, _ = problem.operands()
+    memory = cuda.to_device(np.ascontiguousarray(y.transpose(0, 1, 4, 2, 3)))
+    image, vector, channel, row, col = memory.strides
+    layouts.convert(
+        cuda.to_device(x), "NCHW", "NCHW_VECT_C", viewed(memory, y.shape, (image, vector, row, col, channel))
+    )
+    assert (memory.copy_to_host() == problem.oracle(x).transpose(0, 1, 4, 2, 3)).all()
+
+
+CUTS = {
+    "rows backwards": np.s_[:, :, ::-1],
+    "from the second pixel on": np.s_[..., 1:9],
+    "every second image": np.s_[::2],
+}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_cut_of_images_is_copied_within_its_layout(cut):
+    x = np.arange(2 * 3 * 4 * 12, dtype=np.float32).reshape(2, 3, 4, 12)
+    _, on_x = on_device(x, x[cut])
+    found = layouts.convert(on_x, "NCHW", "NCHW", cuda.to_device(np.zeros_like(x[cut])))
+    assert (found.copy_to_host() == x[cut]).all()
+
+
+def test_short_rows_with_gaps_are_no_run():
+    problem = Conversion(2, 3, 4, 8)
+    x, y, _ = problem.operands()
+    memory = cuda.to_device(np.zeros((2, 4, 8, 4), np.float32))
+    layouts.convert(cuda.to_device(x), "NCHW", "NHWC", viewed(memory, y.shape, memory.strides))
+    found = memory.copy_to_host()
+    assert (found[..., :3] == problem.oracle(x)).all() and not found[..., 3].any()
+
+
+def test_a_call_is_not_mistaken_for_another_of_the_same_arrays():
+    x = np.arange(4**4, dtype=np.float32).reshape((4,) * 4)
+    on_x, y = cuda.to_device(x), cuda.to_device(np.zeros_like(x))
+    layouts.convert(on_x, "NCHW", "NHWC", y)
+    layouts.convert(on_x, "NHWC", "NCHW", y)
+    assert (y.copy_to_host() == x.transpose(0, 3, 1, 2)).all()
+
+
 def kernels(problem, dtype=np.float32, alter=lambda X: X):
     """The kernels that a conversion of images without gaps launches."""
     x, y = (
@@ -77,13 +140,17 @@ def kernels(problem, dtype=np.float32, alter=lambda X: X):
 @pytest.mark.parametrize(
     ("problem", "expected"),
     [
-        (Conversion(2, 64, 8, 8), ["squares"]),
-        (Conversion(2, 64, 7, 7, "NHWC", "NCHW"), ["squares"]),
+        (Conversion(2, 64, 8, 8), ["swizzled"]),
+        (Conversion(2, 64, 7, 7), ["one_sided"]),
+        (Conversion(2, 64, 7, 7, "NHWC", "NCHW"), ["spread"]),
+        (Conversion(2, 63, 7, 7), ["turn"]),
         (Conversion(2, 3, 8, 8), ["scattered"]),
         (Conversion(2, 3, 8, 8, "NHWC", "NCHW"), ["pieces"]),
         (Conversion(2, 64, 8, 8, "NCHW", "NCHW_VECT_C"), ["scattered"]),
         (Conversion(2, 64, 8, 8, "NHWC", "NCHW_VECT_C"), ["copy_vectors"]),
-        (Conversion(2, 66, 8, 8, "NHWC", "NCHW_VECT_C"), ["copy_vectors", "copy"]),
+        (Conversion(2, 66, 8, 8, "NHWC", "NCHW_VECT_C"), ["copy_vectors", "number"]),
+        (Conversion(2, 3, 8, 8, "NCHW", "NCHW_VECT_C"), ["scattered"]),
+        (Conversion(2, 3, 8, 8, "NHWC", "NCHW_VECT_C"), ["number"]),
         (Conversion(2, 64, 8, 8, "NHWC", "NHWC"), ["copy_vectors"]),
     ],
     ids=str,

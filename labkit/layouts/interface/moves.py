@@ -2,25 +2,25 @@
 
 Neighbouring axes that follow on in both arrays are one axis. What is left are matrices, with a batch of them along one
 axis or more: columns are the neighbours of the target, and if they are not those of the source too, rows are. Rows of
-both go vector by vector (`runs`); what is turned goes in squares, or where one side has short rows as the last step of
-the ladder has it; all else goes element by element (`strided`), whatever the strides.
+both go vector by vector (`runs`); what is turned goes by one of the last steps of the ladder, if one side at least has
+rows that are whole vectors; all else goes element by element (`strided`), whatever the strides.
 """
 
 from contextlib import suppress
 from itertools import product
 from typing import NamedTuple
 
-from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
+from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import as_bits, reshaped, viewed
-from labkit.ladder import Launch, TooLarge, ladder
+from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.layouts.elements import in_vectors
 from labkit.layouts.interface.runs import copy_runs
-from labkit.layouts.interface.squares import transpose
 from labkit.layouts.interface.strided import rearrange
 
 WORDS = 2, 4  # bytes of elements that kernels of the ladder take
-SHORT_BYTES = 128  # below which a row is short
+NARROW = 32  # elements, below which a row is short
 
-pieces = ladder("layouts", "transpose").step("pieces")
+swizzled, one_sided, pieces = map(ladder("layouts", "transpose").step, ("swizzled", "one_sided", "pieces"))
 
 
 class Axis(NamedTuple):
@@ -85,28 +85,27 @@ def arranged(axes: list[Axis]) -> list[Axis]:
 
 def move(source, target) -> Launch:
     """The launch for matrices in batches along two axes."""
-    if source.shape != target.shape or 0 in target.shape:
-        return rearrange(source, target)
-    if (launch := copy_runs(source, target)) is not None:
-        return launch
     outer, batch, rows, cols = target.shape
-    if outer > 1 or target.dtype.itemsize not in WORDS or abs(source.strides[2]) >= abs(source.strides[3]):
-        return rearrange(source, target)
-    turned = viewed(source, (batch, cols, rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
-    matrices = viewed(target, (batch, rows, cols), target.strides[1:])
-    if in_pieces(turned, matrices):
+    if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
+        return launch
+    if outer == 1 and target.dtype.itemsize in WORDS and abs(source.strides[2]) < abs(source.strides[3]):
+        x = viewed(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
+        y = viewed(target, (batch, rows, cols), target.strides[1:])
         with suppress(TooLarge):
-            return pieces.transpose(turned, matrices)
-    return transpose(turned, matrices)
+            if (step := suited(x, y)) is not None:
+                return step.transpose(x, y)
+    return rearrange(source, target)
 
 
-def in_pieces(x, y) -> bool:
-    """Whether one batch of matrices has rows that are whole vectors, and the other short ones, without gaps."""
-    if not (lies_in_order(x) and lies_in_order(y)):
-        return False
-    batch, rows, cols = x.shape
-    for short, long in ((x, y), (y, x)):
-        is_short = short.shape[-1] * x.dtype.itemsize < SHORT_BYTES
-        if is_short and has_rows_at_pieces(long) and has_rows_at_pieces(reshaped(short, batch, rows * cols)):
-            return True
-    return False
+def suited(x, y) -> Step | None:
+    """The step of the ladder for such batches of matrices: the second are the transposes of the first, or of more."""
+    batch, rows, cols = y.shape
+    all_there = x.shape[1] == cols
+    as_runs = [
+        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (all_there or short is y)
+    ]
+    for short, long in as_runs:
+        if lies_in_order(short) and in_vectors(long) and in_vectors(reshaped(short, batch, rows * cols)):
+            return pieces
+    whole = in_vectors(x) + in_vectors(y) if all_there else 0
+    return {2: swizzled, 1: one_sided}.get(whole)

@@ -5,6 +5,8 @@ would fetch a sector for each element: `turn` reads along the columns, into shar
 The tile's rows are a bank longer than its columns, so that a column of it meets every bank once. (Ruetsch and
 Micikevicius, Optimizing Matrix Transpose in CUDA, 2009.)
 
+Of narrow matrices a tile would be nearly empty: there each thread moves elements by their number (`number`).
+
 Costs, for each element of the target: it is written once, and what the source has of it is read once.
 """
 
@@ -21,6 +23,9 @@ ELEMENT = np.uint16
 TILE = 64  # elements along each side
 PITCH = TILE + max(4 // np.dtype(ELEMENT).itemsize, 1)  # elements from a row of the tile to the next, a bank more
 LANES, WARPS = 32, 8
+NARROW = 16  # rows or columns, below which there are no tiles
+THREADS, EACH = 256, 4  # elements of a thread
+MOST = 2**31
 ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, all of which it loads before it stores one
 
 
@@ -72,12 +77,30 @@ def turn(source, target):
                 target[outer, inner, row, col] = tile[j * LANES + lane, i * WARPS + warp]
 
 
+@cuda.jit
+def number(source, target, count):
+    rows, cols = np.uint32(target.shape[2]), np.uint32(target.shape[3])
+    planes = np.uint32(target.shape[1])
+    for i in range(EACH):
+        element = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + i * THREADS + cuda.threadIdx.x)
+        if element < count:
+            col, line = element % cols, element // cols
+            row, z = line % rows, line // rows
+            outer, inner = z // planes, z % planes
+            inside = row < source.shape[2] and col < source.shape[3]
+            target[outer, inner, row, col] = source[outer, inner, row, col] if inside else ELEMENT(0)
+
+
 def rearrange(source, target) -> Launch:
     """target = source as far as both go, and zeros beyond; element for element, whatever their strides.
 
     They are matrices, or batches of them along one axis or two.
     """
     source, target = (as_planes(as_batch(as_bits(X))) for X in (source, target))
+    count = prod(target.shape)
+    if min(target.shape[2:]) < NARROW and count < MOST:
+        kernel = for_elements(number, target.dtype.itemsize)
+        return Launch(kernel, -(-count // (EACH * THREADS)), THREADS, (source, target, np.uint32(count)))
     along_columns = abs(source.strides[2]) < abs(source.strides[3])
     kernel = for_elements(turn if along_columns else copy, target.dtype.itemsize)
     *batches, rows, cols = target.shape

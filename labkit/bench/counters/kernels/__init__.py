@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit import conv, gemm
+from labkit import gemm
 from labkit.arrays.workspace import Workspace
 from labkit.bench.counters.kernels import (
     copies,
@@ -20,27 +20,31 @@ from labkit.bench.counters.kernels import (
     vectors,
 )
 from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
+from labkit.ladder import ladder
 from labkit.simulator import host
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
-CONVOLUTIONS = {
-    ("direct", "halo"): {},
-    ("im2col", "batch"): {},
-    ("implicit_gemm", "magic"): FIRST_WARP,
-    ("winograd", "f2x2"): {
+STEPS = {  # operation, ladder and slug: what is left open
+    ("layouts", "transpose", "tiled"): {},
+    ("layouts", "transpose", "vectorised"): {},
+    ("layouts", "transpose", "swizzled"): {},
+    ("conv", "direct", "halo"): {},
+    ("conv", "im2col", "batch"): {},
+    ("conv", "implicit_gemm", "magic"): FIRST_WARP,
+    ("conv", "winograd", "f2x2"): {
         "flops": "the compiler leaves out what the zeros and ones of the constant matrices multiply"
     },
-    ("fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
+    ("conv", "fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
 }
 
 
 def launches() -> list[Launch]:
     """Every launch that is compared, in the order in which they run."""
     families = (copies, vectors, transposes, reductions, histograms, stencils, products)
-    return [*_ladder(), *_convolutions(), *(launch for family in families for launch in family.LAUNCHES)]
+    return [*_products(), *_steps(), *(launch for family in families for launch in family.LAUNCHES)]
 
 
-def _ladder():
+def _products():
     for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             (one,) = step.launches(*problem.operands())
@@ -48,11 +52,11 @@ def _ladder():
             yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)
 
 
-def _convolutions():
-    """A step of each ladder: its own kernel, not what it launches before and after."""
-    for (ladder, slug), left_open in CONVOLUTIONS.items():
-        step = conv.ladder(ladder).step(slug)
-        one, names = _own(step), (str(step.standing), f"{ladder} {slug}")
+def _steps():
+    """Steps of ladders: the own kernel of each, not what it launches before and after."""
+    for (operation, name, slug), left_open in STEPS.items():
+        step = ladder(operation, name).step(slug)
+        one, names = _own(step), (str(step.standing), f"{name} {slug}")
         yield Launch(one.kernel, one.grid, one.block, partial(_arguments, step), *names, left_open, one.shared_bytes)
 
 
