@@ -36,18 +36,29 @@ class Table:
         )
 
     def _repr_html_(self):
-        head = "".join(f'<th scope="col" style="text-align: left">{_html(name)}</th>' for name in self.columns)
+        head = "".join(
+            f'<th scope="col" style="text-align: {self._side(column)}">{_html(name)}</th>'
+            for column, name in enumerate(self.columns)
+        )
         rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
+    def _side(self, column):
+        """Where a heading stands: to the right, where all of its column does that is not empty."""
+        sides = {_side(row[column]) for row in self.rows if row[column] != ""}
+        return "right" if sides == {"right"} else "left"
 
-NUMBER = re.compile(r"[+-]?[\d.,]+%?")  # as text
+
+NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?%?")  # as text
+
+
+def _side(value):
+    return "right" if isinstance(value, int | float) or NUMBER.fullmatch(str(value)) else "left"
 
 
 def _cell(value):
-    side = "right" if isinstance(value, int | float) or NUMBER.fullmatch(str(value)) else "left"
-    return f'<td style="text-align: {side}; vertical-align: top">{_html(_text(value))}</td>'
+    return f'<td style="text-align: {_side(value)}; vertical-align: top">{_html(_text(value))}</td>'
 
 
 def _text(value):

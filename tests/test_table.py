@@ -1,5 +1,7 @@
 """Tables in a notebook: readable as text, safe as HTML, folded where they are long."""
 
+import re
+
 from labkit.book import Table
 
 
@@ -26,3 +28,19 @@ def test_a_long_table_is_folded_under_a_line():
 
 def test_a_table_without_rows_has_its_headings():
     assert repr(Table(("a", "b"), [])) == "a  b"
+
+
+def test_in_html_numbers_stand_to_the_right_and_so_does_their_heading():
+    html = Table(("name", "error", "share", "none"), [("f2x2", "1.8e-07", "-12%", ""), ("4", "", "3,000.5", "")])
+    sides = re.findall(r"<t[hd][^>]*text-align: (\w+)[^>]*>([^<]+)<", html._repr_html_())
+    assert {text: side for side, text in sides} == {
+        "name": "left",
+        "error": "right",
+        "share": "right",
+        "none": "left",
+        "f2x2": "left",
+        "1.8e-07": "right",
+        "-12%": "right",
+        "4": "right",
+        "3,000.5": "right",
+    }

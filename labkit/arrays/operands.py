@@ -73,8 +73,14 @@ def holds(X, format: Format) -> bool:
     return DECLARED[name] is format if name in BITS else dtype_of(X) == format.dtype
 
 
-def format_of(A, B, format: str | Format | None = None, names: Sequence[str] = "AB") -> Format:
-    """The format of two operands: the one that is named, or else the one that their type declares.
+def format_of(
+    A,
+    B,
+    format: str | Format | None = None,
+    names: Sequence[str] = "AB",
+    formats: Sequence[Format] = tuple(DECLARED.values()),
+) -> Format:
+    """The format of two operands: the one that is named, or else the one of `formats` that their type declares.
 
     Raises
     ------
@@ -89,12 +95,14 @@ def format_of(A, B, format: str | Format | None = None, names: Sequence[str] = "
         if not (holds(A, wanted) and holds(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
-    declared = [DECLARED.get(type_name(X)) for X in (A, B)]
-    if declared[0] is None and dtype_of(A) == dtype_of(B) and dtype_of(A) in BITS.values():
-        of = next(known for known in (BF16, E4M3) if known.dtype == dtype_of(A))
-        raise TypeError(f'{held}, which may be bits of anything: say format="{of}" if they are of that')
+    types = {name: one for name, one in DECLARED.items() if one in formats}
+    declared = [types.get(type_name(X)) for X in (A, B)]
+    bits = [one for name, one in types.items() if name in BITS and BITS[name] == dtype_of(A) == dtype_of(B)]
+    if declared[0] is None and bits:
+        raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
     if None in declared or declared[0] is not declared[1]:
-        raise TypeError(f"{held}, but two arrays of the same of these are multiplied: {', '.join(DECLARED)}")
+        *others, last = types
+        raise TypeError(f"{held}: give two arrays of one type, {', '.join(others)} or {last}")
     return declared[0]
 
 

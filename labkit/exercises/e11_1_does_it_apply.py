@@ -62,7 +62,7 @@ def launch(rng, count):
             if answer and why:
                 return f"For {problem} in {format} the answer is True, but it does not apply: {why}."
             if not answer and not why:
-                return f"For {problem} in {format} the answer is False, but it does apply, right to the last output."
+                return f"For {problem} in {format} the answer is False, but it does apply: the step computes it."
         return ""
 
     label = f"{len(asked)} problems" if count else "problems that differ in one thing each"
@@ -91,7 +91,7 @@ EXERCISE = Exercise(
     id="11.1",
     title="Does it apply?",
     task="Say whether Winograd's F(4x4, 3x3) computes a problem: return True or False. "
-    "The rule that stands there refuses what it could compute, and takes what it could not.",
+    "The rule in the cell refuses what the kernel computes, and takes what it does not.",
     points=2,
     function="applies",
     launch=launch,

@@ -76,7 +76,8 @@ def launch(rng, count):
             first, its_key = known[meaning(call)]
             if key != its_key:
                 names = difference(first, call)
-                return f"The same problem has two keys, so its choice is not found again; {names}. {its_key} and {key}"
+                two = f"{its_key} and {key}"
+                return f"The same problem has two keys, so its choice is not found again; {names}. They are {two}."
             owner = owners.setdefault(key, call)
             if meaning(owner) != meaning(call):
                 return f"Two problems share a key, so one gets the choice of the other; {difference(owner, call)}."

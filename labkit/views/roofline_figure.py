@@ -10,7 +10,10 @@ from labkit.gpus import Cpu, Gpu
 from labkit.views.base import COLOURS
 
 # Where a name may stand beside its mark, in points: the first that is free.
-SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39))
+SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39), (-10, 39), (10, -54))
+# How far along the memory roof its name may begin, from its left end to the ridge: the first that is free.
+BEGINS = (1 / 3, 0.45, 0.2, 0.55, 0.08, 0)
+LETTER, HIGH = 6.2, 11  # a letter's width and height, in points
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,10 @@ def content(
     bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
-    _roofs(axes, device, precision)
-    _places(axes, places)
+    axes.figure.draw_without_rendering()  # or nobody knows what will stand where
+    marks = _marks(axes, places)
+    taken = marks + _roofs(axes, device, precision, marks)
+    _names(axes, places, taken)
 
 
 def _span(places, device, precision):
@@ -54,7 +59,8 @@ def _heights(places, device, precision, left):
     return lowest / 3, roofline.peak_tflops(device, precision) * 4
 
 
-def _roofs(axes, device, precision):
+def _roofs(axes, device, precision, marks):
+    """The roofs with their names; returns the boxes of the memory roof's name."""
     left, right = axes.get_xlim()
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
@@ -66,32 +72,53 @@ def _roofs(axes, device, precision):
         core = peak / device.cores
         axes.axhline(core, color=COLOURS["dim"], linewidth=1.2, linestyle=(0, (4, 3)))
         axes.annotate("one core", (right, core), (-4, 5), textcoords="offset points", ha="right", color=COLOURS["dim"])
+    return _memory_name(axes, device, left, ridge, marks)
+
+
+def _memory_name(axes, device, left, ridge, marks):
+    """Writes the bandwidth along the memory roof, where no mark is in its way; returns a box for each letter."""
     speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
-    middle = (left**2 * ridge) ** (1 / 3)
+    text, angle, pixel = f"{speed} DRAM", _slope(axes), axes.figure.dpi / 72
+    for share in BEGINS:
+        at = left ** (1 - share) * ridge**share
+        begin = at, at * device.dram_gb_s / 1000
+        x, y = axes.transData.transform(begin) + np.array([-4, 7]) * pixel
+        along = (np.arange(len(text)) + 0.5) * 1.1 * LETTER * pixel  # bold
+        letters = [
+            _box(
+                x + step * np.cos(angle) - HIGH / 2 * pixel * np.sin(angle),
+                y + step * np.sin(angle) + HIGH / 2 * pixel * np.cos(angle),
+                1.5 * HIGH * pixel,
+                1.5 * HIGH * pixel,
+            )
+            for step in along
+        ]
+        if not any(_overlap(letter, mark) for letter in letters for mark in marks):
+            break
     axes.annotate(
-        f"{speed} DRAM",
-        (middle, middle * device.dram_gb_s / 1000),
+        text,
+        begin,
         (-4, 7),
         textcoords="offset points",
         ha="left",
         weight="bold",
-        rotation=_slope_degrees(axes),
+        rotation=np.degrees(angle),
         rotation_mode="anchor",
     )
+    return letters
 
 
-def _slope_degrees(axes):
+def _slope(axes):
     """The angle at which a line of slope 1 in the data stands on the page."""
-    axes.figure.draw_without_rendering()
     box = axes.get_window_extent()
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    return np.degrees(np.arctan2(box.height / np.log(top / bottom), box.width / np.log(right / left)))
+    return np.arctan2(box.height / np.log(top / bottom), box.width / np.log(right / left))
 
 
-def _places(axes, places):
-    """Hollow for what the trace allows, filled for what was measured, a line between them, and one name."""
+def _marks(axes, places):
+    """Hollow for what the trace allows, filled for what was measured, and a line between them; returns their boxes."""
     pixel = axes.figure.dpi / 72
-    marks, names = [], []
+    marks = []
     for place in places:
         best = (place.intensity, place.predicted_tflops)
         reached = (place.measured_intensity, place.measured_tflops)
@@ -103,12 +130,18 @@ def _places(axes, places):
             marks.append(reached)
         if place.predicted_tflops and place.measured_tflops:
             axes.plot(*zip(best, reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
-    taken = [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
+    return [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
+
+
+def _names(axes, places, taken):
+    """A name beside each place's mark, where nothing stands yet."""
+    pixel = axes.figure.dpi / 72
+    names = []
     for place in places:
         reached = (place.measured_intensity, place.measured_tflops)
         at = reached if place.measured_tflops else (place.intensity, place.predicted_tflops)
         x, y = axes.transData.transform(at)
-        wide, tall = 6.2 * len(place.label) * pixel, 11 * pixel
+        wide, tall = LETTER * len(place.label) * pixel, HIGH * pixel
         for side, down in SPOTS:
             middle = x + side * pixel + (wide / 2 if side > 0 else -wide / 2)
             box = _box(middle, y + down * pixel, wide, tall)

@@ -63,14 +63,20 @@ def _sentence(output, place, times, total, first):
 def _written(coefficients):
     """The terms of a sum as one writes them."""
     found = [
-        f"{'-' if value < 0 else '+'} {_number(abs(value)) + ' ' if abs(value) != 1 else ''}d{pixel} g{tap}"
+        f"{_sign(value)} {_number(abs(value)) + ' ' if abs(value) != 1 else ''}d{pixel} g{tap}"
         for (pixel, tap), value in np.ndenumerate(coefficients)
         if value
     ]
     return " ".join(found).removeprefix("+ ")
 
 
+def _sign(value):
+    return "-" if value < 0 else "+"
+
+
 def _number(value):
+    if not np.isfinite(value):
+        return "NaN" if np.isnan(value) else "infinity"
     return str(Fraction(float(value)).limit_denominator(1000))
 
 
@@ -90,7 +96,7 @@ def still(figure, data, step):
         )
         for (pixel, tap), value in np.ndenumerate(cells):
             if value:
-                text = f"{'+' if value > 0 else '-'}{_number(abs(value))}"
+                text = f"{_sign(value)}{_number(abs(value))}" if np.isfinite(value) else _number(value)
                 axes.text(tap, pixel, text, ha="center", va="center", fontsize=7)
         axes.set_xticks(range(cells.shape[1]), [f"g{tap}" for tap in range(cells.shape[1])], fontsize=7)
         axes.set_yticks(range(cells.shape[0]), [f"d{pixel}" for pixel in range(cells.shape[0])], fontsize=7)
@@ -101,6 +107,6 @@ def still(figure, data, step):
 def _coloured(cells):
     from matplotlib.colors import to_rgb
 
-    colours = np.array([to_rgb(COLOURS[name]) for name in ("cell", "A", "B")])
-    which = np.select([cells > 0, cells < 0], [1, 2], 0)
+    colours = np.array([to_rgb(COLOURS[name]) for name in ("cell", "A", "B", "hot")])
+    which = np.select([~np.isfinite(cells), cells > 0, cells < 0], [3, 1, 2], 0)
     return 0.55 * colours[which] + 0.45

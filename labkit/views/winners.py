@@ -36,6 +36,7 @@ def winners(
     Sliders choose how many images there are and how much workspace may be taken. Rankings are predictions, each made by
     `conv.heuristic` for the problem of that cell. A cell is marked where layers with so many images, channels and taps
     were timed on a GPU, and whether the fastest was what is predicted for them: its panel tells which layers and times.
+    They were timed with any workspace, and are marked where the slider says so.
 
     Parameters
     ----------
@@ -99,6 +100,7 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
         "channels": list(channels),
         "batches": list(batches),
         "limits": [limit_name(limit) for limit in limits_mb],
+        "unlimited": limits_mb.index(None) if None in limits_mb else -1,
         "first": list(start),
         "names": names,
         "families": [families[name] for name in names],
@@ -158,7 +160,7 @@ def still(figure, data, step):
     axes = figure.subplots()
     marked = {}  # whether all were as predicted
     for record in data["records"]:
-        if record["cell"][0] == batch:
+        if limit == data["unlimited"] and record["cell"][0] == batch:
             place = tuple(record["cell"][1:])
             marked[place] = marked.get(place, True) and record["predicted"] == record["fastest"]
     for c, t in np.ndindex(order.shape[:2]):

@@ -51,7 +51,8 @@ def _steps(number, run):
         R, S = run.taps(k)
         stained = stains[k, i, j]
         top, left = i * run.step[0], j * run.step[1]
-        rows, columns = run.y.shape[1:] if tiles > 1 else (T - R + 1, T - S + 1)
+        whole = min(T, run.x.shape[0]) - R + 1, min(T, run.x.shape[1]) - S + 1
+        rows, columns = run.y.shape[1:] if tiles > 1 else whole
         kept = [min(run.step[0], rows - top), min(run.step[1], columns - left)] if tiles > 1 else [rows, columns]
         y = run.y[k] if tiles > 1 else run.planes[k, 0, 0, :rows, :columns]
         so_far = sum(
@@ -89,9 +90,10 @@ def _sentence(R, S, T, stained, tile, corner, kept, so_far, all_of_y):
 
 
 def _share(values):
-    """Values from 0 to 1, by which they are coloured."""
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / (high - low) if high > low else np.ones_like(values)
+    """Values from 0 to 1, by which they are coloured; 1 for what is no finite number."""
+    finite = np.isfinite(values)
+    low, high = values.min(where=finite, initial=np.inf), values.max(where=finite, initial=-np.inf)
+    return np.where(finite, (values - low) / (high - low), 1) if high > low else np.ones_like(values)
 
 
 def still(figure, data, step):
@@ -123,7 +125,8 @@ def still(figure, data, step):
         axes.set_title(name, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
         axes.tick_params(length=0, labelbottom=False, labelleft=False)
         axes.spines[:].set_visible(False)
-    parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), T, T, fill=False, color=COLOURS["ink"], lw=1.5))
+    rows, columns = (min(T, side - first) for side, first in zip(image.shape, (top, left), strict=True))
+    parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, color=COLOURS["ink"], lw=1.5))
 
 
 _PARTS = ("filter", "plane", "y")

@@ -30,6 +30,8 @@ WRONG = {
     "13-layouts-nhwc": {"tile_in_vectors"},
     "90-trusting-the-simulator": {"counter"},
 }
+# Where a chapter asks its reader to move sliders to see errors.
+WRONG_SETTINGS = {"06-tensor-cores": ("STAGES = 1, AHEAD = 1", "STAGES = 2, AHEAD = 2")}
 
 
 @dataclass
@@ -91,6 +93,19 @@ def test_errors_are_found_in_no_kernel_that_is_right(chapter):
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_every_playground_runs_where_its_sliders_stand_first(chapter):
     assert [view.data["error"] for view in ran(chapter).playgrounds if view.data["error"]] == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_reader_who_has_run_all_cells_may_go_back_and_move_sliders(chapter):
+    for view in ran(chapter).playgrounds:
+        start = {name: values[view.data["positions"][name]] for name, values in view.choices.items()}
+        for name, values in view.choices.items():
+            for value in (values[0], values[-1]):
+                view.move(**start | {name: value})
+                setting, error = view.data["setting"], view.data["error"]
+                found = [each["message"] for each in view.data["findings"] if each["severity"] == "error"]
+                is_meant = any(part in setting for part in WRONG_SETTINGS.get(chapter.stem, ()))
+                assert not error and bool(found) == is_meant, (setting, error, found[:1])
 
 
 @pytest.mark.needs("numba-cuda", "toolkit")

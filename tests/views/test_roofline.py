@@ -1,13 +1,20 @@
 """The roofline view: where kernels stand, what limits them, and a chart that follows the theme."""
 
 import re
+from itertools import combinations
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.path import Path
 
 from labkit.gemm import Problem
+from labkit.gpus import GPUS
 from labkit.trace import Counters
+from labkit.views import chart, roofline_figure
 from labkit.views.cache import hit_rates
 from labkit.views.roofline import roofline
+from labkit.views.roofline_figure import Place
 from tests.views.made import trace
 
 
@@ -98,3 +105,39 @@ def test_pictures_over_the_same_intensities_have_the_same_axes(tmp_path):
 
     fixed = {"intensities": (0.1, 1000)}
     assert axes(10**9, **fixed) == axes(50 * 10**9, **fixed) != axes(50 * 10**9)
+
+
+def outline(text):
+    """Where a text stands, turned as it is, in pixels."""
+    degrees = text.get_rotation()
+    text.set_rotation(0)
+    box = text.get_window_extent()
+    text.set_rotation(degrees)
+    turn = np.exp(1j * np.radians(degrees))
+    anchor = complex(*text.get_transform().transform(text.get_position()))
+    corners = [(complex(x, y) - anchor) * turn + anchor for x in (box.x0, box.x1) for y in (box.y0, box.y1)]
+    first, second, third, fourth = ((corner.real, corner.imag) for corner in corners)
+    return Path([first, second, fourth, third, first], closed=True)
+
+
+ON_THE_ROOF = {
+    "launches of a Winograd step": {"filters": 1.40, "pixels": 2.55, "products": 62, "outputs": 1.71},
+    "two together at its middle": {"naive": 1.9, "swapped": 2.1},
+    "a long name": {"s07_many_outputs_a_thread": 2.2},
+    "one to its left": {"axpy": 0.17, "batch": 30},
+}
+
+
+@pytest.mark.parametrize("size", chart.SIZES)
+@pytest.mark.parametrize("intensities", ON_THE_ROOF.values(), ids=ON_THE_ROOF)
+def test_no_name_stands_on_another(size, intensities):
+    gpu = GPUS["H100 SXM"]
+    places = [Place(name, at, min(at * gpu.dram_gb_s / 1000, 18.0)) for name, at in intensities.items()]
+    figure = Figure(layout="constrained")
+    chart.draw(figure, size, lambda axes: roofline_figure.content(axes, places, gpu, "float32"))
+    figure.draw_without_rendering()
+    texts = [text for text in figure.axes[0].texts if text.get_text()]
+    assert {text.get_text() for text in texts} == {*intensities, "3.35 TB/s DRAM", "66.9 TFLOP/s float32"}
+    outlines = {text.get_text(): outline(text) for text in texts}
+    for (one, first), (other, second) in combinations(outlines.items(), 2):
+        assert not first.intersects_path(second), f"{one} stands on {other}"

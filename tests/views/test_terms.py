@@ -43,6 +43,16 @@ def test_products_that_are_wrong_are_seen_to_be():
     ]
 
 
+def test_what_is_no_number_is_said_to_be_none(tmp_path):
+    products = np.ones((2, 1, 2))
+    products[0, 0, 1] = np.nan
+    products[1, 0, 0] = np.inf
+    view = terms(products, np.array([[1, -1]]))
+    assert [row[2] for row in view.data["table"]["rows"]] == ["d0 g0 + NaN d0 g1", "- infinity d0 g0 - d0 g1"]
+    assert view.data["say"][0].endswith("it has 1 of its 1 terms and 1 term that it does not want.")
+    view.save_png(tmp_path / "terms.png")
+
+
 def test_a_still_picture(tmp_path):
     of(2, 3).save_png(tmp_path / "terms.png", step=1)
     assert (tmp_path / "terms.png").stat().st_size > 5000

@@ -71,6 +71,16 @@ def test_cells_are_marked_where_layers_were_timed():
         assert record["predicted_ms"] == (known.time_ms if known else None)
 
 
+def test_a_still_picture_has_no_marks_where_workspace_is_limited(tmp_path):
+    def picture(limit_mb):
+        view = winners(taps=(9,), channels=(64,), batches=(16,), limits_mb=(limit_mb,))
+        view.save_png(tmp_path / "winners.svg")
+        return (tmp_path / "winners.svg").read_text()
+
+    assert "●" in picture(None) or "○" in picture(None)
+    assert "●" not in picture(128) and "○" not in picture(128)
+
+
 def test_without_records_nothing_is_marked(monkeypatch):
     monkeypatch.setattr(records, "machines", list)
     assert winners(taps=(3,), channels=(8,), batches=(1,), limits_mb=(None,)).data["records"] == []

@@ -59,6 +59,44 @@ def test_the_stain_of_a_kernel_of_the_readers_own():
     assert view.sentence == "A filter of 1 x 3 taps stains 16 of 8 x 8 outputs, those of the last 2 columns."
 
 
+def kept(view):
+    return [step["tile"][2:] for step in view.data["steps"]]
+
+
+def test_a_filter_alone_keeps_its_size_where_it_ends_in_zeros():
+    w = positive(1, 3, 3)
+    w[:, 2] = 0
+    view = wraparound(conv.circular(positive(16, 16), w))
+    assert view.sentence == "A filter of 3 x 3 taps stains 46 of 16 x 16 outputs."
+    assert kept(view) == [[14, 14]] and unpack(view.data["steps"][0]["y"]).shape == (14, 14)
+
+
+def test_a_kernel_of_the_readers_own_has_the_filter_that_it_was_given():
+    w = positive(1, 3)
+    w[0, 2] = 0
+    view = wraparound(labkit.simulate(on_a_circle, 1, (8, 8), positive(8, 8), w, np.zeros((8, 8), np.float32)))
+    assert view.sentence.startswith("A filter of 1 x 3 taps stains 8 of")
+
+
+@pytest.mark.parametrize(("rows", "columns", "outputs"), [(8, 8, [6, 6]), (16, 5, [14, 3]), (3, 3, [1, 1])])
+def test_of_an_image_smaller_than_a_tile_only_its_own_outputs_are_kept(rows, columns, outputs, tmp_path):
+    x = positive(rows, columns)
+    view = wraparound(conv.circular(x, positive(1, 3, 3)))
+    assert kept(view) == [outputs]
+    assert unpack(view.data["steps"][0]["y"]).shape == tuple(outputs)
+    assert view.data["stats"]["values"][0][3] == np.prod(outputs)
+    view.save_png(tmp_path / "small.png")
+
+
+def test_what_is_nan_by_the_definition_is_no_stain():
+    x = positive(16, 16)
+    x[5, 5] = np.nan
+    view = wraparound(conv.circular(x, positive(1, 3, 3)))
+    stained, image = unpack(view.data["steps"][0]["stained"]), unpack(view.data["images"][0])
+    assert not stained[3:6, 3:6].any() and stained.sum() == 16 * 16 - 9  # all others are NaN through the spectrum alone
+    assert np.isfinite(image).all() and len(np.unique(image)) > 200  # the other pixels keep their shades
+
+
 def test_something_must_be_shown():
     with pytest.raises(ValueError, match=r"give what `conv.circular\(x, w\)` returned"):
         wraparound()

@@ -22,7 +22,7 @@ class Circular:
     Attributes
     ----------
     x, w
-        The image and the filters. A filter that is smaller than the largest ends in zeros.
+        The image and the filters. Of several filters, one that is smaller than the largest ends in zeros.
     planes
         What came out for each filter and each tile, all T x T points of it.
     step
@@ -38,12 +38,14 @@ class Circular:
     y: Float32[np.ndarray, "K P Q"]
 
     def taps(self, k: int) -> tuple[int, int]:
-        """Rows and columns of a filter without the zeros at its end."""
+        """Rows and columns of a filter: of several, without the zeros at its end."""
+        if len(self.w) == 1:
+            return self.w.shape[1:]
         rows, columns = np.nonzero(self.w[k])
         return int(rows.max(initial=0)) + 1, int(columns.max(initial=0)) + 1
 
     def stained(self) -> Bool[np.ndarray, "K tiles_h tiles_w T T"]:
-        """Which points are not what the correlation has there, with zeros around the image."""
+        """Which points are not what the correlation has there, with zeros around the image; NaN may be."""
         (K, R, S), (_, tiles_h, tiles_w, T, _) = self.w.shape, self.planes.shape
         sides = (tiles_h - 1) * self.step[0] + T, (tiles_w - 1) * self.step[1] + T
         padded = np.zeros((sides[0] + R - 1, sides[1] + S - 1))
@@ -54,7 +56,8 @@ class Circular:
         for i, j in np.ndindex(tiles_h, tiles_w):
             here = np.s_[0, :, i * self.step[0] :, j * self.step[1] :]
             value, bound = true.value[here][:, :T, :T], true.bound[here][:, :T, :T]
-            wrong[:, i, j] = ~(np.abs(self.planes[:, i, j] - value) <= bound)
+            plane = self.planes[:, i, j]
+            wrong[:, i, j] = ~((np.abs(plane - value) <= bound) | (np.isnan(plane) & np.isnan(value)))
         return wrong
 
 

@@ -64,7 +64,10 @@ class Ranking(Sequence):
     def check(self) -> None:
         """Raises ValueError, with all reasons, where none can be taken."""
         if not self.candidates:
-            reasons = "; ".join(f"{row.algorithm}: {row.reason}" for row in self.rows)
+            refused = {}
+            for row in self.rows:
+                refused.setdefault(row.reason, []).append(str(row.algorithm))
+            reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in refused.items())
             raise ValueError(
                 f"nothing here computes {DIRECTIONS[self.problem.result]} {self.problem} in {self.format} "
                 f"({reasons or 'there are no algorithms'}): change what the reasons name"

@@ -23,9 +23,10 @@ from labkit.arrays.workspace import current_device, handle_of, of_stream
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named
 from labkit.conv.interface.choices import check_asked, chosen, over, planned
 from labkit.conv.problem import FILTER_AXES, OPERANDS, BackwardData, BackwardFilter, Convolution, Forward, Layout, pads
-from labkit.formats import Format
+from labkit.formats import BF16, FP16, FP32, Format
 from labkit.planned import Plan
 
+FORMATS = FP32, FP16, BF16  # that arrays declare
 MOST_PLANS = 256  # that calls remember
 
 Pair = int | tuple[int, int]
@@ -369,13 +370,16 @@ def _zeros(padding, sizes, strides, dilations) -> tuple[int, int, int, int]:
     return zeros if len(zeros) == 4 else (zeros[0], zeros[0], zeros[-1], zeros[-1])
 
 
+COUNTS = {(1,): "one", (1, 2): "one or two", (1, 2, 4): "one, two or four"}
+
+
 def _whole(name, value, counts, least, otherwise="") -> tuple[int, ...]:
     """So many whole numbers; one alone need not stand in a tuple."""
     values = tuple(value) if isinstance(value, tuple | list) else (value,)
     right = all(isinstance(one, Integral) and not isinstance(one, bool) and one >= least for one in values)
     if not right or len(values) not in counts:
-        wanted = " or ".join(map(str, counts))
-        raise ValueError(f"{name} is {value!r}: give {wanted} whole numbers from {least} on{otherwise}")
+        numbers = "whole number" if counts == (1,) else "whole numbers"
+        raise ValueError(f"{name} is {value!r}: give {COUNTS[counts]} {numbers} from {least} on{otherwise}")
     return tuple(map(int, values))
 
 
@@ -383,7 +387,7 @@ def _checked(problem, arrays, format) -> Format:
     """The format; raises where arrays do not have the shapes or hold what they should."""
     given = {name: X for name, X in arrays.items() if X is not None}
     inputs = [name for name in "xwy" if name != problem.result]
-    format = format_of(*(given[name] for name in inputs), format, names=inputs)
+    format = format_of(*(given[name] for name in inputs), format, inputs, FORMATS)
     for name, X in given.items():
         shape, wanted = tuple(X.shape), problem.shapes[name]
         if shape != wanted:

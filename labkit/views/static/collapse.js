@@ -104,7 +104,7 @@ const view = {
         else if (stage === TRANSFORMED) cell(g, x, y, size, 'A', 0.6, data.V[number * places + i]);
         else cell(g, x, y, size, 'hot', 0.8, data.M[number * places + i]);
       }
-      head(g, `transformed: ${counted}`, stage === TRANSFORMED ? 'A' : 'hot-text');
+      head(g, counted ? `transformed: ${counted}` : 'transformed', stage === TRANSFORMED ? 'A' : 'hot-text');
     });
     const result = Math.floor(Math.min(20, 150 / Math.max(P, Q, 7)));
     panel('y, the outputs', Math.max(110, Q * result + 2), HEAD + P * result + 2, g => {

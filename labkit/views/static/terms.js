@@ -8,6 +8,7 @@ const view = {
     const now = () => ({output: steps[2 * ui.step], place: steps[2 * ui.step + 1]});
 
     function written(value) {
+      if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value < 0 ? '\u2212\u221E' : '+\u221E';
       const size = Math.abs(value), sign = value < 0 ? '\u2212' : '+';
       const below = [1, 2, 3, 4, 6, 8, 12, 24].find(below => Math.abs(size * below - Math.round(size * below)) < 1e-4);
       return sign + (size === 0.5 ? '\u00BD' : below === 1 ? size : below ? `${Math.round(size * below)}/${below}` : size.toPrecision(2));
@@ -35,8 +36,8 @@ const view = {
         const whole = Math.abs(value) > 0.99, text = written(value);
         g.fillStyle = ui.colour('cell');
         g.fillRect(x, y, s - 1, s - 1);
-        if (!value) continue;
-        g.fillStyle = ui.colour(value > 0 ? 'A' : 'B', whole ? 0.75 : 0.35);
+        if (value === 0) continue;
+        g.fillStyle = ui.colour(!Number.isFinite(value) ? 'hot' : value > 0 ? 'A' : 'B', whole ? 0.75 : 0.35);
         g.fillRect(x, y, s - 1, s - 1);
         g.font = `${Math.min(13, s * 0.4, s * 1.5 / text.length)}px system-ui, sans-serif`;
         g.fillStyle = !whole ? ui.colour('fg') : value > 0 ? ui.colour('card') : '#1b1f24';

@@ -36,7 +36,7 @@ const view = {
     const place = (row, column, rank = 0) => ((((at.batch * limits.length) + at.limit) * rows + row) * columns + column) * shown + rank;
     const first = (row, column) => order[place(row, column)];
     const look = family => looks[family] ?? ['ink', ''];
-    const here = (row, column) => records.filter(({cell}) => cell[0] === at.batch && cell[1] === row && cell[2] === column);
+    const here = (row, column) => at.limit !== data.unlimited ? [] : records.filter(({cell}) => cell[0] === at.batch && cell[1] === row && cell[2] === column);
 
     const cells = channels.map((count, row) => {
       const line = ui.element('div', {role: 'row', style: 'display:contents'}, map);
@@ -114,7 +114,8 @@ const view = {
         ui.say(ui.element('p', {style: 'margin:2px 0 0;font-size:12px'}, panel),
           `${one.layer}: \`${one.fastest}\` **${ms(one.time_ms)}**; ${agrees}.`);
       }
-      if (!timed.length) ui.element('p', {style: 'margin:8px 0 0;font-size:12px;color:var(--dim)', text: 'No layer like this was timed.'}, panel);
+      const none = at.limit === data.unlimited ? 'No layer like this was timed.' : 'Layers were timed with any workspace.';
+      if (!timed.length) ui.element('p', {style: 'margin:8px 0 0;font-size:12px;color:var(--dim)', text: none}, panel);
     }
     function follow() {
       paint();
