@@ -42,7 +42,7 @@ def sectors(
     *,
     channels: Sequence[int] = (1, 3, 4, 8, 16, 32, 64),
     itemsizes: Sequence[int] = (1, 2, 4),
-    start: tuple[int, int] = (64, 2),
+    start: tuple[int, int, int, int] = (64, 2, 0, 0),
 ) -> View:
     """The sectors that the loads of one warp touch in NCHW, NCHW_VECT_C and NHWC, by a run for each layout and size.
 
@@ -54,7 +54,7 @@ def sectors(
     channels, itemsizes
         Positions of the sliders; elements have 1, 2 or 4 bytes.
     start
-        The channels and the bytes that are shown first.
+        What is shown first: channels, bytes, which of the three ways to read, and the first pixel, 0 or 1.
     """
     data = sectors_data(channels, itemsizes, start)
     return View("sectors", "Sectors: what one warp touches in each layout", data, still)
@@ -83,7 +83,7 @@ def sectors_data(channels, itemsizes, start) -> dict:
         "reads": list(READS),
         "layouts": list(LAYOUTS),
         "vectors": [[vector or count for vector in LAYOUTS.values()] for count in channels],
-        "first": [channels.index(start[0]), itemsizes.index(start[1]), 0, 0],
+        "first": [channels.index(start[0]), itemsizes.index(start[1]), *start[2:]],
         "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
         "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
         "table": table(

@@ -84,6 +84,14 @@ def test_the_elements_are_the_same_for_every_size(view):
         assert (packed[1, layout] == loads_of(run(3, 4, vector))).all()
 
 
+def test_another_start(tmp_path):
+    view = sectors(channels=(3, 8), itemsizes=(1, 2), start=(8, 1, TILE, 1))
+    assert view.data["first"] == [1, 0, TILE, 1]
+    view.save_png(tmp_path / "tile.png")
+    with pytest.raises(ValueError, match="not in"):
+        sectors(channels=(3, 8), itemsizes=(2,))
+
+
 def test_a_still_picture(view, tmp_path):
     view.save_png(tmp_path / "sectors.png", step=3)
     assert (tmp_path / "sectors.png").stat().st_size > 5000

@@ -80,8 +80,8 @@ const view = {
         const elements = row(panel, ui.step), used = new Set(elements).size * bytes(), sectors = touched(elements).size;
         now.textContent = elements.length ? many(sectors, 'sector') : 'no load';
         const [asked, different, useful] = all(panel);
-        ui.say(facts, `Used of what this load moves: **${percent(used, sectors * SECTOR)}**. All loads: `
-          + `**${asked}** sectors asked for, **${different}** different, ${percent(useful, different * SECTOR)} of these used.`);
+        ui.say(facts, `This load: **${percent(used, sectors * SECTOR)}** used. All loads: `
+          + `**${asked}** sectors asked for; **${different}** different, ${percent(useful, different * SECTOR)} used.`);
         return [name, sectors, elements.length];
       };
     });
