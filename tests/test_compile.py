@@ -115,6 +115,22 @@ def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
         assert int(re.search(r"Used (\d+) registers", report)[1]) <= 72  # else too few loads are under way
 
 
+def of_layouts():
+    """The kernels that move images, by name, and the types of their arguments."""
+    names = "copy turn number copy_vectors".split()
+    yield from ((name, kernel, kinds) for name, kernel, kinds in of_the_interface() if name.split()[0] in names)
+    for name, (kernel, arguments) in KERNELS.items():
+        if name.startswith("layouts"):
+            yield name, kernel, tuple(map(argument_type, arguments))
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in of_layouts()])
+def test_places_of_elements_are_found_without_float64_and_without_division_in_64_bits(name):
+    """numba compares a whole number without a sign and one with it as float64, and divides sums in 64 bits."""
+    code, _ = ptx_for_the_oldest(*next(found for known, *found in of_layouts() if known == name))
+    assert ".f64" not in code and not re.search(r"\b(div|rem)\.[us]64", code)
+
+
 def test_the_report_shows_a_spill(tmp_path):
     from numba import cuda, types
 

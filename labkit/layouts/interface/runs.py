@@ -25,9 +25,10 @@ MOST = 2**31
 @cuda.jit(device=True)
 def place(vector, lengths, strides):
     """Where a vector lies, in elements, by its number."""
-    col, rest = vector % lengths[3], vector // lengths[3]
-    row, rest = rest % lengths[2], rest // lengths[2]
-    inner, outer = rest % lengths[1], rest // lengths[1]
+    line = np.uint32(vector // lengths[3])
+    plane = np.uint32(line // lengths[2])
+    outer, inner = np.uint32(plane // lengths[1]), plane % lengths[1]
+    row, col = line % lengths[2], vector % lengths[3]
     return outer * strides[0] + inner * strides[1] + row * strides[2] + col * strides[3]
 
 
@@ -36,11 +37,11 @@ def copy_vectors(x, y, count, lengths, x_strides, y_strides):
     held = cuda.local.array((EACH, 4), x.dtype)
     first = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + cuda.threadIdx.x)
     for i in range(EACH):
-        vector = first + np.uint32(i * THREADS)
+        vector = np.uint32(first + i * THREADS)
         if vector < count:
             held[i, 0], held[i, 1], held[i, 2], held[i, 3] = load4(x, place(vector, lengths, x_strides))
     for i in range(EACH):
-        vector = first + np.uint32(i * THREADS)
+        vector = np.uint32(first + i * THREADS)
         if vector < count:
             store4(y, place(vector, lengths, y_strides), held[i, 0], held[i, 1], held[i, 2], held[i, 3])
 

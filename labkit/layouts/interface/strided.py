@@ -32,8 +32,9 @@ ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, all of whi
 @cuda.jit(device=True)
 def tile_of(block, rows, cols):
     """Which matrix, and where in it the block's tile begins."""
-    down, across = (rows + TILE - 1) // TILE, (cols + TILE - 1) // TILE
-    return block // (down * across), block // across % down * TILE, block % across * TILE
+    down, across = np.uint32((rows + TILE - 1) // TILE), np.uint32((cols + TILE - 1) // TILE)
+    line = np.uint32(block // across)
+    return np.uint32(line // down), np.uint32(line % down * TILE), np.uint32(block % across * TILE)
 
 
 @cuda.jit
@@ -45,12 +46,12 @@ def copy(source, target):
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + i * WARPS + warp, left + j * LANES + lane
-            inside = row < source.shape[2] and col < source.shape[3]
+            inside = row < np.uint32(source.shape[2]) and col < np.uint32(source.shape[3])
             held[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + i * WARPS + warp, left + j * LANES + lane
-            if row < target.shape[2] and col < target.shape[3]:
+            if row < np.uint32(target.shape[2]) and col < np.uint32(target.shape[3]):
                 target[outer, inner, row, col] = held[i, j]
 
 
@@ -64,7 +65,7 @@ def turn(source, target):
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + j * LANES + lane, left + i * WARPS + warp
-            inside = row < source.shape[2] and col < source.shape[3]
+            inside = row < np.uint32(source.shape[2]) and col < np.uint32(source.shape[3])
             held[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
     for i in range(ROWS):
         for j in range(COLUMNS):
@@ -73,7 +74,7 @@ def turn(source, target):
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + i * WARPS + warp, left + j * LANES + lane
-            if row < target.shape[2] and col < target.shape[3]:
+            if row < np.uint32(target.shape[2]) and col < np.uint32(target.shape[3]):
                 target[outer, inner, row, col] = tile[j * LANES + lane, i * WARPS + warp]
 
 
@@ -84,10 +85,10 @@ def number(source, target, count):
     for i in range(EACH):
         element = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + i * THREADS + cuda.threadIdx.x)
         if element < count:
-            col, line = element % cols, element // cols
-            row, z = line % rows, line // rows
-            outer, inner = z // planes, z % planes
-            inside = row < source.shape[2] and col < source.shape[3]
+            line = np.uint32(element // cols)
+            z = np.uint32(line // rows)
+            row, col, outer, inner = line % rows, element % cols, z // planes, z % planes
+            inside = row < np.uint32(source.shape[2]) and col < np.uint32(source.shape[3])
             target[outer, inner, row, col] = source[outer, inner, row, col] if inside else ELEMENT(0)
 
 

@@ -25,7 +25,7 @@ def naive(x, y):
     n = np.uint32(cuda.blockIdx.z)
     col = np.uint32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
     row = np.uint32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-    if row < x.shape[1] and col < x.shape[2]:
+    if row < np.uint32(x.shape[1]) and col < np.uint32(x.shape[2]):
         y[n, col, row] = x[n, row, col]
 
 

@@ -31,14 +31,15 @@ def tiled(x, y):
     tile = cuda.shared.array((TILE, TILE), ELEMENT)
     n, lane, line = np.uint32(cuda.blockIdx.z), np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     left, top = np.uint32(cuda.blockIdx.x * TILE), np.uint32(cuda.blockIdx.y * TILE)
+    rows, cols = np.uint32(x.shape[1]), np.uint32(x.shape[2])
     for i in range(0, TILE, ROWS):
         row, col = top + i + line, left + lane
-        if row < x.shape[1] and col < x.shape[2]:
+        if row < rows and col < cols:
             tile[i + line, lane] = x[n, row, col]
     cuda.syncthreads()
     for i in range(0, TILE, ROWS):
         row, col = left + i + line, top + lane
-        if row < y.shape[1] and col < y.shape[2]:
+        if row < cols and col < rows:
             y[n, row, col] = tile[lane, i + line]
 
 

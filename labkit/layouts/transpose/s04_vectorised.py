@@ -58,7 +58,7 @@ def vectorised(x, y):
     n, across, down = np.uint32(cuda.blockIdx.z), np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     left, top = np.uint32(cuda.blockIdx.x * TILE), np.uint32(cuda.blockIdx.y * TILE)
     row, word = top + SIDE * down, left // PACK + 4 * across
-    if row < x.shape[1] and word < x.shape[2]:
+    if row < np.uint32(x.shape[1]) and word < np.uint32(x.shape[2]):
         for i in range(SIDE):
             square[i, 0], square[i, 1], square[i, 2], square[i, 3] = load4(x, (n, row + i, word))
         for i in range(SIDE):
@@ -68,7 +68,7 @@ def vectorised(x, y):
     for i in range(SIDE):
         line = i * THREADS + down
         row, word = left + line, top // PACK + 4 * across
-        if row < y.shape[1] and word < y.shape[2]:
+        if row < np.uint32(y.shape[1]) and word < np.uint32(y.shape[2]):
             a, b, c, d = load4(tile, (line, 4 * across))
             store4(y, (n, row, word), a, b, c, d)
 

@@ -64,7 +64,7 @@ def one_sided(x, y):
     for i in range(ROUNDS):
         for j in range(PACK):
             row, col = top + np.uint32(PACK) * (np.uint32(i * WARPS) + warp), left + np.uint32(LANES * j) + lane
-            inside = row < x.shape[1] and col < x.shape[2]
+            inside = row < np.uint32(x.shape[1]) and col < np.uint32(x.shape[2])
             held[i, j] = picked(x, n, row, col) if inside else np.uint32(0)
     for i in range(ROUNDS):
         for j in range(PACK):
@@ -74,7 +74,7 @@ def one_sided(x, y):
         number = np.uint32(i * LANES * WARPS) + np.uint32(LANES) * warp + lane
         line, vector = number // np.uint32(VECTORS), number % np.uint32(VECTORS)
         row, word = left + line, top // np.uint32(PACK) + 4 * vector
-        if row < y.shape[1] and word < y.shape[2]:
+        if row < np.uint32(y.shape[1]) and word < np.uint32(y.shape[2]):
             a, b, c, d = load4(tile, (line, 4 * vector))
             store4(y, (n, row, word), a, b, c, d)
 
@@ -88,14 +88,14 @@ def spread(x, y):
         number = np.uint32(i * LANES * WARPS) + np.uint32(LANES) * warp + lane
         line, vector = number // np.uint32(VECTORS), number % np.uint32(VECTORS)
         row, word = left + line, top // np.uint32(PACK) + 4 * vector
-        if row < x.shape[1] and word < x.shape[2]:
+        if row < np.uint32(x.shape[1]) and word < np.uint32(x.shape[2]):
             a, b, c, d = load4(x, (n, row, word))
             store4(tile, (line, 4 * vector), a, b, c, d)
     cuda.syncthreads()
     for i in range(ROUNDS):
         for j in range(PACK):
             row, col = top + np.uint32(PACK) * (np.uint32(i * WARPS) + warp), left + np.uint32(LANES * j) + lane
-            if row < y.shape[1] and col < y.shape[2]:
+            if row < np.uint32(y.shape[1]) and col < np.uint32(y.shape[2]):
                 put(y, n, row, col, tile[np.uint32(LANES * j) + lane, np.uint32(i * WARPS) + warp])
 
 

@@ -34,7 +34,7 @@ THREADS = 128
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 SIDE = 4 * PACK  # elements of a vector
-EVERY = 1 << 31  # vectors of the run, after which one is left empty
+EVERY = 1 << 28  # vectors of the run, after which one is left empty
 EVERY_IF_EVEN = 32
 FRACTION = 22  # bits of a reciprocal
 LOW, HALF = np.uint32(0xFFFF), np.uint32(16)
@@ -47,13 +47,13 @@ MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute ca
 @cuda.jit(device=True)
 def spread(vector):
     """Where a vector of the run lies, in vectors."""
-    return vector + vector // np.uint32(EVERY)
+    return np.uint32(vector + vector // np.uint32(EVERY))
 
 
 @cuda.jit(device=True)
 def at(element):
     """Where an element of the run lies, in elements."""
-    return element + element // np.uint32(SIDE) // np.uint32(EVERY) * np.uint32(SIDE)
+    return np.uint32(element + element // np.uint32(SIDE * EVERY) * np.uint32(SIDE))
 
 
 @cuda.jit(device=True)
@@ -61,7 +61,7 @@ def picked(run, place, apart):
     """A word of elements that lie so far apart."""
     if PACK == 1:
         return run[at(place)]
-    return np.uint32(run[at(place)]) | np.uint32(run[at(place + apart)]) << HALF
+    return np.uint32(run[at(place)]) | np.uint32(run[at(np.uint32(place + apart))]) << HALF
 
 
 @cuda.jit(device=True)
@@ -70,7 +70,7 @@ def put(run, place, apart, word):
     if PACK == 1:
         run[at(place)] = word
     else:
-        run[at(place)], run[at(place + apart)] = ELEMENT(word & LOW), ELEMENT(word >> HALF)
+        run[at(place)], run[at(np.uint32(place + apart))] = ELEMENT(word & LOW), ELEMENT(word >> HALF)
 
 
 @cuda.jit
@@ -78,21 +78,21 @@ def pieces(x, y, short, vectors):
     run = cuda.shared.array(0, ELEMENT)
     words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
     n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
-    first = np.uint32(cuda.blockIdx.x) * vectors
-    here = min(vectors, np.uint32(y.shape[2]) // np.uint32(4) - first)
-    reciprocal = (np.uint32(1 << FRACTION) + here - np.uint32(1)) // here
-    for v in range(t, here * short, np.uint32(THREADS)):
-        a, b, c, d = load4(x, (n, 4 * (first * short + v)))
-        store4(words, 4 * spread(v), a, b, c, d)
+    first = np.uint32(cuda.blockIdx.x * vectors)
+    here = np.uint32(min(vectors, np.uint32(np.uint32(y.shape[2]) // np.uint32(4) - first)))
+    reciprocal = np.uint32(np.uint32((1 << FRACTION) + here - 1) // here)
+    for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
+        a, b, c, d = load4(x, (n, np.uint32(4 * (first * short + v))))
+        store4(words, np.uint32(4 * spread(v)), a, b, c, d)
     cuda.syncthreads()
-    step = PACK * short
-    for v in range(t, here * short, np.uint32(THREADS)):
-        row = v * reciprocal >> np.uint32(FRACTION)  # v // here, as both are small
-        vector = v - row * here
-        place = SIDE * vector * short + row
-        a, b = picked(run, place, short), picked(run, place + step, short)
-        c, d = picked(run, place + 2 * step, short), picked(run, place + 3 * step, short)
-        store4(y, (n, row, 4 * (first + vector)), a, b, c, d)
+    step = np.uint32(PACK * short)
+    for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
+        row = np.uint32(np.uint32(v * reciprocal) >> np.uint32(FRACTION))  # v // here, as both are small
+        vector = np.uint32(v - row * here)
+        place = np.uint32(SIDE * vector * short + row)
+        a, b = picked(run, place, short), picked(run, np.uint32(place + step), short)
+        c, d = picked(run, np.uint32(place + 2 * step), short), picked(run, np.uint32(place + 3 * step), short)
+        store4(y, (n, row, np.uint32(4 * (first + vector))), a, b, c, d)
 
 
 @cuda.jit
@@ -100,25 +100,25 @@ def scattered(x, y, short, vectors):
     run = cuda.shared.array(0, ELEMENT)
     words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
     n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
-    first = np.uint32(cuda.blockIdx.x) * vectors
-    here = min(vectors, np.uint32(x.shape[2]) // np.uint32(4) - first)
-    reciprocal = (np.uint32(1 << FRACTION) + here - np.uint32(1)) // here
-    step = PACK * short
-    for v in range(t, here * short, np.uint32(THREADS)):
-        row = v * reciprocal >> np.uint32(FRACTION)  # v // here, as both are small
-        vector = v - row * here
+    first = np.uint32(cuda.blockIdx.x * vectors)
+    here = np.uint32(min(vectors, np.uint32(np.uint32(x.shape[2]) // np.uint32(4) - first)))
+    reciprocal = np.uint32(np.uint32((1 << FRACTION) + here - 1) // here)
+    step = np.uint32(PACK * short)
+    for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
+        row = np.uint32(np.uint32(v * reciprocal) >> np.uint32(FRACTION))  # v // here, as both are small
+        vector = np.uint32(v - row * here)
         a = b = c = d = np.uint32(0)  # in rows that the source lacks
-        if row < x.shape[1]:
-            a, b, c, d = load4(x, (n, row, 4 * (first + vector)))
-        place = SIDE * vector * short + row
+        if row < np.uint32(x.shape[1]):
+            a, b, c, d = load4(x, (n, row, np.uint32(4 * (first + vector))))
+        place = np.uint32(SIDE * vector * short + row)
         put(run, place, short, a)
-        put(run, place + step, short, b)
-        put(run, place + 2 * step, short, c)
-        put(run, place + 3 * step, short, d)
+        put(run, np.uint32(place + step), short, b)
+        put(run, np.uint32(place + 2 * step), short, c)
+        put(run, np.uint32(place + 3 * step), short, d)
     cuda.syncthreads()
-    for v in range(t, here * short, np.uint32(THREADS)):
-        a, b, c, d = load4(words, 4 * spread(v))
-        store4(y, (n, 4 * (first * short + v)), a, b, c, d)
+    for v in range(t, np.uint32(here * short), np.uint32(THREADS)):
+        a, b, c, d = load4(words, np.uint32(4 * spread(v)))
+        store4(y, (n, np.uint32(4 * (first * short + v))), a, b, c, d)
 
 
 def geometry(batch: int, short: int, long_bytes: int):
@@ -143,7 +143,7 @@ def transpose(x, y) -> Launch:
     whole = [way for way in ways if way[1] * size % 16 == 0]
     short, long, kernel = min(whole or ways, key=lambda way: way[0])
     grid, block, vectors, shared_bytes = geometry(batch, short, long * size)
-    if shared_bytes > MOST_BYTES or short > MOST_SHORT:
+    if shared_bytes > MOST_BYTES or short >= MOST_SHORT:
         raise TooLarge(f"rows of {short} elements on one side, and of {long} on the other, are none of them short")
     if kernel is pieces:
         x = reshaped(x, batch, rows * cols)
