@@ -7,12 +7,12 @@ from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, unwritten
 
 THREADS = 128
-NCHW, VECT_4, VECT_32, NHWC = range(4)
-SIZES = ((2, 5, 33, NCHW), (2, 6, 33, NHWC), (2, 6, 21, VECT_4))  # images, C, pixels, layout
+ALL = 33  # so many channels together and more stand for all of them, which is NHWC
+SIZES = ((2, 5, 33, 1), (2, 6, 33, ALL), (2, 6, 21, 4))  # images, C, pixels, V
 
 
-def launch(rng, N, C, pixels, layout):
-    V = {NCHW: 1, VECT_4: 4, VECT_32: 32, NHWC: C}[layout]
+def launch(rng, N, C, pixels, V):
+    V = C if V >= ALL else V
     groups = -(-C // V)
     channel = (np.arange(groups)[:, None] * V + np.arange(V))[:, None, :]  # C/V x 1 x V
     bias = rng.standard_normal(C, np.float32)
@@ -49,11 +49,11 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        ((1, 3), range(33, 60), range(5, 30), (VECT_4, VECT_32)),
-        ((2, 4), range(3, 40), range(17, 40), (NHWC,)),
-        ((2, 3), range(7, 13), (1, 2, 49), (NCHW, NHWC)),
-        (Beyond(4), (2, 35), range(6, 12), (NCHW, VECT_4, VECT_32)),
-        ((1, 2), Beyond(60), range(2, 9), (NCHW, VECT_32, NHWC)),
-        ((2,), (3, 4, 5), Beyond(49), (NCHW, VECT_4, NHWC)),
+        ((1, 3), range(33, 60), range(5, 30), (4, 32)),
+        ((2, 4), range(3, 40), range(17, 40), (ALL,)),
+        ((2, 3), range(7, 13), (1, 2, 49), (1, ALL)),
+        (Beyond(4), (2, 35), range(6, 12), (1, 4, 32)),
+        ((1, 2), Beyond(60), range(2, 9), (1, 32, ALL)),
+        ((2,), (3, 4, 5), Beyond(49), (1, 4, ALL)),
     ),
 )
