@@ -87,7 +87,7 @@ def sectors_data(channels, itemsizes, start) -> dict:
         "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
         "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
         "table": table(
-            ["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "used of those moved"], rows
+            ["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "of different sectors used"], rows
         ),
     }
 
@@ -125,9 +125,9 @@ def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[
 
 
 def used(counts) -> str:
-    """The share of the bytes of all sectors asked for that are bytes used."""
-    asked, _, bytes_ = counts
-    return f"{bytes_ / (SECTOR_BYTES * asked):.0%}"
+    """The share of the bytes of the different sectors that are used."""
+    _, different, bytes_ = counts
+    return f"{bytes_ / (SECTOR_BYTES * different):.0%}"
 
 
 def still(figure, data, step):
