@@ -86,13 +86,11 @@ def sectors_data(channels, itemsizes, start) -> dict:
         "first": [channels.index(start[0]), itemsizes.index(start[1]), *start[2:]],
         "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
         "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
-        "table": table(
-            ["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "of different sectors used"], rows
-        ),
+        "table": table(["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "their share"], rows),
     }
 
 
-COUNTED = "sectors, load by load", "different sectors", "bytes used"
+COUNTED = "sectors asked for", "different sectors", "bytes used of these"
 
 
 def run(channels: int, itemsize: int, vector: int) -> Trace:
