@@ -36,6 +36,10 @@ const view = {
       const place = (((at.channel * layouts.length + panel) * reads.length + at.way) * SHIFTS + at.first) * LOADS + load;
       return Array.from(loaded.subarray(place * LANES, (place + 1) * LANES)).filter(element => element >= 0);
     };
+    const memory = panel => {   // sectors of all channels, with padding
+      const vector = vectors[at.channel][panel];
+      return Math.ceil(Math.ceil(channels[at.channel] / vector) * vector * pixels * bytes() / SECTOR);
+    };
     const touched = elements => new Set(elements.map(element => Math.floor(element * bytes() / SECTOR)));
     const all = panel => {   // asked for, different, bytes used
       const place = (((at.channel * itemsizes.length + at.size) * layouts.length + panel) * reads.length + at.way) * SHIFTS + at.first;
@@ -56,9 +60,8 @@ const view = {
         maxWidth: width => width < 620 ? Math.floor((width - 18) / 2) : Math.min(232, Math.floor((width - 54) / layouts.length)),
         height: () => TALL + 4,
         paint(g, width) {
-          const vector = vectors[at.channel][panel], size = bytes(), count = Math.ceil(channels[at.channel] / vector) * vector;
-          const sectors = Math.ceil(count * pixels * size / SECTOR), lines = Math.ceil(sectors / line);
-          const wide = width / line, tall = Math.min(18, TALL / lines), gap = tall > 6 ? 1.5 : 1;
+          const size = bytes(), sectors = memory(panel), most = Math.ceil(Math.max(...layouts.map((_, i) => memory(i))) / line);
+          const wide = width / line, tall = Math.min(32, TALL / most), gap = tall > 10 ? 1.5 : 1;
           const box = sector => [sector % line * wide, Math.floor(sector / line) * tall];
           const fill = (element, colour) => {
             const byte = element * size, [x, y] = box(Math.floor(byte / SECTOR)), scale = (wide - 1.5) / SECTOR;
