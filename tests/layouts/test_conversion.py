@@ -1,5 +1,7 @@
 """`layouts.convert`: right for any strides, by the kernel that suits them, and refused in a sentence otherwise."""
 
+from math import prod
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,6 +84,14 @@ def test_vectors_that_lie_slowest_end_in_zeros_too(C, source):
 
 def _turned(strides):
     return *strides[1:], strides[0]
+
+
+@pytest.mark.parametrize("sides", [(1, 1), (2, 2), (1, 4), (4, 2)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_images_of_few_pixels_get_vectors_too(sides, dtype):
+    problem = Conversion(2, 3, *sides, "NCHW", "NCHW_VECT_C")
+    x = np.arange(problem.least_bytes(), dtype=dtype)[: 6 * prod(sides)].reshape(problem.shape("NCHW"))
+    assert (layouts.convert(x, "NCHW", "NCHW_VECT_C") == problem.oracle(x)).all()
 
 
 def test_vectors_whose_channels_lie_as_planes_end_in_planes_of_zeros():

@@ -17,8 +17,8 @@ Costs for elements of B bytes, and whole tiles:
     1                                   barriers per block
     TILE**2 * B / 512 * (64 / B - 4)    bank conflicts per block: a warp's store takes 16 or 32 passes instead of 4
 
-Takes rows that are whole vectors, on both sides. Limited by memory; the conflicts that are left cost passes of shared
-memory alone, and `s05_swizzled` takes them away.
+Takes rows that are whole vectors, on both sides. Limited by memory where elements have 4 bytes. Of 2 bytes as many take
+twice the passes, and these conflicts still cost some percent on an H100; `s05_swizzled` takes them away.
 """
 
 import numpy as np

@@ -139,7 +139,7 @@ def kernel_for(kernel, itemsize: int, even: bool):
 def transpose(x, y) -> Launch:
     """y = the transpose of x, matrix by matrix; where y has the short rows, x may lack some, which become zeros."""
     (batch, cols, rows), size = y.shape, y.dtype.itemsize
-    ways = [(cols, rows, pieces), (rows, cols, scattered)]  # short and long rows
+    ways = [(rows, cols, scattered), (cols, rows, pieces)]  # short and long rows
     whole = [way for way in ways if way[1] * size % 16 == 0]
     short, long, kernel = min(whole or ways, key=lambda way: way[0])
     grid, block, vectors, shared_bytes = geometry(batch, short, long * size)
