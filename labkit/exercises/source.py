@@ -27,6 +27,7 @@ def stub_line(function: Callable) -> int | None:
         raise OSError("a string given to exec has no source to read")
     lines, first_line = inspect.getsourcelines(function)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...:
+        value = getattr(node, "value", None)  # of a line of its own, or of an assignment
+        if isinstance(value, ast.Constant) and value.value is ...:
             return first_line + node.lineno - 1
     return None

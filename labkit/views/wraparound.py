@@ -68,11 +68,18 @@ def _steps(number, run):
             "plane": pack(_share(run.planes[k, i, j])),
             "stained": pack(stained.astype(np.int8)),
             "y": pack(_share(y)),
+            "y_stained": pack(_of_y(stains[k], run.step, y.shape).astype(np.int8)),
             "tile": [top, left, *kept],
             "step": list(run.step) if tiles > 1 else kept,
             "numbers": [f"{R} x {S}", wrong, T * T - wrong, so_far],
             "say": _sentence(R, S, T, stained, (i * tiles_w + j, tiles), (top, left), kept, so_far, y.size),
         }
+
+
+def _of_y(stains, step, shape):
+    """Which of the outputs that are kept are stained, of tiles side by side."""
+    rows, columns = step if stains.shape[:2] != (1, 1) else shape
+    return np.block([list(row) for row in stains[:, :, :rows, :columns]])[: shape[0], : shape[1]]
 
 
 def _sentence(R, S, T, stained, tile, corner, kept, so_far, all_of_y):
@@ -112,7 +119,8 @@ def still(figure, data, step):
     for a, b in np.ndindex(*y.shape):
         tile, here = (a // shown["step"][0], b // shown["step"][1]), (top // shown["step"][0], left // shown["step"][1])
         seen[a, b] = tile <= here
-    kept = np.where(seen[..., None], _blend("C", y), 1.0)
+    kept = np.where(unpack(shown["y_stained"]).astype(bool)[..., None], _blend("hot", y), _blend("C", y))
+    kept[~seen] = 1.0
     pictures = (
         ("x", "A", _blend("A", image)),
         ("w", "B", _blend("B", w)),

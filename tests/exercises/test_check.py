@@ -59,6 +59,12 @@ def test_a_half_finished_answer_names_the_dots_that_are_left():
     assert (verdict.reason, verdict.line) == ("unfinished", 5)
 
 
+def test_dots_in_place_of_a_value_are_named_as_well():
+    text = cell("02.1").replace("a * x[i] + y[i]", "...")
+    verdict = check("02.1", function("02.1", text))
+    assert (verdict.reason, verdict.line) == ("unfinished", 5)
+
+
 def test_a_missing_constant_is_asked_for():
     verdict = check("03.3", function("03.3", cell("03.3").replace("TILE = 16", "TILE = 16.0")))
     assert "TILE must be a whole number" in verdict.message

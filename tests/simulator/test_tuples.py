@@ -153,3 +153,14 @@ def test_a_device_function_runs_once_however_many_values_it_gives():
     trace = labkit.simulate(takes_three, 1, N, np.zeros(N), np.zeros(N))
     assert (trace.outputs[0] == 1).all() and (trace.outputs[1] == 3 * I + 1).all()
     assert trace.counters.global_loads == trace.counters.global_atomics == N
+
+
+def test_arrays_that_are_made_in_one_line_keep_their_names():
+    trace = run(
+        "re, im = cuda.shared.array(32, np.float64), cuda.shared.array(32, np.float64)\n"
+        "re[i], im[i] = x[i], z[i]\n"
+        "cuda.syncthreads()\n"
+        "out[i] = re[i] + im[i + 1]"
+    )
+    assert {counted.site.array for counted in trace.sites} == {"x", "z", "out", "re", "im"}
+    assert ["im[32], but im has 32 elements" in finding.message for finding in trace.errors] == [True]

@@ -365,7 +365,11 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     chosen.press("ArrowLeft")
     chosen.press("ArrowUp")
     label = chosen.get_attribute("aria-label")
-    assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm") and "timed layers" in label
+    assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm")
+    assert "timed layers" not in label
+    assert "Layers were timed with any workspace." in page.locator(".body").inner_text()
+    page.get_by_role("slider", name="workspace").fill("1")
+    assert "timed layers" in chosen.get_attribute("aria-label")
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
 

@@ -97,6 +97,16 @@ def test_what_is_nan_by_the_definition_is_no_stain():
     assert np.isfinite(image).all() and len(np.unique(image)) > 200  # the other pixels keep their shades
 
 
+def test_what_is_kept_and_wrong_is_seen_to_be(view):
+    assert not any(unpack(step["y_stained"]).any() for step in view.data["steps"])
+    x = positive(16, 30)
+    x[5, 20] = np.nan
+    tiled = wraparound(conv.circular(x, positive(1, 3, 3)))
+    for step in tiled.data["steps"]:  # both tiles went through one transform, as its real and its imaginary part
+        wrong = unpack(step["y_stained"]).astype(bool)
+        assert wrong.shape == (14, 28) and not wrong[3:6, 18:21].any() and wrong.sum() == 14 * 28 - 9
+
+
 def test_something_must_be_shown():
     with pytest.raises(ValueError, match=r"give what `conv.circular\(x, w\)` returned"):
         wraparound()

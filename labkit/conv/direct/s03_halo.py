@@ -89,7 +89,7 @@ def launches(x, w, y, problem):
     shared_bytes = (rows * pitch + problem.R * problem.S) * 4
     if shared_bytes > MOST_BYTES:
         raise TooLarge(
-            f"pixels and taps of a block need {shared_bytes} bytes of shared memory, and there are {MOST_BYTES}",
+            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MOST_BYTES:,}",
             "choose another step, or less dilation",
         )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)

@@ -129,7 +129,7 @@ def refused(launch: Launch, format: Format) -> str:
     if not runs(launch.kernel, format.number, capability):
         return f"it uses instructions that a GPU of compute capability {'.'.join(map(str, capability))} lacks"
     if launch.shared_bytes > gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-        return f"a block of it takes {launch.shared_bytes} bytes of shared memory, more than this GPU gives"
+        return f"a block of it takes {launch.shared_bytes:,} bytes of shared memory, more than this GPU gives"
     return ""
 
 

@@ -193,9 +193,9 @@ def check_asked(problem, format, workspace_limit_bytes) -> Format:
 def over(workspace_bytes: int, limit_bytes: int | None) -> str:
     """Why so much workspace cannot be taken, in a sentence; "" where it can."""
     if limit_bytes is not None and workspace_bytes > limit_bytes:
-        return f"it needs {workspace_bytes} bytes of workspace, and the limit is {limit_bytes}"
+        return f"it needs {workspace_bytes:,} bytes of workspace, and the limit is {limit_bytes:,}"
     if workspace_bytes > (there := memory_bytes()):
-        return f"it needs {workspace_bytes} bytes of workspace, and this GPU has {there} bytes of memory"
+        return f"it needs {workspace_bytes:,} bytes of workspace, and this GPU has {there:,} bytes of memory"
     return ""
 
 

@@ -117,4 +117,8 @@ class Allocations(Variables):
             match statement:
                 case ast.Assign([ast.Name(name)], value) if node in (value, getattr(value, "value", None)):
                     return name
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if node in values:
+                    target = dict(zip(values, targets)).get(node)
+                    if isinstance(target, ast.Name):
+                        return target.id
         return space

@@ -78,13 +78,14 @@ const view = {
       maxWidth: width => rooms(width)[2],
       height: width => HEAD + tall(width) + 2,
       paint(g, width) {
-        const {y, image, tile, frame: [top, left, side], step} = now(), x = images[image];
+        const {y, y_stained, image, tile, frame: [top, left, side], step} = now(), x = images[image];
         const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side), tall(width));
         const last = [Math.floor(top / step[0]), Math.floor(left / step[1])];
         title(g, 'kept: y', 'C');
         draw(g, y, s, HEAD, (row, column) => {
           const i = Math.floor(row / step[0]), j = Math.floor(column / step[1]);
-          return i < last[0] || (i === last[0] && j <= last[1]) ? 'C' : null;
+          const isThere = i < last[0] || (i === last[0] && j <= last[1]);
+          return !isThere ? null : y_stained[row * y.shape[1] + column] ? 'hot' : 'C';
         });
         frame(g, s, HEAD, tile);
       },
