@@ -16,6 +16,7 @@ from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
+from labkit.views.sectors import sectors
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
@@ -44,6 +45,7 @@ __all__ = [
     "predict",
     "roofline",
     "schedule",
+    "sectors",
     "swizzle",
     "terms",
     "tiling",

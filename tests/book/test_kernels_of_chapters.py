@@ -28,6 +28,7 @@ WRONG = {
     "02-first-gpu-matmul": {"double_unguarded"},
     "03-tiled-gemm": {"no_first_barrier"},
     "06-tensor-cores": {"never_empty"},
+    "13-layouts-nhwc": {"tile_in_vectors"},
     "90-trusting-the-simulator": {"counter"},
 }
 # Where a chapter asks its reader to move sliders to see errors.

@@ -873,4 +873,96 @@ def fitting(rows, limit_bytes):
             "scaled where it is kept", ("        shared[i] = value\n", "        shared[i] = value * np.float32(1)\n")
         ),
     ),
+    "13.1": (
+        _right("a remainder by the product", ("i // V, i % V", "i // V, i - i // V * V")),
+        _right(
+            "the guard by elements",
+            ("if pixel < y.shape[0]:", "if i < y.size:"),
+        ),
+        _other(
+            "by a loop over the grid",
+            """
+@cuda.jit
+def padded_pixels(x, y):
+    C, V = x.shape[0], y.shape[1]
+    for i in range(cuda.grid(1), y.size, cuda.gridsize(1)):
+        y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
+""",
+        ),
+    ),
+    "13.2": (
+        _right("by a sum", ("lane ^ 4 * line", "(lane + 4 * line) % 32"), ("pixel ^ 4 * c", "(pixel + 4 * c) & 31")),
+        _right("by a shift", ("lane ^ 4 * line", "lane ^ (line << 2)"), ("pixel ^ 4 * c", "pixel ^ (c << 2)")),
+        _right(
+            "a flat tile",
+            ("cuda.shared.array((CHANNELS, PIXELS), np.float32)", "cuda.shared.array(256, np.float32)"),
+            ("tile[line, lane ^ 4 * line]", "tile[PIXELS * line + (lane ^ 4 * line)]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[PIXELS * c + (pixel ^ 4 * c)]"),
+        ),
+        _right(
+            "channels the other way",
+            ("lane ^ 4 * line", "lane ^ 4 * (7 - line)"),
+            ("pixel ^ 4 * c", "pixel ^ 4 * (7 - c)"),
+        ),
+    ),
+    "13.3": (
+        _right(
+            "image by image",
+            ("i // (pixels * V) % groups * V + i % V", "i % (groups * pixels * V) // (pixels * V) * V + i % V"),
+        ),
+        _right(
+            "axis by axis",
+            (
+                "        c = i // (pixels * V) % groups * V + i % V\n",
+                "        lane, rest = i % V, i // V\n        c = rest // pixels % groups * V + lane\n",
+            ),
+        ),
+        _right("padding as it is", ("else np.float32(0)", "else x[i]")),
+        _right(
+            "unsigned indices",
+            ("i // (pixels * V) % groups", "np.uint32(i) // np.uint32(pixels * V) % np.uint32(groups)"),
+        ),
+        _other(
+            "by a loop over the grid",
+            """
+@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    groups = (bias.size + V - 1) // V
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        c = i // V // pixels % groups * V + i % V
+        total = x[i]
+        if c < bias.size:
+            total += bias[c]
+        y[i] = total
+""",
+        ),
+    ),
+    "13.4": (
+        _right(
+            "by while",
+            ("    for i in range(t, RUN, STRUCTS):\n", "    i = t\n    while i < RUN:\n"),
+            (
+                "            run[i] = structs[FIELDS * first + i]\n",
+                "            run[i] = structs[FIELDS * first + i]\n        i += STRUCTS\n",
+            ),
+        ),
+        _right(
+            "round by round",
+            (
+                "    for i in range(t, RUN, STRUCTS):\n",
+                "    for turn in range(FIELDS):\n        i = turn * STRUCTS + t\n",
+            ),
+        ),
+        _right(
+            "a tile of two axes",
+            ("cuda.shared.array(RUN, np.float32)", "cuda.shared.array((STRUCTS, FIELDS), np.float32)"),
+            ("run[i]", "run[i // FIELDS, i % FIELDS]"),
+            ("run[FIELDS * t + field]", "run[t, field]"),
+        ),
+        _right(
+            "a run with a little room",
+            ("RUN = FIELDS * STRUCTS", "RUN = FIELDS * STRUCTS  # a whole block"),
+            ("cuda.shared.array(RUN,", "cuda.shared.array(1024,"),
+        ),
+    ),
 }

@@ -1334,4 +1334,110 @@ def merge(count, means, squares, mean, variance):
         ),
         _other("another's kernel", "from labkit.norm.batch.s01_centred import rectified as rms_norm\n"),
     ),
+    "13.1": (
+        _cheat(
+            "atomics for stores",
+            (
+                "        y[pixel, c] = x[c, pixel] if c < C else np.float32(0)",
+                "        cuda.atomic.exch(y, (pixel, c), x[c, pixel] if c < C else np.float32(0))",
+            ),
+        ),
+        _other("the book's kernel", "from labkit.layouts.transpose.s01_naive import naive as padded_pixels\n"),
+        _other(
+            "one thread a pixel, whose stores are counted as one",
+            """
+@cuda.jit
+def padded_pixels(x, y):
+    pixel = cuda.grid(1)
+    if pixel < y.shape[0]:
+        for c in range(y.shape[1]):
+            cuda.atomic.add(y, (pixel, c), x[c, pixel] if c < x.shape[0] else np.float32(0))
+""",
+        ),
+    ),
+    "13.2": (
+        _cheat(
+            "straight from x, the tile times zero",
+            ("= tile[c, pixel ^ 4 * c]", "= x[c, first + pixel] + np.float32(0) * tile[c, pixel ^ 4 * c]"),
+        ),
+        _cheat(
+            "straight from x, by atomics",
+            ("= tile[c, pixel ^ 4 * c]", "= cuda.atomic.add(x, (c, first + pixel), np.float32(0))"),
+        ),
+        _cheat(
+            "one lane after the other",
+            (
+                "        y[first + pixel, c] = tile[c, pixel ^ 4 * c]",
+                "        y[first + pixel, c] = cuda.shfl_sync(0xFFFFFFFF, tile[line, lane ^ 4 * line], pixel)",
+            ),
+        ),
+        _other(
+            "columns stored by rows of the result",
+            """
+@cuda.jit
+def short_rows(x, y):
+    pixel, c = cuda.blockIdx.x * 32 + cuda.threadIdx.x, cuda.threadIdx.y
+    if pixel < y.shape[0]:
+        y[pixel, c] = x[c, pixel]
+""",
+        ),
+    ),
+    "13.3": (
+        _other(
+            "a thread for each channel's pixel",
+            """
+@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    t = cuda.grid(1)
+    groups = (bias.size + V - 1) // V
+    size = groups * V * pixels
+    n, c, pixel = t // size, t // pixels % (groups * V), t % pixels
+    if t < x.size:
+        i = n * size + (c // V * pixels + pixel) * V + c % V
+        y[i] = x[i] + bias[c] if c < bias.size else np.float32(0)
+""",
+        ),
+        _cheat(
+            "the bias by atomics",
+            (
+                "x[i] + bias[c] if c < C else np.float32(0)",
+                "x[i]\n        cuda.atomic.add(y, i, bias[c] if c < C else np.float32(0))",
+            ),
+        ),
+        _cheat(
+            "stores twice, the second right",
+            (
+                "        y[i] = x[i] + bias[c]",
+                "        y[(7 * i) % x.size] = np.float32(0)\n        y[i] = x[i] + bias[c]",
+            ),
+        ),
+    ),
+    "13.4": (
+        _cheat(
+            "straight from structs, the run times zero",
+            (
+                "= run[FIELDS * t + field]",
+                "= structs[FIELDS * (first + t) + field] + np.float32(0) * run[FIELDS * t + field]",
+            ),
+        ),
+        _cheat(
+            "straight from structs, by atomics",
+            ("= run[FIELDS * t + field]", "= cuda.atomic.add(structs, FIELDS * (first + t) + field, np.float32(0))"),
+        ),
+        _other(
+            "seven loads a thread",
+            """
+@cuda.jit
+def to_arrays(structs, arrays):
+    s = cuda.grid(1)
+    run = cuda.local.array(7, np.float32)
+    if s < arrays.shape[1]:
+        for field in range(7):
+            run[field] = structs[7 * s + field]
+        for field in range(7):
+            arrays[field, s] = run[field]
+""",
+        ),
+        _other("another's kernel", "from labkit.layouts.transpose.s07_pieces import pieces as to_arrays\n"),
+    ),
 }

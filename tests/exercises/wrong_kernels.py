@@ -663,4 +663,69 @@ WRONG = {
         _wrong("no small rows", ("sqrt(total /", "sqrt(max(total, np.float32(1)) /")),
         _wrong("the mean taken off", ("total += value * value", "total += value * value - value * np.float32(0.001)")),
     ),
+    "13.1": (
+        _wrong("three channels", ("if c < C else", "if c < min(C, 3) else")),
+        _wrong("the last channel left out of many", ("if c < C else", "if c < C - (C > 5) else")),
+        _wrong("the pixels that are published", ("if pixel < y.shape[0]", "if pixel < min(y.shape[0], 400)")),
+        _wrong("vectors of at most 8", ("i // V, i % V", "i // min(V, 8), i % min(V, 8)")),
+        _wrong("the lane taken by a mask", ("i % V", "i & 7")),
+        _wrong("a shift for the division", ("i // V,", "i >> 3,")),
+        _wrong("no padding where there are few pixels", ("if c < C else", "if c < C or x.shape[1] < 20 else")),
+    ),
+    "13.2": (
+        _wrong("the pixels that are published", ("first + pixel < y.shape[0]", "first + pixel < min(y.shape[0], 160)")),
+        _wrong("an even number of pixels", ("first + pixel < y.shape[0]", "first + pixel < y.shape[0] // 2 * 2")),
+        _wrong("a barrier for warps alone", ("    cuda.syncthreads()\n", "    cuda.syncwarp()\n")),
+        _wrong(
+            "four channels moved",
+            ("lane ^ 4 * line", "lane ^ 4 * (line % 4)"),
+            ("pixel ^ 4 * c", "pixel ^ 4 * (c % 4)"),
+        ),
+        _wrong(
+            "the first block not moved",
+            ("lane ^ 4 * line", "lane ^ 4 * line * (first > 0)"),
+            ("pixel ^ 4 * c", "pixel ^ 4 * c * (first > 0)"),
+        ),
+        _wrong("moved by eight", ("lane ^ 4 * line", "lane ^ 8 * line % 32"), ("pixel ^ 4 * c", "pixel ^ 8 * c % 32")),
+        _wrong(
+            "zeros in the last tile",
+            (
+                "        y[first + pixel, c] = tile",
+                "        y[first + pixel, c] = np.float32(first + 32 < 5 * 32 or pixel < 31) * tile",
+            ),
+        ),
+    ),
+    "13.3": (
+        _wrong("vectors of at most 4", ("i % V", "i % min(V, 4)")),
+        _wrong("one image of NCHW", ("% groups * V", "% (groups if V > 1 else C + i) * V")),
+        _wrong(
+            "two images",
+            ("i // (pixels * V) % groups * V", "(i // (pixels * V) - groups * (i >= groups * pixels * V)) * V"),
+        ),
+        _wrong("the published number of channels", ("if c < C else", "if c < min(C, 60) else")),
+        _wrong("whole vectors alone", ("if c < C else", "if c < C // V * V else")),
+        _wrong("one element in padding", ("if c < C else", "if c < C + 1 - V % 2 and c < C + 1 else")),
+        _wrong("the pixels that are published", ("i // (pixels * V)", "i // (min(pixels, 49) * V)")),
+        _wrong("a bias that is positive", ("x[i] + bias[c]", "x[i] + abs(bias[c])")),
+    ),
+    "13.4": (
+        _wrong(
+            "the structs that are published",
+            ("if first + t < arrays.shape[1]:", "if first + t < min(arrays.shape[1], 400):"),
+        ),
+        _wrong(
+            "an even number of structs",
+            ("if first + t < arrays.shape[1]:", "if first + t < max(arrays.shape[1] // 2 * 2, 1):"),
+        ),
+        _wrong("a barrier for warps alone", ("    cuda.syncthreads()\n", "    cuda.syncwarp()\n")),
+        _wrong(
+            "whole blocks, and one that is not",
+            ("if first + t < arrays.shape[1]:", "if first + t < arrays.shape[1] and (t < 127 or first < 256):"),
+        ),
+        _wrong("three blocks at most", ("structs[FIELDS * first + i]", "structs[FIELDS * min(first, 256) + i]")),
+        _wrong(
+            "the mass of the struct before",
+            ("run[FIELDS * t + field]", "run[FIELDS * t + field - (field == 6 and t == 31)]"),
+        ),
+    ),
 }

@@ -18,6 +18,7 @@ from labkit.views import (
     passes,
     playground,
     schedule,
+    sectors,
     terms,
     tiling,
     variance_errors,
@@ -115,6 +116,7 @@ def pages(tmp_path_factory):
             np.ones((2, 2, 4), np.float32) * np.arange(4, dtype=np.float32),
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
+        "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
@@ -248,6 +250,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "playground",
         "variance_errors",
         "winners",
+        "sectors",
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -393,3 +396,30 @@ def test_sliders_choose_mean_and_spread(show):
     page.get_by_label("mean", exact=True).fill("0")
     page.get_by_label("spread", exact=True).fill("0")
     assert "The mean is 10 spreads from zero, its square 100 variances." in page.locator(".body .say").inner_text()
+
+
+def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
+    page = show("sectors")
+    told, heads = page.locator(".body .say"), page.locator(".row p:first-child > b:nth-child(2)")
+    assert told.inner_text() == (
+        "64 channels of 2 bytes: 2 sectors in NCHW, 8 in NCHW_VECT_C 4, 32 in NCHW_VECT_C 32 and NHWC."
+    )
+    assert heads.all_inner_texts() == ["2 sectors", "8 sectors", "32 sectors", "32 sectors"]
+    page.get_by_label("the warp reads").select_option("a tensor core's tile of 16 x 16")
+    assert told.inner_text().endswith("2 sectors in every layout.")
+    page.get_by_role("slider", name="first pixel").fill("1")
+    assert heads.all_inner_texts() == ["4 sectors", "3 sectors", "2 sectors", "2 sectors"]
+    page.get_by_role("slider", name="bytes of an element").fill("1")
+    assert heads.all_inner_texts() == ["6 sectors", "5 sectors", "4 sectors", "4 sectors"]
+    page.get_by_role("slider", name="channels").fill("0")
+    picture = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
+    first = page.evaluate(picture)
+    page.get_by_label("step forward").click()
+    assert all(a != b for a, b in zip(first, page.evaluate(picture), strict=True))
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("End")
+    assert told.inner_text() == (
+        "3 channels of 4 bytes: 2 sectors in NCHW_VECT_C 32; elsewhere the warp has read all of it already."
+    )
+    page.get_by_label("the warp reads").select_option("one channel, neighbours along W")
+    assert told.inner_text() == "3 channels of 4 bytes: the warp has read all of it already."

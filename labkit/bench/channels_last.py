@@ -1,0 +1,160 @@
+"""`labkit bench channels_last`: convolutions, and all of ResNet-50, with torch in NCHW and with channels last.
+
+torch picks of cuDNN in benchmark mode. Calls are replayed as a graph, over sets of operands that L2 does not hold
+together. Kernels that change the layout, which cuDNN adds where its convolution wants another one, are told by
+torch's profiler.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from labkit.bench import _harness, _record
+from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2
+
+NAME = "channels_last"
+IMAGES = 64
+LAYERS = tuple((*layer, layer[4] // 2) for layer in RESNET_50_3X3 + RESNET_50_1X1) + tuple(
+    (*layer, 0) for layer in TABLE_2
+)
+LAYOUTS = "NCHW", "NHWC"
+LAYER_DTYPES, NETWORK_DTYPES = ("bfloat16", "float32"), ("bfloat16", "tf32", "float32")
+STAGES = (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)  # of ResNet-50: width, blocks, stride of the first
+REPLAYS = 15
+CHANGES_LAYOUT = "nchwtonhwc", "nhwctonchw", "convert_tensor"  # in the names of cuDNN's kernels
+COLUMNS = {"problem": "", "dtype": "", "step": "", "time_ms": ".4f", "layout_share": ".0%"}
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    found = _record.require_gpu("times torch's convolutions")
+    rows = [*layers(), *networks()]
+    _record.show(f"Channels last on {found.name}", rows, COLUMNS)
+    _record.finish(NAME, rows, found.name, record, out)
+
+
+def layers() -> Iterator[dict]:
+    """A row for each layer, number format and layout."""
+    from torch.nn import functional
+
+    for C, H, W, K, R, S, pad in LAYERS:
+        for dtype in LAYER_DTYPES:
+            for layout in LAYOUTS:
+                set_bytes = 2 * IMAGES * H * W * (C + K)
+                sets = [
+                    (_images(layout, dtype, IMAGES, C, H, W), _images(layout, dtype, K, C, R, S))
+                    for _ in range(_harness.number_of_sets(set_bytes))
+                ]
+                calls = [partial(functional.conv2d, x, w, padding=pad) for x, w in sets]
+                problem = f"{IMAGES}x{C}x{H}x{W} {K}x{R}x{S}" + (f" pad={pad}" if pad else "")
+                yield _row(problem, layout, dtype, calls, {"C": C, "K": K, "R": R})
+
+
+def networks() -> Iterator[dict]:
+    """A row for ResNet-50's inference and its training, for each number format and layout."""
+    import torch
+
+    for dtype in NETWORK_DTYPES:
+        for layout in LAYOUTS:
+            x = _images(layout, dtype, IMAGES, 3, 224, 224)
+            model = resnet_50().cuda().to(x.dtype).to(memory_format=_memory(layout))
+
+            def infer(model=model, x=x):
+                with torch.no_grad():
+                    model(x)
+
+            def train(model=model, x=x):
+                model.zero_grad(set_to_none=True)
+                model(x).sum().backward()
+
+            for what, call in (("inference", infer), ("training", train)):
+                model.train(what == "training")
+                yield _row(f"ResNet-50, {IMAGES} images, {what}", layout, dtype, [call], {})
+
+
+def resnet_50():
+    """The network of He and others (2015), table 1, with the stride in the 3 x 3 convolutions."""
+    import torch
+    from torch import nn
+
+    def convolved(C, K, taps, stride=1):
+        return nn.Conv2d(C, K, taps, stride, taps // 2, bias=False), nn.BatchNorm2d(K)
+
+    class Bottleneck(nn.Module):
+        def __init__(self, C, width, stride):
+            super().__init__()
+            first, second, third = (
+                convolved(C, width, 1),
+                convolved(width, width, 3, stride),
+                convolved(width, 4 * width, 1),
+            )
+            self.way = nn.Sequential(*first, nn.ReLU(True), *second, nn.ReLU(True), *third)
+            self.past = nn.Identity() if 4 * width == C else nn.Sequential(*convolved(C, 4 * width, 1, stride))
+
+        def forward(self, x):
+            return torch.relu(self.way(x) + self.past(x))
+
+    found, C = [*convolved(3, 64, 7, 2), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)], 64
+    for width, blocks, stride in STAGES:
+        for number in range(blocks):
+            found.append(Bottleneck(C, width, 1 if number else stride))
+            C = 4 * width
+    return nn.Sequential(*found, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(C, 1000))
+
+
+def _row(problem: str, layout: str, dtype: str, calls: list[Callable], sizes: dict) -> dict:
+    import torch
+
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+    row = {"operation": NAME, "step": layout, "problem": problem, **sizes, "dtype": dtype}
+    return row | {"time_ms": _replayed_ms(calls), "layout_share": _layout_share(calls[0])}
+
+
+def _images(layout, dtype, *shape):
+    import torch
+
+    kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
+    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_memory(layout))
+
+
+def _memory(layout):
+    import torch
+
+    return torch.channels_last if layout == "NHWC" else torch.contiguous_format
+
+
+def _replayed_ms(calls: list[Callable]) -> float:
+    """The median time of one of the calls, which a graph makes one after the other."""
+    import torch
+
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for call in [*calls, *calls]:
+            call()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for call in calls:
+            call()
+    times_ms = []
+    for _ in range(REPLAYS):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times_ms.append(start.elapsed_time(end) / len(calls))
+    return median(times_ms)
+
+
+def _layout_share(call: Callable) -> float:
+    """The share of its kernels' time that a call spends in those that change the layout."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        call()
+    spent_us = {event.key: event.self_device_time_total for event in seen.key_averages()}
+    changing = sum(us for name, us in spent_us.items() if any(part in name.lower() for part in CHANGES_LAYOUT))
+    return changing / sum(spent_us.values())

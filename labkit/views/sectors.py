@@ -1,0 +1,157 @@
+"""One warp that reads images in each layout: the sectors that its loads touch, layout beside layout."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+import labkit
+from labkit import cuda
+from labkit.trace import WARP_LANES, Trace
+from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, unpack
+
+PIXELS = 64  # of a row
+LOADS = 8
+SIDE = 16  # of a tensor core's tile
+SHIFTS = 2  # first pixels: 0, and 1, where the second tap of a window begins
+SECTOR_BYTES = 32
+LINE = 16  # sectors in a line of the picture
+READS = ("one channel, neighbours along W", "one pixel, neighbours along C", "a tensor core's tile of 16 x 16")
+DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
+LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that lie together
+
+
+@cuda.jit
+def read(x, out, channels):
+    first, way, lane = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
+    vector = x.shape[2]  # channels that lie together
+    for k in range(LOADS):
+        i = WARP_LANES * k + lane
+        if way == 0:
+            c, pixel = k, lane
+        elif way == 1:
+            c, pixel = i % channels, i // channels
+        else:
+            side = min(vector, SIDE)
+            c, pixel = i % side + i // (side * SIDE) * side, i // side % SIDE
+        if c < channels and first + pixel < PIXELS:
+            out[way, first, k, lane] = x[c // vector, first + pixel, c % vector]
+
+
+def sectors(
+    *,
+    channels: Sequence[int] = (1, 3, 4, 8, 16, 32, 64),
+    itemsizes: Sequence[int] = (1, 2, 4),
+    start: tuple[int, int, int, int] = (64, 2, 0, 0),
+) -> View:
+    """The sectors that the loads of one warp touch in NCHW, NCHW_VECT_C and NHWC, by a run for each layout and size.
+
+    The memory of a row of 64 pixels is drawn, with all of their channels. Sliders choose how many channels there are,
+    the bytes of an element, what the warp reads, and from which pixel on; steps go from load to load.
+
+    Parameters
+    ----------
+    channels, itemsizes
+        Positions of the sliders; elements have 1, 2 or 4 bytes.
+    start
+        What is shown first: channels, bytes, which of the three ways to read, and the first pixel, 0 or 1.
+    """
+    data = sectors_data(channels, itemsizes, start)
+    return View("sectors", "Sectors: what one warp touches in each layout", data, still)
+
+
+def sectors_data(channels, itemsizes, start) -> dict:
+    """Everything the view draws, as JSON-ready data."""
+    loaded, totals, rows = [], [], []
+    for count in channels:
+        for size in itemsizes:
+            for layout, vector in LAYOUTS.items():
+                lanes = loads_of(run(count, size, vector or count))
+                found = counted(lanes, size)
+                totals.append(found)
+                if size == itemsizes[0]:  # the same elements are read, whatever their size
+                    loaded.append(lanes)
+                for way, first in np.ndindex(len(READS), SHIFTS):
+                    of_row = found[way, first].tolist()
+                    rows.append([count, size, READS[way], first, layout, *of_row, used(of_row)])
+    return {
+        "say": [f"Load **{load + 1}** of {LOADS} of a warp, over one row of {PIXELS} pixels." for load in range(LOADS)],
+        "pixels": PIXELS,
+        "line": LINE,
+        "channels": list(channels),
+        "itemsizes": list(itemsizes),
+        "reads": list(READS),
+        "layouts": list(LAYOUTS),
+        "vectors": [[vector or count for vector in LAYOUTS.values()] for count in channels],
+        "first": [channels.index(start[0]), itemsizes.index(start[1]), *start[2:]],
+        "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
+        "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
+        "table": table(["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "their share"], rows),
+    }
+
+
+COUNTED = "sectors asked for", "different sectors", "bytes used of these"
+
+
+def run(channels: int, itemsize: int, vector: int) -> Trace:
+    """The three ways to read a row of pixels, from either first pixel, with so many channels that lie together."""
+    x = np.zeros((-(-channels // vector), PIXELS, vector), DTYPES[itemsize])
+    out = np.zeros((len(READS), SHIFTS, LOADS, WARP_LANES), x.dtype)
+    blocks = [(first, way, 0) for way in range(len(READS)) for first in range(SHIFTS)]
+    return labkit.simulate(read, (SHIFTS, len(READS)), WARP_LANES, x, out, channels, record=blocks)
+
+
+def loads_of(trace: Trace) -> Int[np.ndarray, "ways firsts loads lanes"]:
+    """The element that each lane loads; -1 where it loads none."""
+    (place,) = (i for i, found in enumerate(trace.sites) if (found.site.array, found.site.kind) == ("x", "load"))
+    lanes = np.full((len(READS), SHIFTS, LOADS, WARP_LANES), -1)
+    samples = trace.samples
+    for number, (first, way, _) in enumerate(samples.blocks):
+        index = samples.index[(samples.block == number) & (samples.site == place)]
+        lanes[way, first, : len(index)] = index
+    return lanes
+
+
+def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[np.ndarray, "*shape 3"]:
+    """Sectors summed over the loads, different ones, and bytes used."""
+    totals = np.zeros((*lanes.shape[:-2], 3), int)
+    for at in np.ndindex(lanes.shape[:-2]):
+        touched = [np.unique(load[load >= 0] * itemsize // SECTOR_BYTES) for load in lanes[at]]
+        elements = np.unique(lanes[at][lanes[at] >= 0])
+        totals[at] = sum(map(len, touched)), len(np.unique(np.concatenate(touched))), len(elements) * itemsize
+    return totals
+
+
+def used(counts) -> str:
+    """The share of the bytes of the different sectors that are used."""
+    _, different, bytes_ = counts
+    return f"{bytes_ / (SECTOR_BYTES * different):.0%}"
+
+
+def still(figure, data, step):
+    """The layouts side by side: sectors that a load touches, and the bytes of it that are used."""
+    from matplotlib.patches import Rectangle
+
+    at_channels, at_size, way, first = data["first"]
+    size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
+    channels = data["channels"][at_channels]
+    lanes = unpack(data["loaded"]).reshape(len(data["channels"]), len(LAYOUTS), len(READS), SHIFTS, LOADS, -1)
+    figure.set_size_inches(10, 4)
+    told = f"{channels} channels of {size} bytes; {READS[way]}, from pixel {first}"
+    figure.suptitle(f"{heading(data, step)} {told}", fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    for panel, axes in enumerate(figure.subplots(1, len(LAYOUTS))):
+        all_sectors = -(-channels // vectors[panel]) * vectors[panel] * PIXELS * size // SECTOR_BYTES
+        elements = lanes[at_channels, panel, way, first, step]
+        bytes_ = elements[elements >= 0] * size
+        touched = np.unique(bytes_ // SECTOR_BYTES)
+        for sector in range(all_sectors):
+            colour = COLOURS["line" if sector in touched else "cell"]
+            axes.add_patch(Rectangle((sector % LINE, sector // LINE), 0.92, 0.86, facecolor=colour))
+        for byte in bytes_:
+            sector, inside = divmod(int(byte), SECTOR_BYTES)
+            left = sector % LINE + 0.92 * inside / SECTOR_BYTES
+            width = 0.92 * size / SECTOR_BYTES
+            axes.add_patch(Rectangle((left, sector // LINE), width, 0.86, facecolor=COLOURS["hot"]))
+        axes.set(xlim=(0, LINE), ylim=(max(16, -(-all_sectors // LINE)), 0), xticks=[], yticks=[])
+        axes.set_title(f"{data['layouts'][panel]}: {len(touched)} sectors", fontsize=9, loc="left", weight="bold")
+        axes.spines[:].set_visible(False)
