@@ -127,7 +127,7 @@ def of_layouts():
     """The kernels that move images, by name, and the types of their arguments."""
     names = "copy turn number copy_vectors".split()
     yield from ((name, kernel, kinds) for name, kernel, kinds in of_the_interface() if name.split()[0] in names)
-    for name, (kernel, arguments) in KERNELS.items():
+    for name, (kernel, arguments, _) in KERNELS.items():
         if name.startswith("layouts"):
             yield name, kernel, tuple(map(argument_type, arguments))
 

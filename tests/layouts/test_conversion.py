@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE
-from some_conversions import any_alignment
 
 from labkit import cuda, layouts
 from labkit.arrays.views import viewed
 from labkit.layouts import Conversion
 from labkit.layouts.interface import conversion
+from layouts.some_conversions import any_alignment
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 EXAMPLES = 1000 if WHOLE else 100

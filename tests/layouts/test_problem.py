@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from some_conversions import conversions
 
 from labkit import layouts
 from labkit.formats import BF16, FP16, FP32
 from labkit.layouts import Conversion
 from labkit.layouts.problem import LARGE, LAYOUTS
+from layouts.some_conversions import conversions
 
 
 def place(layout, vector, n, c, h, w):

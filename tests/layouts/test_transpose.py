@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE
-from some_conversions import any_alignment
 
 from labkit import cuda, cuda_cpp, layouts
 from labkit.formats import BF16, FP32
 from labkit.layouts import Conversion
+from layouts.some_conversions import any_alignment
 
 STEPS = layouts.ladder("transpose")
 WAYS = [("NCHW", "NHWC"), ("NHWC", "NCHW"), ("NCHW", "NCHW_VECT_C"), ("NCHW_VECT_C", "NCHW")]
