@@ -10,7 +10,8 @@ None of that depends on where the operands are, as long as they are aligned alik
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
@@ -24,6 +25,7 @@ from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
 MOST_GRAPHS = 16  # of a plan, and addresses that are counted
+MOST_PLANS = 256  # that calls of an operation remember
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,38 @@ class Plan:
                     f"give {output} memory of its own"
                 )
             self._apart.add((number, distance))
+
+
+class Remembered:
+    """The plans that calls of an operation have made, by what they are for; threads may share them.
+
+    There are up to `most`: then the one that nobody has asked for the longest is forgotten.
+    """
+
+    def __init__(self, most: int = MOST_PLANS):
+        self.most, self._plans = most, OrderedDict()
+
+    def __len__(self):
+        return len(self._plans)
+
+    def get(self, key: Hashable) -> Plan | None:
+        """The plan for this, if there is one."""
+        known = self._plans.get(key)
+        if known is not None:
+            with suppress(KeyError):  # another thread forgot it
+                self._plans.move_to_end(key)
+        return known
+
+    def keep(self, key: Hashable, plan: Plan) -> None:
+        """Remembers a plan."""
+        self._plans[key] = plan
+        with suppress(KeyError):
+            while len(self._plans) > self.most:
+                self._plans.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._plans.clear()
 
 
 class _Simulated:

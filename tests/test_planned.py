@@ -136,7 +136,7 @@ def test_multiply_remembers_what_it_planned_by_layout(monkeypatch):
     for options in ({"alpha": 2.0}, {"transpose_b": True}, {"format": "tf32"}, {"alpha": 2.0}, {}):
         gemm.multiply(A[:10], B, C, **options)
     assert len(made) == 4
-    monkeypatch.setattr(product, "MOST_PLANS", 3)
+    monkeypatch.setattr(product._remembered, "most", 3)
     for rows in (4, 5, 6):
         gemm.multiply(A[:rows], B, C[:rows])
     assert len(made) == 7 and len(product._remembered) <= 4

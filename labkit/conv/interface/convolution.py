@@ -1,7 +1,5 @@
 """Convolutions of any arrays, by the algorithm that is chosen for their sizes."""
 
-from collections import OrderedDict
-from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
@@ -24,15 +22,14 @@ from labkit.conv.interface.algorithms import Algorithm, algorithm_named
 from labkit.conv.interface.choices import check_asked, chosen, over, planned
 from labkit.conv.problem import FILTER_AXES, OPERANDS, BackwardData, BackwardFilter, Convolution, Forward, Layout, pads
 from labkit.formats import BF16, FP16, FP32, Format
-from labkit.planned import Plan
+from labkit.planned import Plan, Remembered
 
 FORMATS = FP32, FP16, BF16  # that arrays declare
-MOST_PLANS = 256  # that calls remember
 
 Pair = int | tuple[int, int]
 Zeros = int | tuple[int, int] | tuple[int, int, int, int] | str
 
-_remembered: OrderedDict = OrderedDict()
+_remembered = Remembered()
 
 
 def forward(
@@ -255,8 +252,6 @@ def _computed(kind, arrays, size, options, stream):
         pass
     result = arrays[kind.result]
     if known is not None:
-        with suppress(KeyError):  # another thread forgot it
-            _remembered.move_to_end(key)
         known.run(tuple(given), addresses)
         return result
     problem, format = _asked(kind, arrays, size, options)
@@ -267,10 +262,7 @@ def _computed(kind, arrays, size, options, stream):
     made = planned(algorithm, problem, format, *operands, limit_bytes, stream=stream, **kept)
     made(*operands)
     if key is not None:
-        _remembered[key] = made
-        with suppress(KeyError):
-            while len(_remembered) > MOST_PLANS:
-                _remembered.popitem(last=False)
+        _remembered.keep(key, made)
     return result
 
 

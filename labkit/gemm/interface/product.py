@@ -1,7 +1,5 @@
 """C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders."""
 
-from collections import OrderedDict
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -18,11 +16,9 @@ from labkit.gemm.interface.candidates import Candidate, choice
 from labkit.gemm.interface.combine import scaled
 from labkit.gemm.interface.launches import launches
 from labkit.ladder import Launch
-from labkit.planned import Plan
+from labkit.planned import Plan, Remembered
 
-MOST_PLANS = 256  # that `multiply` remembers
-
-_remembered: OrderedDict = OrderedDict()
+_remembered = Remembered()
 
 
 def multiply(
@@ -98,18 +94,13 @@ def multiply(
     except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
-        with suppress(KeyError):  # another thread forgot it
-            _remembered.move_to_end(key)
         known.run((A, B, C), [at_A, at_B, at_C])
         return C
     arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
     made = planned(*arrays, *options, stream=stream, workspace=of_stream(stream), keep=False)
     made(*arrays)
     if key is not None:
-        _remembered[key] = made
-        with suppress(KeyError):
-            while len(_remembered) > MOST_PLANS:
-                _remembered.popitem(last=False)
+        _remembered.keep(key, made)
     return C
 
 

@@ -1,7 +1,5 @@
 """Images of any strides from one layout into another."""
 
-from collections import OrderedDict
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -16,11 +14,9 @@ from labkit.ladder import Launch
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface.moves import moves
 from labkit.layouts.problem import Conversion, Layout, check_layout
-from labkit.planned import Plan
+from labkit.planned import Plan, Remembered
 
-MOST_PLANS = 256  # that calls remember
-
-_remembered: OrderedDict = OrderedDict()
+_remembered = Remembered()
 
 
 def convert(
@@ -84,18 +80,13 @@ def convert(
     except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
-        with suppress(KeyError):  # another thread forgot it
-            _remembered.move_to_end(key)
         known.run((x, y), [at_x, at_y])
         return y
     arrays = _checked(x, y, options)
     made = _planned(*arrays, options, stream, keep=False)
     made(*arrays)
     if key is not None:
-        _remembered[key] = made
-        with suppress(KeyError):
-            while len(_remembered) > MOST_PLANS:
-                _remembered.popitem(last=False)
+        _remembered.keep(key, made)
     return y
 
 
