@@ -80,8 +80,8 @@ class WindowedImages(BoxedArray):
             raise ValueError(f"a pixel map describes images of shape N x H x W x C, not an array of {images.shape}")
         if channels * images.dtype.itemsize != PIXEL_BYTES or not 1 <= pixels <= 1024:
             raise ValueError(
-                f"a copy by a pixel map brings {PIXEL_BYTES} bytes of each of 1 to 1024 pixels, not {channels} channels "
-                f"of {images.dtype} of {pixels}"
+                f"a copy by a pixel map brings {PIXEL_BYTES} bytes of each of 1 to 1024 pixels, not {channels} "
+                f"channels of {images.dtype} of {pixels}"
             )
         _check_memory(images, to_tf32)
         top, left, bottom, right = map(int, padding)

@@ -23,10 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.layouts.elements import as_words
 from labkit.norm.batch import TAKES
 from labkit.norm.moments import ROWS, merged, of_warp
 from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
@@ -204,7 +203,6 @@ def suited(kernel, cut: Geometry, format):
     constants = {
         "CLUSTER": cut.blocks,
         "PIECES": cut.pieces,
-        "PARTS": cut.blocks * cut.pieces,
         "BOX_IMAGES": cut.box_images,
         "BOX_ROWS": cut.box_rows,
         "KEPT_ROWS": cut.kept_rows,
