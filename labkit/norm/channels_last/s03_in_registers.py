@@ -75,8 +75,9 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
             running_mean[channel] = keep * running_mean[channel] + factor * centre
             running_variance[channel] = keep * running_variance[channel] + factor * squares / (values - np.float32(1))
         for k in range(SHARE):
-            value = (own[k, e] - centre) * scale + shift
-            own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+            if t + k * threads < pixels:
+                value = (own[k, e] - centre) * scale + shift
+                own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
 
     for k in range(SHARE):
         if t + k * threads < pixels:
