@@ -18,7 +18,7 @@ SHIFTS = 2  # first pixels: 0, and 1, where the second tap of a window begins
 SECTOR_BYTES = 32
 LINE = 16  # sectors in a line of the picture
 MOST = 256  # channels that it has room for
-READS = ("one channel, neighbours along W", "one pixel, neighbours along C", "a tensor core's tile of 16 x 16")
+READS = ("one channel, neighbours along W", "pixel after pixel, neighbours along C", "a tensor core's tile of 16 x 16")
 DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
 LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that lie together
 
