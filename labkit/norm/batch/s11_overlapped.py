@@ -35,7 +35,7 @@ from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
 FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, 4, 8),
-    (3, 5, 8, 8, False, "NCHW", None, 3),
+    (3, 5, 8, 8, False, "NCHW", None, 3, 0.1),
     (70, 2, 16, 10),
     (6, 3, 16, 20, True, "NCHW", 0.1, 0, 1e-5, True),
     (2, 300, 8, 8),

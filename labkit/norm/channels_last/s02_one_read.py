@@ -35,7 +35,7 @@ from labkit.norm.vectors import give, give_bits, take, take_bits
 FORMATS = FP32, BF16
 EXAMPLES = (
     (2, 8, 3, 5, True, "NHWC"),
-    (3, 16, 8, 9, False, "NHWC", None, 3),
+    (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
     (6, 24, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True),
     (1, 528, 4, 5, True, "NHWC"),
     (5, 40, 12, 15, True, "NHWC"),
