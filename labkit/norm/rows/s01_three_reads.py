@@ -13,6 +13,7 @@ L1 and L2 find what is read again, if the rows under way fit there. Limited by l
 another. `s02_registers` reads a row once.
 """
 
+from functools import cache
 from math import sqrt
 
 import numpy as np
@@ -59,9 +60,14 @@ def three_reads(x, weight, bias, y, mean, rstd, eps):
         y[row, i] = value
 
 
+@cache
+def kernel_for(is_centred: bool):
+    """The kernel, or its copy for RMS norm."""
+    return specialise(three_reads, CENTRED=is_centred)
+
+
 def launches(x, weight, bias, y, mean, rstd, problem):
     """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
     problem.check(x, weight, bias, y, mean, rstd)
     arrays = (x, weight, bias, y, mean, rstd) if problem.is_centred else (x, weight, weight, y, rstd, rstd)
-    kernel = specialise(three_reads, CENTRED=problem.is_centred)
-    return [Launch(kernel, problem.rows, THREADS, (*arrays, np.float32(problem.eps)))]
+    return [Launch(kernel_for(problem.is_centred), problem.rows, THREADS, (*arrays, np.float32(problem.eps)))]

@@ -81,7 +81,7 @@ def registers(x, weight, bias, y, mean, rstd, eps):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread and threads of a block: as many as give each the usual number of pieces, or all there can be."""
+    """Pieces of a thread, the usual number or as many as it takes, and threads of a block."""
     pieces = -(-columns // width)
     of_thread = USUAL
     while of_thread * WARP * MOST_WARPS < pieces:
