@@ -28,20 +28,25 @@ def test_torch_stands_beside_ours_eager_and_compiled_in_both_layouts(monkeypatch
     assert bench.rivals(problem, FP32) == {}
 
 
-def test_torch_stands_beside_ours_in_rows(monkeypatch):
+OF_ROWS = [(norm.RowForward, norm_rows.forward_rivals), (norm.RowBackward, norm_rows.backward_rivals)]
+
+
+@pytest.mark.parametrize(("of", "rivals"), OF_ROWS)
+def test_torch_stands_beside_ours_in_rows(of, rivals, monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
-    assert list(norm_rows.forward_rivals(norm.RowForward(2, 3), FP32)) == ["torch", "torch.compile"]
+    assert list(rivals(of(2, 3), FP32)) == ["torch", "torch.compile"]
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert norm_rows.forward_rivals(norm.RowForward(2, 3), FP32) == {}
+    assert rivals(of(2, 3), FP32) == {}
 
 
 @pytest.mark.needs("gpu", "torch")
 @pytest.mark.parametrize("kind", ["layer", "rms"])
-def test_torch_computes_what_rows_expect(kind):
-    problem = norm.RowForward(4, 24, kind)
+@pytest.mark.parametrize(("of", "rivals"), OF_ROWS)
+def test_torch_computes_what_rows_expect(of, rivals, kind):
+    problem = of(40, 24, kind)
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
-        for way in norm_rows.forward_rivals(problem, format).values():
+        for way in rivals(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

@@ -70,7 +70,8 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
             load_numbers(weight, first + i, weights, k)
             if CENTRED:
                 load_numbers(bias, first + i, biases, k)
-    ptx.cluster_sync()
+    if CLUSTER > 1:
+        ptx.cluster_sync()
 
     turn = stage = np.uint32(0)
     for row in range(cluster, rows, step):
@@ -91,19 +92,21 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                     away += value
                     squares += value * value
         away, squares = block_totals(away, squares, of_warps[turn, 1:])
-        if t < CLUSTER:
-            ptx.cluster_store(parts, (turn, 0, rank), t, of_block)
-            ptx.cluster_store(parts, (turn, 1, rank), t, average)
-            ptx.cluster_store(parts, (turn, 2, rank), t, away)
-            ptx.cluster_store(parts, (turn, 3, rank), t, squares)
-        ptx.cluster_sync()
-
-        average = parts[turn, 1, 0]
-        away = squares = np.float32(0)
-        for block in range(CLUSTER):
-            n, apart = parts[turn, 0, block], parts[turn, 1, block] - average
-            away += n * apart + parts[turn, 2, block]
-            squares += parts[turn, 3, block] + apart * (n * apart + np.float32(2) * parts[turn, 2, block])
+        if CLUSTER > 1:
+            if t < CLUSTER:
+                ptx.cluster_store(parts, (turn, 0, rank), t, of_block)
+                ptx.cluster_store(parts, (turn, 1, rank), t, average)
+                ptx.cluster_store(parts, (turn, 2, rank), t, away)
+                ptx.cluster_store(parts, (turn, 3, rank), t, squares)
+            ptx.cluster_sync()
+            average = parts[turn, 1, 0]
+            away = squares = np.float32(0)
+            for block in range(CLUSTER):
+                squares += parts[turn, 3, block]
+                if CENTRED:
+                    n, apart = parts[turn, 0, block], parts[turn, 1, block] - average
+                    away += n * apart + parts[turn, 2, block]
+                    squares += apart * (n * apart + np.float32(2) * parts[turn, 2, block])
         if CENTRED:
             rest = away / values
             squares -= rest * rest * values

@@ -60,11 +60,11 @@ def two_kernels(dy, x, mean, rstd, dweight, dbias):
     if i < x.shape[1]:
         of_weight = of_bias = np.float32(0)
         for row in range(x.shape[0]):
-            value = x[row, i]
+            gradient, normal = dy[row, i], x[row, i]
             if CENTRED:
-                value -= mean[row]
-                of_bias += dy[row, i]
-            of_weight += dy[row, i] * (value * rstd[row])
+                normal -= mean[row]
+                of_bias += gradient
+            of_weight += gradient * (normal * rstd[row])
         dweight[i] = of_weight
         if CENTRED:
             dbias[i] = of_bias
