@@ -142,7 +142,7 @@ def test_a_row_has_no_more_blocks_than_it_takes(columns, blocks):
 def test_rows_that_a_step_cannot_keep_are_refused():
     for name, slug, columns, why in (
         ("rows", "warps", 1025, "a row has 1025 values, and a warp keeps 1024 in registers: choose another step"),
-        ("rows", "registers", 32769, "a row has 32769 values, and a block keeps 32768 in registers"),
+        ("rows", "on_chip", 32769, "a row has 32769 values, and a block keeps 32768 in registers"),
         ("rows", "overlapped", 57345, "a row has 57345 values, and a block keeps 57344 in shared memory"),
         ("rows", "clusters", 131_073, "a row has 131073 values, and a cluster keeps 131072"),
         ("rows_backward", "warps", 513, "a row has 513 values, and a warp keeps 512 in registers"),

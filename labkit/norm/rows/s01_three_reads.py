@@ -10,7 +10,7 @@ Costs, in passes over memory, each of them the matrix read or written once:
     4       passes in all
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
-another. `s02_registers` reads a row once.
+another. `s02_on_chip` reads a row once.
 """
 
 from functools import cache

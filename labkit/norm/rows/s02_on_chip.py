@@ -5,7 +5,7 @@ the step before did by reading again is done on registers: the sums, and y.
 
 Costs, in passes over memory, each of them the matrix read or written once:
 
-    2       registers: read, written
+    2       on_chip: read, written
     2       passes in all
 
 Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
@@ -33,7 +33,7 @@ WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 
 
 @cuda.jit
-def registers(x, weight, bias, y, mean, rstd, eps):
+def on_chip(x, weight, bias, y, mean, rstd, eps):
     own = cuda.local.array((PIECES, WIDTH), np.float32)
     of_column = cuda.local.array((2, WIDTH), np.float32)
     of_warps = cuda.shared.array((3, MOST_WARPS), np.float32)
@@ -97,6 +97,6 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     at_once = width(x, weight, bias, y)
     pieces, threads = geometry(problem.columns, at_once)
-    kernel = suited(registers, format.dtype, at_once, threads, PIECES=pieces, CENTRED=problem.is_centred)
+    kernel = suited(on_chip, format.dtype, at_once, threads, PIECES=pieces, CENTRED=problem.is_centred)
     arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
     return [Launch(kernel, problem.rows, threads, (*arrays, np.float32(problem.eps)))]
