@@ -114,14 +114,14 @@ def test_a_block_takes_several_rows(path, kind, format, monkeypatch):
     """More than have room at once, and in a cluster whose last block has fewer columns than the others."""
     name, _, slug = path.partition("/")
     step = norm.ladder(name).step(slug)
-    for columns in (24, 2 * 8192 + 8, 8192 + 3) if slug == "clusters" else (24, 600, 1001):
-        blocks = 1
-        if slug == "clusters":
-            blocks = step.geometry(
-                step.problem(1, columns), format.itemsize, 1 if columns % 8 else 16 // format.itemsize
-            )[1]
+    for columns in (24, 2 * 8192 + 8, 8192 + 3) if slug == "clusters" else (24, 1400, 1001):
+        at_once = 1 if columns % 8 else 16 // format.itemsize
+        many = step.problem(10**6, columns)
+        blocks = step.geometry(many, format.itemsize, at_once)[1] if slug == "clusters" else 1
         monkeypatch.setattr(step.module, "SMS", blocks)
-        problem = step.problem(9 if columns > 24 else 100, columns, kind)
+        problem = step.problem(
+            4 * step.geometry(many, format.itemsize, at_once)[0] + 1, columns, kind, hard=format is FP32
+        )
         assert right(step, problem, format), columns
 
 
