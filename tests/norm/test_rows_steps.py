@@ -109,34 +109,48 @@ def test_gradients_that_are_no_numbers_stay_in_their_row_and_column(value):
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("path", ["rows/overlapped", "rows/clusters", "rows_backward/clusters"])
-def test_a_block_takes_several_rows(path, kind, format, monkeypatch):
-    """More than have room at once, and in a cluster whose last block has fewer columns than the others."""
-    name, _, slug = path.partition("/")
-    step = norm.ladder(name).step(slug)
-    for columns in (24, 2 * 8192 + 8, 8192 + 3) if slug == "clusters" else (24, 1400, 1001):
-        at_once = 1 if columns % 8 else 16 // format.itemsize
-        many = step.problem(10**6, columns)
-        blocks = step.geometry(many, format.itemsize, at_once)[1] if slug == "clusters" else 1
-        monkeypatch.setattr(step.module, "SMS", blocks)
-        problem = step.problem(
-            4 * step.geometry(many, format.itemsize, at_once)[0] + 1, columns, kind, hard=format is FP32
-        )
-        assert right(step, problem, format), columns
+@pytest.mark.parametrize("columns", [24, 2 * 8192 + 8, 8192 + 3])
+def test_a_cluster_takes_several_rows(columns, kind, format, monkeypatch):
+    """More than have room at once, and where the last block has fewer columns than the others."""
+    step, at_once = norm.ladder("rows_backward").step("clusters"), 1 if columns % 8 else 16 // format.itemsize
+    many = norm.RowBackward(10**6, columns)
+    _, blocks, *_ = step.geometry(many, format.itemsize, at_once)
+    monkeypatch.setattr(step.module, "SMS", blocks)
+    clusters, *_ = step.geometry(many, format.itemsize, at_once)
+    assert right(step, norm.RowBackward(4 * clusters + 1, columns, kind, hard=format is FP32), format)
 
 
-@pytest.mark.parametrize("slug", ["one_read", "warps", "split"])
+@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [24, 1400, 1001])
+def test_a_block_takes_several_rows(columns, kind, format, monkeypatch):
+    step, at_once = norm.ladder("rows").step("overlapped"), 1 if columns % 8 else 16 // format.itemsize
+    monkeypatch.setattr(step.module, "SMS", 1)
+    blocks, *_ = step.geometry(norm.RowForward(10**6, columns), format.itemsize, at_once)
+    assert right(step, norm.RowForward(3 * blocks + 1, columns, kind, hard=format is FP32), format)
+
+
+@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [8192 + 3, 2 * 8192 + 8, 65_540])
+def test_a_row_is_shared_by_a_cluster(columns, kind, format):
+    """An odd number of rows, of which it takes two at once if it can, and a last block with fewer columns."""
+    step = norm.ladder("rows").step("clusters")
+    assert right(step, norm.RowForward(3, columns, kind, hard=format is FP32), format)
+
+
+@pytest.mark.parametrize("slug", ["one_read", "warps", "split", "sums_first"])
 def test_a_block_adds_up_several_rows(slug, monkeypatch):
     step = norm.ladder("rows_backward").step(slug)
     monkeypatch.setattr(step.module, "BLOCKS" if slug == "split" else "SMS", 1)
     for format in step.formats:
-        for kind in KINDS:
-            assert right(step, norm.RowBackward(150, 300, kind), format)
+        for sizes in ((150, 300, "layer"), (150, 301, "rms")):
+            assert right(step, norm.RowBackward(*sizes), format)
 
 
 @pytest.mark.parametrize(("columns", "blocks"), [(4096, 1), (16384, 2), (65536, 8), (65540, 8)])
 def test_a_row_has_no_more_blocks_than_it_takes(columns, blocks):
-    assert norm.ladder("rows").step("clusters").geometry(norm.RowForward(2000, columns), 4, 4)[1] == blocks
+    assert norm.ladder("rows").step("clusters").geometry(columns, 4)[0] == blocks
 
 
 def test_rows_that_a_step_cannot_keep_are_refused():

@@ -1,9 +1,11 @@
-"""A cluster of blocks shares a row, and each keeps the weights of its columns in registers.
+"""A cluster of blocks shares a row that none of them could keep, and takes two rows at once.
 
-A row of 64k float32 takes 256 KB, more than the 227 KB of shared memory of an SM. A cluster of 8 blocks, which run side
-by side, keeps 8k values in each. The blocks tell one another what they found by writing it into one another's shared
-memory, behind one barrier of the cluster. Since a block stays with its columns from row to row, their weights and
-biases are read once in all. Three rows have room, so that two are under way while one is summed.
+A row of 64k float32 is 256 KB, as much as all registers of an SM. A cluster of 8 blocks, which run side by side, keeps
+8k values of it in each. The blocks tell one another what they found by writing it into one another's shared memory,
+behind one barrier of the cluster; the other barrier, at the beginning, makes sure that all of them are there, and the
+loads hide it. Such rows also come with half a megabyte of weights and biases, which L2 has to deliver for each: a block
+that takes the same columns of two rows reads them once for both. Two blocks fit into an SM, and none goes on to
+another row: before its next barrier it would have to wait until all it wrote has arrived.
 
 Costs, in passes over memory, each of them the matrix read or written once:
 
@@ -21,130 +23,119 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.pieces import begin, load_numbers, seen, store, suited, take, width
+from labkit.norm.pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.totals import block_total, block_totals
 
 CENTRED = True  # not so in RMS norm
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # values of a piece
-PIECES = 4  # of a thread
+PIECES = 4  # of a thread and a row
 COLUMNS = 16  # of a thread
-ELEMENT = np.float32  # what rows hold
-STAGES = 3  # rows that have room
-PENDING = STAGES - 1  # that are under way while one is summed
-FIELDS = 4  # what blocks tell one another: how many values, their mean in two floats, and squares about it
-WARP, USUAL_THREADS, MOST_THREADS = 32, 512, 1024
-MOST_WARPS = MOST_THREADS // WARP
+ROWS = 2  # of a cluster
+SLOTS = ROWS * PIECES
+SHAPES = (512, 2), (1024, 1)  # threads of a block at most, and rows of its cluster
+FIELDS = 4  # what blocks tell one another: how many values, their mean, and sums of distances and squares about it
+WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value at a time need more
-SMS = 132  # of an H100
 
 
 @cuda.jit
 def clusters(x, weight, bias, y, mean, rstd, eps):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    own = cuda.local.array((1, WIDTH), np.float32)
-    weights = cuda.local.array((PIECES, WIDTH), np.float32)
-    biases = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, 3, MOST_WARPS), np.float32)  # for one row after the other
-    parts = cuda.shared.array((2, FIELDS, CLUSTER), np.float32)
+    own = cuda.local.array((SLOTS, WIDTH), np.float32)
+    of_column = cuda.local.array((2, WIDTH), np.float32)
+    averages = cuda.local.array(ROWS, np.float32)
+    rests = cuda.local.array(ROWS, np.float32)
+    scales = cuda.local.array(ROWS, np.float32)
+    of_warps = cuda.shared.array((ROWS, 3, MOST_WARPS), np.float32)
+    parts = cuda.shared.array((ROWS, FIELDS, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
-    cluster, step = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
-    rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
+    start = np.uint32(cuda.blockIdx.x // CLUSTER * ROWS)
+    last, columns = np.uint32(x.shape[0] - 1), np.uint32(weight.shape[0])
     share = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # columns of a block
     first = min(rank * share, columns)
     count = np.uint32(min(first + share, columns) - first)
     values, of_block = np.float32(columns), np.float32(count)
 
-    for stage in range(STAGES):
-        if cluster + stage * step < rows:
-            for k in range(PIECES):
-                i = np.uint32(WIDTH * (k * threads + t))
-                if i < count:
-                    place = np.uint32(WIDTH * ((stage * PIECES + k) * threads + t))
-                    begin(kept, place, x, np.uint32(cluster + stage * step), first + i)
-        ptx.cp_async_commit()
-    for k in range(PIECES):
-        i = np.uint32(WIDTH * (k * threads + t))
-        if i < count:
-            load_numbers(weight, first + i, weights, k)
-            if CENTRED:
-                load_numbers(bias, first + i, biases, k)
+    for r in range(ROWS):  # the last row twice, where their number is odd
+        for k in range(PIECES):
+            i = np.uint32(WIDTH * (k * threads + t))
+            if i < count:
+                load(x, min(np.uint32(start + r), last), first + i, own, r * PIECES + k)
     if CLUSTER > 1:
         ptx.cluster_sync()
-
-    turn = stage = np.uint32(0)
-    for row in range(cluster, rows, step):
-        ptx.cp_async_wait(PENDING)
-        total = away = squares = average = rest = np.float32(0)
+    for r in range(ROWS):
+        total = away = squares = average = np.float32(0)
         if CENTRED:
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * threads + t)) < count:
-                    take(kept, np.uint32(WIDTH * ((stage * PIECES + k) * threads + t)), own, 0)
                     for e in range(WIDTH):
-                        total += own[0, e]
-            average = block_total(total, of_warps[turn, 0]) / max(of_block, np.float32(1))
+                        total += own[r * PIECES + k, e]
+            average = block_total(total, of_warps[r, 0]) / max(of_block, np.float32(1))
         for k in range(PIECES):
             if np.uint32(WIDTH * (k * threads + t)) < count:
-                take(kept, np.uint32(WIDTH * ((stage * PIECES + k) * threads + t)), own, 0)
                 for e in range(WIDTH):
-                    value = own[0, e] - average
+                    value = own[r * PIECES + k, e] - average
                     away += value
                     squares += value * value
-        away, squares = block_totals(away, squares, of_warps[turn, 1:])
+        away, squares = block_totals(away, squares, of_warps[r, 1:])
+        averages[r], rests[r], scales[r] = average, away, squares
+    if CLUSTER > 1:
+        if t < CLUSTER:
+            for r in range(ROWS):
+                ptx.cluster_store(parts, (r, 0, rank), t, of_block)
+                ptx.cluster_store(parts, (r, 1, rank), t, averages[r])
+                ptx.cluster_store(parts, (r, 2, rank), t, rests[r])
+                ptx.cluster_store(parts, (r, 3, rank), t, scales[r])
+        ptx.cluster_sync()
+    for r in range(ROWS):
+        average, away, squares = averages[r], rests[r], scales[r]
         if CLUSTER > 1:
-            if t < CLUSTER:
-                ptx.cluster_store(parts, (turn, 0, rank), t, of_block)
-                ptx.cluster_store(parts, (turn, 1, rank), t, average)
-                ptx.cluster_store(parts, (turn, 2, rank), t, away)
-                ptx.cluster_store(parts, (turn, 3, rank), t, squares)
-            ptx.cluster_sync()
-            average = parts[turn, 1, 0]
+            average = parts[r, 1, 0]
             away = squares = np.float32(0)
             for block in range(CLUSTER):
-                squares += parts[turn, 3, block]
+                squares += parts[r, 3, block]
                 if CENTRED:
-                    n, apart = parts[turn, 0, block], parts[turn, 1, block] - average
-                    away += n * apart + parts[turn, 2, block]
-                    squares += apart * (n * apart + np.float32(2) * parts[turn, 2, block])
+                    n, apart = parts[r, 0, block], parts[r, 1, block] - average
+                    away += n * apart + parts[r, 2, block]
+                    squares += apart * (n * apart + np.float32(2) * parts[r, 2, block])
+        rest = np.float32(0)
         if CENTRED:
             rest = away / values
             squares -= rest * rest * values
             squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-        scale = np.float32(1) / sqrt(squares / values + eps)
-        turn = np.uint32(1 - turn)
+        averages[r], rests[r], scales[r] = average, rest, np.float32(1) / sqrt(squares / values + eps)
         if rank == 0 and t == 0:
-            rstd[row] = scale
+            row = min(np.uint32(start + r), last)
+            rstd[row] = scales[r]
             if CENTRED:
                 mean[row] = average + rest
 
-        for k in range(PIECES):
-            i = np.uint32(WIDTH * (k * threads + t))
-            if i < count:
-                place = np.uint32(WIDTH * ((stage * PIECES + k) * threads + t))
-                take(kept, place, own, 0)
+    for k in range(PIECES):
+        i = np.uint32(WIDTH * (k * threads + t))
+        if i < count:
+            load_numbers(weight, first + i, of_column, 0)
+            if CENTRED:
+                load_numbers(bias, first + i, of_column, 1)
+            for r in range(ROWS):
                 for e in range(WIDTH):
-                    own[0, e] = (own[0, e] - average - rest) * scale * weights[k, e]
+                    value = (own[r * PIECES + k, e] - averages[r] - rests[r]) * scales[r] * of_column[0, e]
                     if CENTRED:
-                        own[0, e] += biases[k, e]
-                store(y, np.uint32(row), first + i, own, 0)
-                if row + STAGES * step < rows:
-                    begin(kept, place, x, np.uint32(row + STAGES * step), first + i)
-        ptx.cp_async_commit()
-        stage = np.uint32((stage + 1) % STAGES)
+                        value += of_column[1, e]
+                    own[r * PIECES + k, e] = value
+                store(y, min(np.uint32(start + r), last), first + i, own, r * PIECES + k)
 
 
-def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
-    """Clusters, as many as run at once; blocks of each, and of an SM; threads of a block; and bytes that it keeps."""
-    for most_threads in (USUAL_THREADS, MOST_THREADS):
+def geometry(columns: int, width: int) -> tuple[int, int, int]:
+    """Blocks of a cluster, threads of a block, and rows that it takes at once."""
+    for most_threads, rows in SHAPES:
         for blocks in SIZES:
-            pieces = -(-problem.columns // (width * blocks))  # of a block
+            pieces = -(-columns // (width * blocks))  # of a block
             threads = WARP * -(-pieces * width // (COLUMNS * WARP))
             if threads <= most_threads:
-                in_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
-                kept_bytes = STAGES * COLUMNS * threads * itemsize
-                return min(problem.rows, in_sm * (SMS // blocks)), blocks, in_sm, threads, kept_bytes
-    raise TooLarge(f"a row has {problem.columns} values, and a cluster keeps {max(SIZES) * MOST_THREADS * COLUMNS}")
+                return blocks, threads, rows
+    most_threads, _ = SHAPES[-1]
+    raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(SIZES) * most_threads * COLUMNS}")
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
@@ -152,8 +143,9 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     at_once = width(x, weight, bias, y)
-    number, blocks, in_sm, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
-    constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    kernel = suited(clusters, format.dtype, at_once, (threads, in_sm), blocks, **constants)
+    blocks, threads, rows = geometry(problem.columns, at_once)
+    constants = {"PIECES": COLUMNS // at_once, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
+    bounds = threads, max(1, SM_THREADS // threads // (1 if at_once > 1 else 2))
+    kernel = suited(clusters, format.dtype, at_once, bounds, blocks, **constants)
     arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
-    return [Launch(kernel, number * blocks, threads, (*arrays, np.float32(problem.eps)), kept_bytes)]
+    return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, (*arrays, np.float32(problem.eps)))]

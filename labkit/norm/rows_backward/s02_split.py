@@ -10,7 +10,7 @@ Costs, in passes over memory, each of them a matrix read or written once:
     0       merged: as many rows as there are blocks to a column
     7       passes in all
 
-Limited by memory. `s03_one_read` finds all three gradients in one pass.
+Limited by memory. `s03_sums_first` writes dx on the way down the columns.
 """
 
 from functools import cache

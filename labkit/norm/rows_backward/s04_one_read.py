@@ -10,7 +10,7 @@ Costs, in passes over memory, each of them a matrix read or written once:
     0       merged: as many rows as there are blocks
     3       passes in all
 
-Limited by the barrier of each row, before which a block has all it asked for, and asks for nothing. `s04_warps` has no
+Limited by the barrier of each row, before which a block has all it asked for, and asks for nothing. `s05_warps` has no
 barrier where rows are narrow.
 """
 

@@ -9,7 +9,7 @@ Costs, in passes over memory, each of them a matrix read or written once:
     0       merged: as many rows as there are blocks
     3       passes in all
 
-Limited by memory. `s05_clusters` is for wide rows.
+Limited by memory. `s06_clusters` is for wide rows.
 """
 
 import numpy as np

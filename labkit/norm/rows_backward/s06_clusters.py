@@ -1,6 +1,6 @@
 """Rows come by asynchronous copies, two ahead of the one that is summed, and a cluster of blocks shares a wide one.
 
-A block of `s03_one_read` asks for nothing while it sums and waits. Here three rows of both matrices have room in shared
+A block of `s04_one_read` asks for nothing while it sums and waits. Here three rows of both matrices have room in shared
 memory: as soon as a thread has written dx of a piece, it begins to copy the third next row's into its place. That also
 leaves the registers to weights and sums, which are now all that a thread keeps. A cluster of 8 blocks has 64k columns;
 its blocks write what they found into one another's shared memory.
