@@ -18,7 +18,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.pieces import load, load_numbers, seen, store, suited, width
+from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.rows import WIDTHS, benched
 from labkit.norm.totals import warp_total
 

@@ -20,7 +20,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.pieces import begin, load_numbers, seen, store, suited, take, width
+from labkit.norm.row_pieces import begin, load_numbers, seen, store, suited, take, width
 from labkit.norm.rows import WIDTHS, benched
 from labkit.norm.totals import block_total, block_totals
 

@@ -23,7 +23,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.pieces import load, load_numbers, seen, store, suited, width
+from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.totals import block_total, block_totals
 
 CENTRED = True  # not so in RMS norm
