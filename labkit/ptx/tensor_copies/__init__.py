@@ -2,7 +2,8 @@
 
 A `TensorMap` describes an array in global memory and the box of it that one copy moves. In shared memory the rows of
 a box, 128 bytes each, lie one after the other, and the 16-byte pieces of a row are *swizzled*: piece p of row r lies
-where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Tiles begin at multiples of 1024
+where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Rows of 64 or 32 bytes lie two or
+four to a line of 128, and all pieces of line l are swizzled alike: by l % 4, or l % 2. Tiles begin at multiples of 1024
 bytes. What a box has outside of the array is zeros; a store leaves it out. (PTX ISA, "Tensors"; CUDA driver API,
 cuTensorMapEncodeTiled; compute capability 9.0.)
 
@@ -24,6 +25,7 @@ __all__ = [
     "tma_load_pixels",
     "tma_load_pixels_multicast",
     "tma_prefetch",
+    "tma_prefetch_box",
     "tma_store",
     "tma_store_commit",
     "tma_store_wait",
@@ -42,7 +44,7 @@ class TensorMap(BoxedArray):
     array
         A device array, or without a GPU a NumPy array; its rows begin at multiples of 16 bytes.
     box
-        How many elements a box has along each axis, at most 256; 128 bytes along the last.
+        How many elements a box has along each axis, at most 256; 32, 64 or 128 bytes along the last.
     to_tf32
         Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
 
@@ -172,6 +174,14 @@ def tma_load_pixels_multicast(tile, index, pixel_map, place, offset, barriers, i
 @instruction(on_lanes.Prefetch(), needs=HOPPER)
 def tma_prefetch(tensor_map):
     """Begins to fetch the map itself, so that the first copy by it need not wait for that."""
+
+
+@instruction(on_lanes.PrefetchBox(), needs=HOPPER)
+def tma_prefetch_box(tensor_map, place):
+    """Begins to fetch a box into L2, so that the copy that will want it need not wait for memory.
+
+    The simulator does nothing: what the copy then takes is the same.
+    """
 
 
 @instruction(on_lanes.StoreCall(), needs=HOPPER)

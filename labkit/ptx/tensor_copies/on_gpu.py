@@ -105,7 +105,7 @@ def encoded(tensor_map):
         *box,
         [driver.cuuint32_t(n) for n in reversed(steps)],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+        getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{tensor_map.row_bytes}B"),
         driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
@@ -199,6 +199,21 @@ def _tma_prefetch(typing, tensor_map):
         return context.get_dummy_value()
 
     return types.void(tensor_map), code
+
+
+@intrinsic(tensor_copies.tma_prefetch_box)
+def _tma_prefetch_box(typing, tensor_map, place):
+    _check_map(tensor_map)
+    _check_place(place, tensor_map.axes)
+    axes = tensor_map.axes
+
+    def code(context, builder, signature, arguments):
+        coordinates = _place(context, builder, place, arguments[1])
+        text = f"cp.async.bulk.prefetch.tensor.{axes}d.L2.global.tile [$0, {_operands(1, axes)}];"
+        assembly(builder, text, VOID, [arguments[0], *coordinates])
+        return context.get_dummy_value()
+
+    return types.void(tensor_map, place), code
 
 
 @intrinsic(tensor_copies.tma_store)
