@@ -10,7 +10,9 @@ from functools import partial
 
 from labkit import ladder as _ladder
 from labkit.norm.problem import BatchForward, average_factor
+from labkit.norm.rows.problem import RowForward
+from labkit.norm.rows_backward.problem import RowBackward
 
 ladder = partial(_ladder.ladder, "norm")
 
-__all__ = ["BatchForward", "average_factor", "ladder"]
+__all__ = ["BatchForward", "RowBackward", "RowForward", "average_factor", "ladder"]

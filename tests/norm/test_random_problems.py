@@ -10,7 +10,7 @@ from labkit.ladder import ladders
 
 PROBLEMS = 200 if WHOLE else 12  # of a step
 AS_DRAWN = [Phase.generate]
-STEPS = [step for ladder in ladders("norm") for step in ladder]
+STEPS = [step for ladder in ladders("norm") for step in ladder if step.problem is norm.BatchForward]
 
 
 def batches(step):

@@ -11,7 +11,7 @@ from labkit.formats import FP32
 from labkit.ladder import ladders, relative_error
 from labkit.norm.problem import ARRAYS
 
-STEPS = [step for ladder in ladders("norm") for step in ladder]
+STEPS = [step for ladder in ladders("norm") for step in ladder if step.problem is norm.BatchForward]
 
 
 @pytest.fixture(params=STEPS, ids=lambda step: step.path)
