@@ -106,6 +106,34 @@ def format_of(
     return declared[0]
 
 
+def format_held(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
+    """The format of one operand, one of `formats`: the one that is named, or else the one that its type declares.
+
+    Raises
+    ------
+    TypeError
+        It holds something else than this format, or bits that nobody declared.
+    ValueError
+        There is no format of that name, or it is none of `formats`.
+    """
+    known = " or ".join(map(str, formats))
+    if format is not None:
+        wanted = format_named(format)
+        if wanted not in formats:
+            raise ValueError(f"{wanted} is not computed here: give {known}")
+        if not holds(X, wanted):
+            raise TypeError(
+                f"{name} holds {type_name(X)}, but {wanted} is held by arrays of {wanted.dtype}: convert it"
+            )
+        return wanted
+    declared = DECLARED.get(type_name(X))
+    if declared not in formats:
+        bits = [str(one) for one in formats if str(one) in BITS and BITS[str(one)] == dtype_of(X)]
+        hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
+        raise TypeError(f"{name} holds {type_name(X)}: give {known}{hint}")
+    return declared
+
+
 def taken(X, owner=None):
     """An array of the device as a view of its memory, of a type that NumPy has.
 
