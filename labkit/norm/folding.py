@@ -82,6 +82,7 @@ def fold(
     """
     given = {"w": w, "bias": bias, "running_mean": running_mean, "running_variance": running_variance}
     given |= {"weight": weight, "beta": beta}
+    check_array("w", w)
     for name in NEEDED:
         if given[name] is None:
             raise TypeError(

@@ -168,7 +168,7 @@ class BatchNorm(Operation):
     def check(self, given: Mapping[str, object]) -> None:
         x = given["x"]
         if len(x.shape) < 2:
-            raise ValueError(f"x has {len(x.shape)} axes: give images, N x C x pixels or N x pixels x C")
+            raise ValueError(f"x is of shape {tuple(x.shape)}: give images, N x C x pixels or N x pixels x C")
         format, asked = self.format_of(x), self.problem_of(x, self.layout)
         for name, X in given.items():
             wanted = tuple(x.shape) if name in ("x", "y") else (asked.C,)
