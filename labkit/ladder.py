@@ -20,21 +20,24 @@ derived from the folders.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float64, Shaped
 
+from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.operands import check_array, dtype_of
 from labkit.formats import FP32, Format
 from labkit.places import STEPS, operations
 
+NONE = MappingProxyType({})
 MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
@@ -95,7 +98,15 @@ class Expected:
 
 
 class Problem(ABC):
-    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these."""
+    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these.
+
+    A subclass whose steps call `check` says of each array, by its name and in the order of operands, its `shapes` and
+    `axes`; and what is said of it in sentences.
+    """
+
+    called: ClassVar[str] = "problem"
+    arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
+    in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format
 
     def __str__(self):
         return "x".join(map(str, self.fields.values()))
@@ -129,6 +140,69 @@ class Problem(ABC):
     def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """What a CUDA C++ twin of a step takes behind its arrays."""
         return tuple(self.fields.values())
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each array by its name."""
+        return {}
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The letters of each array's axes by its name."""
+        return {}
+
+    def misfit(self, takes: Mapping[str, tuple]) -> str:
+        """Why a step does not apply, in a sentence; "" where it does.
+
+        Parameters
+        ----------
+        takes
+            What the step takes: the values that it knows, by the attribute of this class that must have one of them.
+        """
+        for name, known in takes.items():
+            if getattr(self, name) not in known:
+                values = " or ".join(map(str, known))
+                return f"this step takes {name} = {values}, and the {self.called} has {name} = {getattr(self, name)}"
+        return ""
+
+    def check(self, *arrays, takes: Mapping[str, tuple] = NONE, dtype=np.float32) -> None:
+        """Raises where a step does not apply to this problem, or an array is not as the problem has it.
+
+        Parameters
+        ----------
+        arrays
+            Those of `shapes`, in their order.
+        takes
+            As `misfit` has it.
+        dtype
+            What the arrays hold, but for those of `in_float32`.
+
+        Raises
+        ------
+        TypeError
+            One of them is no array, or holds another type.
+        ValueError
+            One of them has another shape or gaps in memory, or the step does not apply.
+        """
+        if why := self.misfit(takes):
+            raise ValueError(f"{why}: choose another step")
+        for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
+            check_array(name, X)
+            wanted = np.dtype(np.float32 if name in self.in_float32 else dtype)
+            if dtype_of(X) != wanted:
+                raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
+            said = self.arrays_called.get(name, name)
+            if tuple(X.shape) != shape:
+                found, needed = (" x ".join(map(str, sides)) for sides in (X.shape, shape))
+                raise ValueError(
+                    f"{said} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
+                    "give it that shape, or state other sizes"
+                )
+            if not lies_in_order(X):
+                raise ValueError(
+                    f"{said} is not in C order, and steps take neighbours at once: "
+                    f"pass np.ascontiguousarray({name}), which is a copy"
+                )
 
     def is_right(self, before: tuple, after: tuple, format: Format = FP32) -> bool:
         """Whether the outputs are right among the operands after a step, which were these before it."""

@@ -11,6 +11,8 @@ from labkit.arrays.addresses import address_of, lies_in_order
 from labkit.layout import c_strides
 from labkit.simulator.host import DeviceArray, strided
 
+WORD_BYTES = 4
+
 
 @dataclass(frozen=True, eq=False)
 class View:
@@ -161,3 +163,11 @@ def as_bits(X):
     if X.dtype == bits:
         return X
     return viewed(X, X.shape, X.strides, bits)
+
+
+def as_words(X):
+    """An array as 32-bit words, of which each has all bytes of neighbours in a row; rows may lie apart."""
+    if isinstance(X, np.ndarray):
+        return X.view(np.uint32)
+    *sides, length = X.shape
+    return viewed(X, (*sides, length * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)

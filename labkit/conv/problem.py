@@ -4,7 +4,6 @@ Letters are those of the cuDNN paper: N images of C channels and H x W pixels, K
 P x Q pixels. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2.)
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from types import MappingProxyType
@@ -14,8 +13,6 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from labkit import ladder
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, dtype_of
 from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
 
@@ -136,6 +133,8 @@ class Convolution(ladder.Problem):
     flipped: bool = False
     layout: Layout = "NCHW"
 
+    called = "convolution"
+    arrays_called = MappingProxyType({name: f"{name}, the {what}," for name, what in OPERANDS.items()})
     result: ClassVar[Literal["x", "w", "y"]]
     _divided: ClassVar[str]  # the two axes of the result that have nothing to do with taps
 
@@ -200,6 +199,11 @@ class Convolution(ladder.Problem):
             "w": self._laid(self.K, self.C // self.groups, self.R, self.S),
             "y": self._laid(self.N, self.K, self.P, self.Q),
         }
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Outputs lie as images do."""
+        return {"x": self.layout, "w": FILTER_AXES[self.layout], "y": self.layout}
 
     @property
     def flops(self) -> int:
@@ -268,48 +272,6 @@ class Convolution(ladder.Problem):
         given = dict(zip([name for name in "xwy" if name != self.result], inputs, strict=True))
         turned = {name: self._to_nchw(np.asarray(X, np.float64)) for name, X in given.items()}
         return self._from_nchw(self._computed(**turned))
-
-    def misfit(self, takes: Mapping[str, tuple]) -> str:
-        """Why a step does not apply, in a sentence; "" where it does.
-
-        Parameters
-        ----------
-        takes
-            What the step takes: the values that it knows, by the attribute of this class that must have one of them.
-        """
-        for name, known in takes.items():
-            if getattr(self, name) not in known:
-                values = " or ".join(map(str, known))
-                return f"this step takes {name} = {values}, and the convolution has {name} = {getattr(self, name)}"
-        return ""
-
-    def check(self, x, w, y, takes: Mapping[str, tuple] = MappingProxyType({}), dtype=np.float32) -> None:
-        """Raises where a step does not apply to this problem, or an array is not as the problem has it.
-
-        Raises
-        ------
-        TypeError
-            One of them is no array, or holds another type.
-        ValueError
-            One of them has another shape or gaps in memory, or the step does not apply (`misfit`).
-        """
-        if why := self.misfit(takes):
-            raise ValueError(f"{why}: choose another step")
-        for name, X in (("x", x), ("w", w), ("y", y)):
-            check_array(name, X)
-            if dtype_of(X) != dtype:
-                raise TypeError(f"{name} holds {X.dtype}, but this step takes {np.dtype(dtype)}: convert it")
-            if tuple(X.shape) != self.shapes[name]:
-                axes = FILTER_AXES[self.layout] if name == "w" else self.layout
-                raise ValueError(
-                    f"{name}, the {OPERANDS[name]}, is {_sides(X.shape)}, but {axes} of this convolution is "
-                    f"{_sides(self.shapes[name])}: give it that shape, or state other sizes"
-                )
-            if not lies_in_order(X):
-                raise ValueError(
-                    f"{name}, the {OPERANDS[name]}, is not in C order, and steps take neighbours at once: "
-                    f"pass np.ascontiguousarray({name}), which is a copy"
-                )
 
     def _laid(self, first, channels, rows, columns):
         return (first, channels, rows, columns) if self.layout == "NCHW" else (first, rows, columns, channels)
@@ -392,7 +354,3 @@ def _check_stride(stride):
 
 def _some(count):
     return np.unique(np.linspace(0, count - 1, SOME).astype(int))
-
-
-def _sides(shape):
-    return " x ".join(map(str, shape))

@@ -8,11 +8,10 @@ from functools import cache
 import numpy as np
 
 from labkit import specialise
+from labkit.arrays import views
 from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
-from labkit.arrays.views import viewed
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-WORD_BYTES = 4
 
 
 @cache
@@ -39,7 +38,4 @@ def as_words(X):
             f"rows of {X.shape[-1]} elements of {X.dtype.itemsize} bytes are not whole pieces of 16 bytes, which this "
             "step moves at once: choose another step, or use layouts.convert"
         )
-    if isinstance(X, np.ndarray):
-        return X.view(np.uint32)
-    *sides, cols = X.shape
-    return viewed(X, (*sides, cols * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)
+    return views.as_words(X)

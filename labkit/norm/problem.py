@@ -4,19 +4,15 @@ A batch norm takes the mean and the variance of each channel over all images and
 channel a mean and a spread that are learned. (Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1.)
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64, Shaped
 
 from labkit import ladder
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, dtype_of
 from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
 
@@ -74,6 +70,9 @@ class BatchForward(ladder.Problem):
         The sizes make no batch norm; the message says why, and what to do.
     """
 
+    called = "batch norm"
+    in_float32 = tuple(name for name in ARRAYS if name not in OF_PIXELS)
+
     N: int
     C: int
     H: int
@@ -119,6 +118,11 @@ class BatchForward(ladder.Problem):
         """The shape of each array by its name."""
         pixels = (self.C, self.H, self.W) if self.layout == "NCHW" else (self.H, self.W, self.C)
         return {name: (self.N, *pixels) if name in OF_PIXELS else (self.C,) for name in ARRAYS}
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Those of images as the layout has them; the others have one."""
+        return {name: self.layout if name in OF_PIXELS else "C" for name in ARRAYS}
 
     @property
     def factor(self) -> float:
@@ -194,57 +198,6 @@ class BatchForward(ladder.Problem):
         kept = [np.take(X, some, axis[name]) for name, X in zip(ARRAYS, arrays, strict=True)]
         return *kept, replace(self, C=len(some))
 
-    def misfit(self, takes: Mapping[str, tuple]) -> str:
-        """Why a step does not apply, in a sentence; "" where it does.
-
-        Parameters
-        ----------
-        takes
-            What the step takes: the values that it knows, by the attribute of this class that must have one of them.
-        """
-        for name, known in takes.items():
-            if getattr(self, name) not in known:
-                values = " or ".join(map(str, known))
-                return f"this step takes {name} = {values}, and the batch norm has {name} = {getattr(self, name)}"
-        return ""
-
-    def check(self, *arrays, takes: Mapping[str, tuple] = MappingProxyType({}), dtype=np.float32) -> None:
-        """Raises where a step does not apply to this problem, or an array is not as the problem has it.
-
-        Parameters
-        ----------
-        arrays
-            Those of `ARRAYS`, in their order.
-        takes
-            As `misfit` has it.
-        dtype
-            Of x and y; the others hold float32.
-
-        Raises
-        ------
-        TypeError
-            One of them is no array, or holds another type.
-        ValueError
-            One of them has another shape or gaps in memory, or the step does not apply.
-        """
-        if why := self.misfit(takes):
-            raise ValueError(f"{why}: choose another step")
-        for name, X in zip(ARRAYS, arrays, strict=True):
-            check_array(name, X)
-            wanted = np.dtype(dtype if name in OF_PIXELS else np.float32)
-            if dtype_of(X) != wanted:
-                raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
-            if tuple(X.shape) != self.shapes[name]:
-                raise ValueError(
-                    f"{name} is {_sides(X.shape)}, but here it has {_sides(self.shapes[name])} elements: give it that "
-                    "shape, or state other sizes"
-                )
-            if not lies_in_order(X):
-                raise ValueError(
-                    f"{name} is not in C order, and steps take neighbours at once: pass np.ascontiguousarray({name}), "
-                    "which is a copy"
-                )
-
     def _by_channel(self, of_channel: Float64[np.ndarray, " C"]) -> Shaped[np.ndarray, "..."]:
         """A value for each channel, shaped so that it meets the images."""
         return of_channel[:, None, None] if self.layout == "NCHW" else of_channel
@@ -262,7 +215,3 @@ def planes_of(shape: tuple[int, ...]) -> tuple[int, int]:
     if planes >= 2 * MOST:
         raise ladder.TooLarge(f"images and channels make {planes} planes, and this step counts them below {2 * MOST}")
     return planes, prod(shape[2:])
-
-
-def _sides(shape):
-    return " x ".join(map(str, shape))

@@ -216,10 +216,10 @@ def test_sizes_that_make_no_convolution_get_one_sentence(kind, sizes, says):
 )
 def test_bad_operands_get_one_sentence(change, error, says):
     operands = dict(zip("xwy", ASYMMETRIC.operands(), strict=False))
-    ASYMMETRIC.check(**operands)
-    ASYMMETRIC.check(**{name: cuda.to_device(X) for name, X in operands.items()})
+    ASYMMETRIC.check(*operands.values())
+    ASYMMETRIC.check(*map(cuda.to_device, operands.values()))
     with pytest.raises(error, match="^" + says) as caught:
-        ASYMMETRIC.check(**operands | change)
+        ASYMMETRIC.check(*(operands | change).values())
     assert "\n" not in str(caught.value)
 
 
@@ -238,7 +238,7 @@ def test_gaps_in_memory_are_told(name):
     arrays = dict(zip("xwy", arrays, strict=True))
     arrays[name] = np.asfortranarray(arrays[name])
     with pytest.raises(ValueError, match=rf"^{name}, the .*, is not in C order.*pass np.ascontiguousarray\({name}\)"):
-        problem.check(**arrays)
+        problem.check(*arrays.values())
 
 
 def test_a_step_that_does_not_apply_says_why():
@@ -248,7 +248,7 @@ def test_a_step_that_does_not_apply_says_why():
     assert ASYMMETRIC.misfit(takes) == why
     assert ASYMMETRIC.misfit({"stride_h": (1, 3)}).startswith("this step takes stride_h = 1 or 3, and")
     with pytest.raises(ValueError, match=f"^{why}: choose another step$"):
-        ASYMMETRIC.check(*ASYMMETRIC.operands()[:3], takes)
+        ASYMMETRIC.check(*ASYMMETRIC.operands()[:3], takes=takes)
 
 
 # --- bounds and parts ------------------------------------------------------------------------------

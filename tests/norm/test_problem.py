@@ -124,9 +124,9 @@ def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
     for place, wrong, kind, why in (
         (0, arrays[0].astype(np.float64), TypeError, "x holds float64, but this step takes float32: convert it"),
         (1, arrays[1].tolist(), TypeError, "weight is a list, not an array"),
-        (3, arrays[3][:2], ValueError, "y is 2 x 4 x 5 x 2, but here it has 3 x 4 x 5 x 2 elements"),
+        (3, arrays[3][:2], ValueError, "y is 2 x 4 x 5 x 2, but NCHW of this batch norm is 3 x 4 x 5 x 2"),
         (3, np.asfortranarray(arrays[3]), ValueError, "y is not in C order"),
-        (5, np.zeros(3, np.float32), ValueError, "variance is 3, but here it has 4 elements"),
+        (5, np.zeros(3, np.float32), ValueError, "variance is 3, but C of this batch norm is 4"),
     ):
         with pytest.raises(kind, match=why):
             SMALL.check(*arrays[:place], wrong, *arrays[place + 1 :])

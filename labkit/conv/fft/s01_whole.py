@@ -133,7 +133,7 @@ def _with(kernel, side):
 
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())

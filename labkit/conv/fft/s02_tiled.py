@@ -330,7 +330,7 @@ def launches(x, w, y, problem, workspace):
 
 def launches_with(x, w, y, problem, workspace, side=None):
     """As `launches`, with tiles of side x side."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = tiles_of(problem, side)
     count = problem.N * tiles[0] * tiles[1]

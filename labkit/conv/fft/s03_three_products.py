@@ -144,7 +144,7 @@ def product(A, B, C, M: int, N: int, K: int) -> Launch:
 
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = tiles_of(problem)
     count = problem.N * tiles[0] * tiles[1]

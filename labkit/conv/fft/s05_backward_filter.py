@@ -22,7 +22,7 @@ backward_filter = tiled
 
 def launches(x, w, y, problem, workspace):
     """w, of images x and the gradient y of the outputs."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
     side, step, tiles = tiles_of(problem)
     count = problem.N * tiles[0] * tiles[1]

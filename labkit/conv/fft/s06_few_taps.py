@@ -77,7 +77,7 @@ def _with(side, rows, cols):
 
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w, which are transformed as before where they have many taps."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
     *_, M, N, _ = multiplied.arguments
     if min(M, N) <= NARROW:

@@ -52,7 +52,7 @@ def batch(images, matrix, of):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     N, K, CRS, PQ, NPQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value), int(of.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)

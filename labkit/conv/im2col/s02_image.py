@@ -47,7 +47,7 @@ def image(pixels, matrix, of):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
     matrix = workspace.array("matrix", (CRS, PQ), np.float32)

@@ -52,7 +52,7 @@ def library(images, matrices, of):
 
 def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
     rows, cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)

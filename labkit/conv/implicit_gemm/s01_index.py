@@ -62,7 +62,7 @@ def index(x, w, y, of):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     grid = -(-int(of.NPQ) // TILE), -(-problem.K // TILE)
     return [Launch(index, grid, (TILE, TILE), (x, reshaped(w, problem.K, int(of.CRS)), y, of))]

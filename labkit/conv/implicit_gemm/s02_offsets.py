@@ -75,7 +75,7 @@ def offsets(x, w, y, table, of):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     CRS, PQ = int(of.CRS), int(of.PQ.value)
     table = workspace.array("table", (CRS, 4), np.uint32)

@@ -66,7 +66,7 @@ def magic(x, w, y, of):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     images = reshaped(x, problem.N, problem.C * problem.H * problem.W)
     filters, outputs = reshaped(w, problem.K, int(of.CRS)), reshaped(y, problem.N, problem.K, int(of.PQ.value))

@@ -229,7 +229,7 @@ MOST = 2**32  # elements of images that a launch counts
 
 def launches(x, w, y, problem, tiling=None):
     """y = the convolution of x and w, by the tiling that is given."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
     kernel, shared_bytes = with_tiling(tiling, border(problem))

@@ -232,7 +232,7 @@ def add_up(parts, y):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """y = the convolution of x and w, by the tiling and in as many parts as are given."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshaped(x, N, pixels), reshaped(y, N, K, PQ)

@@ -265,7 +265,7 @@ MOST = 2**32  # elements of the outputs' gradient that a launch counts
 
 def launches(x, w, y, problem, workspace, tiling=None):
     """x = the gradient of the images, of the outputs' gradient y and the filters w, by the tiling that is given."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     outputs = reshaped(y, problem.N, problem.K * problem.P * problem.Q)
     images = reshaped(x, problem.N, problem.C, problem.H * problem.W)
     made = []

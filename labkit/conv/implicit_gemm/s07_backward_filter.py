@@ -206,7 +206,7 @@ def add_up(parts, w):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """w = the gradient of the filters, of the images x and the outputs' gradient y, by the tiling and in such parts."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, problem.K * PQ)

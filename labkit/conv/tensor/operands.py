@@ -6,11 +6,10 @@ from math import ceil, prod
 
 from labkit import specialise
 from labkit.arrays.addresses import PIECE_BYTES, in_pieces
-from labkit.arrays.views import as_bits, reshaped, viewed
+from labkit.arrays.views import as_bits, as_words, reshaped, viewed
 from labkit.conv.problem import Convolution
 from labkit.conv.tensor.padding import padded
 from labkit.formats import Format
-from labkit.gemm.tensor.operands import as_words
 from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}

@@ -5,8 +5,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import as_bits
-from labkit.gemm.tensor.operands import as_words
+from labkit.arrays.views import as_bits, as_words
 from labkit.ladder import Launch
 
 THREADS = 256

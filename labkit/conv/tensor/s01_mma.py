@@ -149,7 +149,7 @@ def geometry(problem):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES, format.dtype)
+    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
     arguments = as_pieces(x), as_pieces(w), as_outputs(y, problem), windows(problem, format)
     return [*made, Launch(with_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]

@@ -27,13 +27,12 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import as_words, reshaped
 from labkit.conv.problem import Convolution
 from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
-from labkit.gemm.tensor.operands import as_words
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 
@@ -175,7 +174,7 @@ def _tiles(problem, box):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES, format.dtype)
+    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
     box = box_of(problem)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))

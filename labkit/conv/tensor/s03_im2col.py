@@ -22,13 +22,12 @@ from math import ceil
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import as_words, reshaped
 from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
-from labkit.gemm.tensor.operands import as_words
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 
@@ -119,7 +118,7 @@ def im2col(x_map, w_map, y, of, rows, cols):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, TAKES, format.dtype)
+    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))

@@ -31,14 +31,13 @@ from math import ceil
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import as_words, reshaped
 from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
-from labkit.gemm.tensor.operands import as_words
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 
@@ -188,7 +187,7 @@ by_three = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_func) 
 
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """y = the convolution of x and w, by the tiling that is given."""
-    problem.check(x, w, y, TAKES, format.dtype)
+    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace, folds=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)

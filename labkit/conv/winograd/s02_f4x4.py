@@ -140,7 +140,7 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """The outputs y of images x and filters w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     tiles = problem.N * tiles_y * tiles_x
     width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time

@@ -250,7 +250,7 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
 
 def launches(x, w, y, problem, workspace):
     """The outputs y of images x and filters w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     channels, blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
     U = workspace.array("filters", (channels * PLACES, blocks * FILTERS), np.float32)

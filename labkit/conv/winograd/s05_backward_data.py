@@ -131,7 +131,7 @@ def transform_products(M, x, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """The gradient x of the images, of the gradient y of the outputs and the filters w."""
-    problem.check(x, w, y, TAKES)
+    problem.check(x, w, y, takes=TAKES)
     top, left = TAPS - 1 - problem.top, TAPS - 1 - problem.left
     tiles_y, tiles_x = -(-problem.H // OUT), -(-problem.W // OUT)
     tiles = problem.N * tiles_y * tiles_x

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import as_batch, as_bits, matrix_of, turned
+from labkit.arrays.views import as_batch, as_bits, as_words, matrix_of, turned
 from labkit.arrays.workspace import Workspace, of_stream
 from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
@@ -13,7 +13,7 @@ from labkit.gemm.library.load import Operand
 from labkit.gemm.library.scheduler import Tiles
 from labkit.gemm.library.split import Parts
 from labkit.gemm.library.tilings import Tiling, check_tiling
-from labkit.gemm.tensor.operands import as_words, check_operands
+from labkit.gemm.tensor.operands import check_operands
 from labkit.ladder import Launch
 
 FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}

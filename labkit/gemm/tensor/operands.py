@@ -2,11 +2,8 @@
 
 from functools import cache
 
-import numpy as np
-
 from labkit import specialise
 from labkit.arrays.addresses import PIECE_BYTES
-from labkit.arrays.views import viewed
 from labkit.formats import Format
 from labkit.gemm.problem import check_matrices
 
@@ -70,11 +67,3 @@ def _check_lines(name, X, may_be_columns):
 def in_format(kernel, format: Format):
     """The kernel for a format, whose number it holds in its constants FORMAT and RESULT."""
     return specialise(kernel, FORMAT=format.number, RESULT=format.result.number)
-
-
-def as_words(X):
-    """A matrix, whose rows may lie apart, as 32-bit words: what a register holds, two or four elements of a row."""
-    if isinstance(X, np.ndarray):
-        return X.view(np.uint32)
-    *batch, length = X.shape
-    return viewed(X, (*batch, length * X.dtype.itemsize // 4), (*X.strides[:-1], 4), np.uint32)

@@ -20,8 +20,9 @@ words from each of eight rows takes eight passes.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import load_four, store_word
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16

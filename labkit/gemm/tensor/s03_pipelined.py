@@ -18,8 +18,9 @@ barrier in every step.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import copy_rows, store_word
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 

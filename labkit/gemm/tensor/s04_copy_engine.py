@@ -20,8 +20,9 @@ Limited by `ldmatrix`: what tensor cores multiply passes through registers, and 
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import store_word
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 

@@ -19,8 +19,9 @@ Limited by beginnings and ends: while a block stores its part of C the tensor co
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import store_word
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 

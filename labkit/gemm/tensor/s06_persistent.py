@@ -18,7 +18,8 @@ Limited by power as much as by anything else: on an H100 the clock falls under s
 import numpy as np
 
 from labkit import cuda, formats, ptx
-from labkit.gemm.tensor.operands import as_words, check_operands, in_format
+from labkit.arrays.views import as_words
+from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
 

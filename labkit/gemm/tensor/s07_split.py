@@ -21,8 +21,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_bits
-from labkit.gemm.tensor.operands import as_words, check_operands
+from labkit.arrays.views import as_bits, as_words
+from labkit.gemm.tensor.operands import check_operands
 from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from labkit import cuda, ptx, sass, simulate, specialise
+from labkit.arrays.views import as_words
 from labkit.formats import BF16
 from labkit.gemm.library.constants import BK, SUMS
 from labkit.gemm.library.epilogue import first_of_thread
 from labkit.gemm.library.launches import launches
 from labkit.gemm.library.ring import claim, next_stage, prepare
 from labkit.gemm.library.tilings import Tiling
-from labkit.gemm.tensor.operands import as_words
 
 TAPS = 3
 
