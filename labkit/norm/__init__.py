@@ -9,8 +9,9 @@
 from functools import partial
 
 from labkit import ladder as _ladder
+from labkit.norm.backward import BatchBackward
 from labkit.norm.problem import BatchForward, average_factor
 
 ladder = partial(_ladder.ladder, "norm")
 
-__all__ = ["BatchForward", "average_factor", "ladder"]
+__all__ = ["BatchBackward", "BatchForward", "average_factor", "ladder"]
