@@ -1,8 +1,8 @@
 """How a thread copies neighbours of a plane into shared memory, takes them from there, and gives what became of them.
 
-A kernel that calls `begin`, `take`, `give` and `fetch` is made for four float32 at once. `suited` gives its copy for planes that
-do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time, and for bits
-of bfloat16, which stay as they are in shared memory.
+A kernel that calls `begin`, `take`, `give` and `fetch` is made for four float32 at once. `suited` gives its copy for
+planes that do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time,
+and for bits of bfloat16, which stay as they are in shared memory.
 """
 
 from functools import cache
