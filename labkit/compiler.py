@@ -26,7 +26,7 @@ config.CUDA_WARN_ON_IMPLICIT_COPY = 0
 
 
 def jit(func_or_sig=None, **options):
-    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, with its `cluster` and `early`."""
+    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, with `cluster`, `early` and `cooperative`."""
     if isfunction(func_or_sig):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
@@ -83,8 +83,8 @@ def _device_functions_for(compute_capability):
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
-    Its kernels may ask for all shared memory of a block, clusters of blocks and an early start, of which
-    numba knows nothing.
+    Its kernels may ask for all shared memory of a block, clusters of blocks, an early start and a
+    cooperative launch, of which numba knows nothing.
     """
 
     def compile(self, sig):
@@ -115,16 +115,16 @@ class Dispatcher(CUDADispatcher):
 
 def _apart(options):
     """numba's options, and ours."""
-    ours = {name: options[name] for name in ("cluster", "early") if name in options}
+    ours = {name: options[name] for name in ("cluster", "early", "cooperative") if name in options}
     return {name: value for name, value in options.items() if name not in ours}, ours
 
 
-def prepare(kernel, cluster=1, early=False):
+def prepare(kernel, cluster=1, early=False, cooperative=False):
     """Gives a compiled kernel the attributes and the launch that numba has no option for; returns it.
 
     Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, run in clusters of
-    so many blocks along x, or begin early (`labkit.ptx.launches`). (CUDA C++ Programming Guide, compute capability 7.x,
-    "Shared Memory": a kernel has to opt in to more; CUDA driver API, cuKernelSetAttribute.)
+    so many blocks along x, begin early (`labkit.ptx.launches`), or only if all blocks run at once. (CUDA C++ Programming Guide, compute
+    capability 7.x, "Shared Memory": a kernel has to opt in to more; CUDA driver API, cuKernelSetAttribute.)
     """
     function = kernel._codelibrary.get_cufunc()
     names = binding.CUfunction_attribute
@@ -136,6 +136,8 @@ def prepare(kernel, cluster=1, early=False):
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
     for name, value in attributes.items():
         driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
+    if cooperative:
+        kernel.cooperative = True  # numba's own name for it
     if early or packed.takes_maps(kernel):
         kernel.launch = partial(packed.launch, kernel, early)
     return kernel

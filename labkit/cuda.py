@@ -43,7 +43,8 @@ def jit(func_or_sig=None, device=False, **options):
 
     `cluster=2` (or 4, or 8) makes clusters of so many blocks, neighbours along x, which reach one another's shared
     memory (`labkit.ptx`); the grid has a multiple of that along x. `early=True` lets launches begin before the one
-    before them has ended (`labkit.ptx.launches`). Both need compute capability 9.0.
+    before them has ended (`labkit.ptx.launches`). Both need compute capability 9.0. `cooperative=True` is for kernels
+    whose blocks wait for one another: all of them run at once, or the launch is refused.
     """
     if on_gpu():
         from labkit import compiler

@@ -70,15 +70,15 @@ def test_numba_is_told_nothing_of_clusters_and_early_launches(monkeypatch):
     from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
 
     def compiled(dispatcher, signature):
-        assert not {"cluster", "early"} & dispatcher.targetoptions.keys()
+        assert not {"cluster", "early", "cooperative"} & dispatcher.targetoptions.keys()
         return signature
 
     prepared = []
     monkeypatch.setattr(compiler.CUDADispatcher, "compile", compiled)
     monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: prepared.append((kernel, options)))
-    made = compiler.jit(cluster=2, early=True, max_registers=64)(lambda x: None)
+    made = compiler.jit(cluster=2, early=True, cooperative=True, max_registers=64)(lambda x: None)
     made.compile("a signature")
-    assert prepared == [("a signature", {"cluster": 2, "early": True})]
+    assert prepared == [("a signature", {"cluster": 2, "early": True, "cooperative": True})]
     assert made.targetoptions["cluster"] == 2 and made.targetoptions["max_registers"] == 64
 
 

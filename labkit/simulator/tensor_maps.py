@@ -3,14 +3,15 @@
 from copy import copy
 from numbers import Integral
 
-ROW_BYTES = 128
+ROW_BYTES = 32, 64, 128  # that a box may have along the last axis
+PIXEL_BYTES = 128  # that a copy brings of a pixel
 ALIGNMENT_BYTES = 16
 MOST_AXES = 5
 ELEMENT_BYTES = (1, 2, 4)
 
 
 class BoxedArray:
-    """A global array, and how many elements a box has along each of its axes, 128 bytes along the last.
+    """A global array, and how many elements a box has along each of its axes; 32, 64 or 128 bytes along the last.
 
     `to_tf32`: its float32 are rounded to TF32 as they are loaded.
 
@@ -27,13 +28,18 @@ class BoxedArray:
         if not isinstance(box, tuple) or not all(isinstance(n, Integral) for n in box):
             raise TypeError(f"a box is a tuple of whole numbers, one for each axis of the array, not {box!r}")
         _check_numbers(array)
-        if len(box) != len(array.shape) or box[-1] * array.dtype.itemsize != ROW_BYTES or not _all_in(box, 1, 256):
+        if len(box) != len(array.shape) or box[-1] * array.dtype.itemsize not in ROW_BYTES or not _all_in(box, 1, 256):
             raise ValueError(
-                f"a box has at most 256 elements along each axis and {ROW_BYTES} bytes along the last, so that "
+                "a box has at most 256 elements along each axis and 32, 64 or 128 bytes along the last, so that "
                 f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
             )
         _check_memory(array, to_tf32)
         self.array, self.box, self.to_tf32 = array, tuple(int(n) for n in box), to_tf32
+
+    @property
+    def row_bytes(self) -> int:
+        """Of a row of a box."""
+        return self.box[-1] * self.array.dtype.itemsize
 
     def of(self, array) -> "BoxedArray":
         """Boxes of the same size, of this array in their array's place."""
@@ -72,10 +78,10 @@ class WindowedImages(BoxedArray):
         _check_numbers(images)
         if len(images.shape) != 4:
             raise ValueError(f"a pixel map describes images of shape N x H x W x C, not an array of {images.shape}")
-        if channels * images.dtype.itemsize != ROW_BYTES or not 1 <= pixels <= 1024:
+        if channels * images.dtype.itemsize != PIXEL_BYTES or not 1 <= pixels <= 1024:
             raise ValueError(
-                f"a copy by a pixel map brings {ROW_BYTES} bytes of each of 1 to 1024 pixels, not {channels} channels "
-                f"of {images.dtype} of {pixels}"
+                f"a copy by a pixel map brings {PIXEL_BYTES} bytes of each of 1 to 1024 pixels, not {channels} "
+                f"channels of {images.dtype} of {pixels}"
             )
         _check_memory(images, to_tf32)
         top, left, bottom, right = map(int, padding)

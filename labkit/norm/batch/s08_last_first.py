@@ -30,7 +30,7 @@ from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
-LOADS = 2  # of 16 bytes, that a thread has under way
+LOADS = 4  # of 16 bytes, that a thread has under way
 STRIDE = 4 * WARP  # pixels that a warp loads at once
 PIECE = LOADS * STRIDE
 RESIDENT = 4  # blocks that sum, of an SM
@@ -57,12 +57,15 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
             first = own[0, 0]
             values = total = own_squares = np.float32(0)
             for load in range(LOADS):
+                there = min(
+                    np.uint32(4), max(pixels, np.uint32(start + load * STRIDE)) - np.uint32(start + load * STRIDE)
+                )
                 for e in range(4):
-                    if np.uint32(start + load * STRIDE + e) < pixels:
+                    if e < there:
                         value = own[load, e] - first
-                        values += np.float32(1)
                         total += value
                         own_squares += value * value
+                values += np.float32(there)
             share = total / values
             own_squares -= total * share
             count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)

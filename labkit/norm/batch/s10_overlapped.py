@@ -1,9 +1,12 @@
-"""Clusters go from channel to channel, and each value that was written makes room for one of the next channel.
+"""Clusters go from channel to channel: a warp stores its piece, and fetches the next channel's into the same place.
 
-As many clusters are launched as run at once, and each takes several channels. A thread that has written what became of
-a value begins at once to copy the next channel's into its place: nobody else reads or writes there. So memory is read
-and written at the same time, as in a copy, and there is no pause between two channels but that for the sums. What
-blocks tell one another has two places, for one channel after the other, so that a barrier for each channel is enough.
+As many clusters are launched as run at once, and each takes several channels. A warp owns a piece of a channel, about
+12 KB, and nobody else reads or writes there. The copy engine brings the piece, and the warp sums it as soon as it is
+there; it scales it where it lies, and the copy engine takes it from there to memory. Then the warp asks for its piece
+of the next channel. So memory is read and written at the same time, as in a copy, and no thread computes an address.
+Between the two uses all warps of a cluster tell one another what they found. That has two places, for one channel after
+the other, so that a barrier for each channel is enough. Two blocks fit into an SM, and while one waits for its cluster
+the other keeps the memory busy.
 
 Costs, in passes over memory, each of them all values read or written once:
 
@@ -13,127 +16,197 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by memory.
 """
 
+from functools import cache
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit import cuda, ptx, specialise
+from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.kept import begin, give, suited, take, width
-from labkit.norm.moments import ROWS, merged, of_block
-from labkit.norm.problem import planes_of
+from labkit.norm.moments import ROWS, merged, of_warp
+from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
 
 FORMATS = FP32, BF16
+EXAMPLES = (
+    (1, 1, 4, 8),
+    (3, 5, 8, 8, False, "NCHW", None, 3),
+    (70, 2, 16, 10),
+    (6, 3, 16, 20, True, "NCHW", 0.1, 0, 1e-5, True),
+    (2, 300, 8, 8),
+)
+BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
+STANDING = 8, 8, 32, 32
+LANES = 32  # of a warp, and words of a row that the copy engine moves
+ROW_BYTES = 4 * LANES
 CLUSTER = 8  # blocks that share a channel
+PIECES = 8  # of a block, one for each of its warps
+PARTS = CLUSTER * PIECES
+BOX_IMAGES, BOX_ROWS = 1, 98  # of a piece
+KEPT_ROWS = 104  # that a piece takes in shared memory, where pieces begin at multiples of 1024 bytes
+ELEMENT = np.float32  # what a row holds, or words of two bfloat16
 SIZES = 1, 2, 4, 8
-WIDTH = 4  # neighbours that a thread takes at once
-ELEMENT = np.float32  # what images hold
-LEAST = 4  # copies of a thread
-MOST_IN_SM = 4  # blocks
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
-HALF_BYTES = 112 * 1024  # so that two blocks fit into an SM
+MOST_ROWS = 104
+MOST_PIECES, MOST_IN_SM = 32, 4  # of a block, and blocks
+HALF_BYTES, MOST_BYTES = 106 * 1024, 212 * 1024  # of a block, where two or one fit into an SM
 SMS = 132  # of an H100
+ALL = 0xFFFFFFFF
 
 
 @cuda.jit(cluster=CLUSTER)
-def overlapped(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    own = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
-    parts = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
-    t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
+def overlapped(
+    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, images, rows, eps, factor, relu
+):
+    tiles = ptx.shared_array(0, (PIECES, KEPT_ROWS, LANES), ELEMENT)
+    parts = cuda.shared.array((2, ROWS, PARTS), np.float32)
+    landed = cuda.shared.array(PIECES, np.uint64)
+    lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
     cluster, clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     channels = np.uint32(weight.shape[0])
-    vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
-    share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    offset = min(rank * share, images * vectors)
-    count = np.uint32(min(offset + share, images * vectors) - offset)
-
-    for v in range(t, count, threads):
-        image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        begin(kept, WIDTH * v, x, (image * channels + cluster, WIDTH * i))
-    ptx.cp_async_commit()
+    piece = np.uint32(rank * PIECES + warp)
+    boxes = np.uint32(rows // BOX_ROWS)  # of a plane
+    image, row = np.uint32(piece // boxes * BOX_IMAGES), np.uint32(piece % boxes * BOX_ROWS)
+    has_piece = image < images
+    if lane == 0:
+        ptx.mbarrier_init(landed, warp, 1)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    if has_piece and lane == 0:
+        ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
+        ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, cluster, row, 0), landed, warp)
     ptx.cluster_sync()
 
     turn = np.uint32(0)
     for c in range(cluster, channels, clusters):
-        ptx.cp_async_wait(0)
-        values = first = total = squares = np.float32(0)
-        for v in range(t, count, threads):
-            take(kept, WIDTH * v, own)
-            first = own[0] if values == np.float32(0) else first
-            values += np.float32(WIDTH)
-            for e in range(WIDTH):
-                total += own[e] - first
-                squares += (own[e] - first) * (own[e] - first)
-        rest = total / max(values, np.float32(1))
-        values, average, rest, squares = of_block(values, first, rest, squares - total * rest, of_warps)
-        if t == 0:
-            for block in range(CLUSTER):
-                ptx.cluster_store(parts, (turn, 0, rank), block, values)
-                ptx.cluster_store(parts, (turn, 1, rank), block, average)
-                ptx.cluster_store(parts, (turn, 2, rank), block, rest)
-                ptx.cluster_store(parts, (turn, 3, rank), block, squares)
+        values = average = rest = squares = np.float32(0)
+        if has_piece:
+            ptx.mbarrier_wait(landed, warp, turn % 2)
+            values, average, rest, squares = sums(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
+        values, average, rest, squares = of_warp(values, average, rest, squares)
+        values, average = cuda.shfl_sync(ALL, values, 0), cuda.shfl_sync(ALL, average, 0)
+        rest, squares = cuda.shfl_sync(ALL, rest, 0), cuda.shfl_sync(ALL, squares, 0)
+        if lane < CLUSTER:
+            ptx.cluster_store(parts, (turn % 2, 0, piece), lane, values)
+            ptx.cluster_store(parts, (turn % 2, 1, piece), lane, average)
+            ptx.cluster_store(parts, (turn % 2, 2, piece), lane, rest)
+            ptx.cluster_store(parts, (turn % 2, 3, piece), lane, squares)
         ptx.cluster_sync()
 
-        values, average, rest, squares = parts[turn, 0, 0], parts[turn, 1, 0], parts[turn, 2, 0], parts[turn, 3, 0]
-        for block in range(1, CLUSTER):
-            n, m = parts[turn, 0, block], parts[turn, 1, block]
-            r, s = parts[turn, 2, block], parts[turn, 3, block]
+        values = average = rest = squares = np.float32(0)
+        for other in range(lane, PARTS, LANES):
+            n, m = parts[turn % 2, 0, other], parts[turn % 2, 1, other]
+            r, s = parts[turn % 2, 2, other], parts[turn % 2, 3, other]
             values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
-        centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
-        turn = np.uint32(1 - turn)
-        if rank == 0 and t == 0:
+        values, average, rest, squares = of_warp(values, average, rest, squares)
+        centre, scale = average + rest, weight[c] / sqrt(squares / values + eps)
+        if piece == 0 and lane == 0:
             mean[c] = centre
             variance[c] = squares / values
             keep = np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        centre, scale = cuda.shfl_sync(ALL, centre, 0), cuda.shfl_sync(ALL, scale, 0)
 
-        for v in range(t, count, threads):
-            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            plane = image * channels + c
-            take(kept, WIDTH * v, own)
-            for e in range(WIDTH):
-                value = (own[e] - centre) * scale + shift
-                own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            give(y, (plane, WIDTH * i), own)
-            if c + clusters < channels:
-                begin(kept, WIDTH * v, x, (plane + clusters, WIDTH * i))
-        ptx.cp_async_commit()
+        if has_piece:
+            rescale(tiles, warp, lane, BOX_IMAGES * BOX_ROWS, centre, scale, bias[c], relu)
+            ptx.fence_async()
+            cuda.syncwarp()
+            if lane == 0:
+                ptx.tma_store(y_map, (image, c, row, 0), tiles, (warp, 0, 0))
+                ptx.tma_store_commit()
+                if c + clusters < channels:
+                    ptx.tma_store_wait(0)
+                    ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
+                    ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, c + clusters, row, 0), landed, warp)
+        turn += np.uint32(1)
+    if has_piece and lane == 0:
+        ptx.tma_store_wait(0)
 
 
-def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Clusters, blocks of each, threads of a block, and bytes of a channel that a block keeps.
+class Geometry(NamedTuple):
+    """How channels lie in clusters: of how many images and rows of 128 bytes a piece is, how many pieces a block keeps,
+    how many blocks a cluster has, and how many clusters there are."""
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as run at once.
+    box_images: int
+    box_rows: int
+    pieces: int
+    blocks: int
+    clusters: int
+
+    @property
+    def kept_rows(self) -> int:
+        """Rows of a piece in shared memory, a multiple of eight."""
+        return -(-self.box_images * self.box_rows // 8) * 8
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of a block."""
+        return self.pieces * self.kept_rows * ROW_BYTES
+
+
+def geometry(problem, itemsize: int) -> Geometry:
+    """Clusters are as small as leaves two blocks in each SM, and as many as run at once.
+
+    Raises
+    ------
+    TooLarge
+        Planes are no rows of 128 bytes, or a channel has more values than a cluster keeps.
     """
+    rows, rest = divmod(problem.H * problem.W * itemsize, ROW_BYTES)
+    if rest:
+        raise TooLarge(f"planes of {problem.H} x {problem.W} pixels are no rows of 128 bytes")
+    box_rows = _divisor(rows, MOST_ROWS)
+    box_images = _divisor(problem.N, MOST_ROWS // box_rows)
+    boxes = problem.N // box_images * (rows // box_rows)
     for blocks in SIZES:
-        kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
+        found = Geometry(box_images, box_rows, -(-boxes // blocks), blocks, 1)
+        if found.pieces <= MOST_PIECES // 2 and found.kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
             break
-    if kept_bytes > MOST_BYTES:
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
-    in_sm = min(2 * HALF_BYTES // kept_bytes, MOST_IN_SM) if kept_bytes <= HALF_BYTES else 1
-    most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
-    return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, kept_bytes
+    if found.kept_bytes > MOST_BYTES or found.pieces > MOST_PIECES:
+        raise TooLarge(f"a channel has {boxes} pieces of {box_images * box_rows} rows of 128 bytes, beyond a cluster")
+    in_sm = min(2 * HALF_BYTES // found.kept_bytes, 2 * MOST_PIECES // found.pieces, MOST_IN_SM)
+    return found._replace(clusters=min(problem.C, in_sm * (SMS // blocks)))
+
+
+def _divisor(number, most):
+    """The largest divisor of a number that is not above `most`."""
+    return max(n for n in range(1, min(number, most) + 1) if number % n == 0)
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    at_once = width(x, y)
-    clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
-    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
-    arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [
-        Launch(suited(overlapped, format.dtype, at_once, blocks), blocks * clusters, threads, arguments, kept_bytes)
-    ]
+    cut = geometry(problem, format.itemsize)
+    rows = problem.H * problem.W * format.itemsize // ROW_BYTES
+    sides = problem.N, problem.C, rows, ROW_BYTES // format.itemsize
+    box = cut.box_images, 1, cut.box_rows, LANES
+    maps = [ptx.TensorMap(_in_rows(X, sides), box) for X in (x, y)]
+    numbers = np.uint32(problem.N), np.uint32(rows), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    arguments = *maps, weight, bias, mean, variance, running_mean, running_variance, *numbers
+    grid, block = cut.blocks * cut.clusters, (LANES, cut.pieces)
+    return [Launch(suited(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]
+
+
+def _in_rows(X, sides):
+    """Images as rows of 128 bytes: of float32, or of words of two bfloat16."""
+    X = reshaped(X, *sides)
+    return X if X.dtype == np.float32 else as_words(X)
+
+
+@cache
+def suited(kernel, cut: Geometry, format):
+    """The kernel's copy for these pieces and clusters, and for bits of bfloat16."""
+    constants = {
+        "CLUSTER": cut.blocks,
+        "PIECES": cut.pieces,
+        "BOX_IMAGES": cut.box_images,
+        "BOX_ROWS": cut.box_rows,
+        "KEPT_ROWS": cut.kept_rows,
+    }
+    if format is BF16:
+        constants |= {"ELEMENT": np.uint32, "sums": sums_of_bits, "rescale": rescale_bits}
+    return specialise(cuda.jit(cluster=cut.blocks)(kernel.py_func), **constants)

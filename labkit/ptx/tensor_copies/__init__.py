@@ -2,7 +2,8 @@
 
 A `TensorMap` describes an array in global memory and the box of it that one copy moves. In shared memory the rows of
 a box, 128 bytes each, lie one after the other, and the 16-byte pieces of a row are *swizzled*: piece p of row r lies
-where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Tiles begin at multiples of 1024
+where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Rows of 64 or 32 bytes lie two or
+four to a line of 128, and all pieces of line l are swizzled alike: by l % 4, or l % 2. Tiles begin at multiples of 1024
 bytes. What a box has outside of the array is zeros; a store leaves it out. (PTX ISA, "Tensors"; CUDA driver API,
 cuTensorMapEncodeTiled; compute capability 9.0.)
 
@@ -42,7 +43,7 @@ class TensorMap(BoxedArray):
     array
         A device array, or without a GPU a NumPy array; its rows begin at multiples of 16 bytes.
     box
-        How many elements a box has along each axis, at most 256; 128 bytes along the last.
+        How many elements a box has along each axis, at most 256; 32, 64 or 128 bytes along the last.
     to_tf32
         Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
 

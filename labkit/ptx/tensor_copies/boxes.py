@@ -6,7 +6,7 @@ from numba import njit
 from labkit.simulator.checks import early
 from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS
 from labkit.simulator.errors import KernelError
-from labkit.simulator.tensor_maps import ROW_BYTES, WindowedImages
+from labkit.simulator.tensor_maps import WindowedImages
 from labkit.simulator.warps import BLOCK, SM, START, THREAD
 from labkit.trace import SECTOR_BYTES, WARP_LANES
 
@@ -14,11 +14,11 @@ MOST_OFFSET = 255  # the copy engine's
 
 
 class Boxes:
-    """Boxes of an array: rows of 128 bytes each, as far as they lie in the array."""
+    """Boxes of an array: rows of 32, 64 or 128 bytes each, as far as they lie in the array."""
 
     def __init__(self, boxed, first, inside, column):
         """Rows that begin at `first` and lie `inside` of the array, as far as it has the columns from `column` on."""
-        self.array, self.to_tf32 = boxed.array, boxed.to_tf32
+        self.array, self.row_bytes, self.to_tf32 = boxed.array, boxed.row_bytes, boxed.to_tf32
         self.count, self.rows = first.shape
         columns, each = boxed.array.shape[-1], boxed.box[-1]
         self.skipped = np.clip(-column, 0, each)  # of each row of a box, elements before the array
@@ -29,7 +29,7 @@ class Boxes:
 
     def read(self) -> np.ndarray:
         """The bytes of each row of each box, zeros outside of the array."""
-        rows = np.zeros((self.count, self.rows, ROW_BYTES), np.uint8)
+        rows = np.zeros((self.count, self.rows, self.row_bytes), np.uint8)
         _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
         return _rounded_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
 
@@ -43,7 +43,7 @@ class Boxes:
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the elements of the boxes lie in the array's memory, and which of them lie in it at all."""
-        along = np.arange(ROW_BYTES // self.array.itemsize)
+        along = np.arange(self.row_bytes // self.array.itemsize)
         inside = self.inside[:, :, None] & (along < self.used[:, None, None])
         return np.where(inside, self.first[:, :, None] + along, 0).reshape(-1), inside.reshape(-1)
 

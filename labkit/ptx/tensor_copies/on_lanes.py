@@ -20,9 +20,9 @@ from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.operands import check_count, element, fixed_number, whole_number
-from labkit.simulator.tensor_maps import ROW_BYTES
 from labkit.simulator.translator.values import TensorMap, Tuple, Value
 
+BANKS_BYTES = 128  # of a word in each of the 32 banks
 WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
 WAIT_FOR_STORE = (
     "Close its group with `ptx.tma_store_commit()`, wait for it with `ptx.tma_store_wait(n)` in the thread that began "
@@ -40,11 +40,13 @@ NEVER_WAITED_FOR = (
 @njit(cache=True)
 def _swizzle(data, first, rows, boxes, into_tile):
     """Moves the rows of these boxes to where they lie in tiles that begin at the bytes `first`, or back."""
+    row_bytes = rows.shape[2]
+    pieces = row_bytes // 16
     for box in boxes:
         for row in range(rows.shape[1]):
-            begin = first[box] + row * 128
-            for i in range(128):
-                at = begin + (i ^ ((row & 7) << 4))
+            for i in range(row_bytes):
+                place = row * row_bytes + i
+                at = first[box] + (place ^ ((place >> 7 & (pieces - 1)) << 4))
                 if into_tile:
                     data[at] = rows[box, row, i]
                 else:
@@ -64,7 +66,7 @@ class Load:
 
     @property
     def box_bytes(self) -> int:
-        return self.rows.shape[1] * ROW_BYTES
+        return self.rows.shape[1] * self.rows.shape[2]
 
     def land(self, boxes):
         """These boxes are there."""
@@ -96,7 +98,7 @@ def _tile(w, site, array, mask, index, tile_bytes):
 
 def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i, line=0, ctas=None):
     """Each lane of `mask` begins the copy of a box to a tile; to that of each block of its cluster named by `ctas`."""
-    flat, mask = _tile(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * ROW_BYTES)
+    flat, mask = _tile(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * boxed.row_bytes)
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
@@ -135,9 +137,9 @@ def _reading(w, site, boxes, lanes, mine) -> Reading | None:
 
 def _send(w, site, tile, lanes, flat, rows, source) -> Load:
     """Sends these rows, a box a lane, on their way to the tiles that begin at `flat`."""
-    flat, each = flat[lanes], rows.shape[1] * ROW_BYTES // tile.itemsize
+    flat, each = flat[lanes], rows.shape[1] * rows.shape[2] // tile.itemsize
     covered = tiles.elements(flat, each)
-    _count_tile(w, site, lanes, each, rows.shape[1])
+    _count_tile(w, site, tile, lanes, each)
     tiles.note_writes(w, site, tile, lanes, covered)
     proxies.check_write(w, site, tile, covered)
     tile.unfenced.drop(covered)
@@ -146,11 +148,11 @@ def _send(w, site, tile, lanes, flat, rows, source) -> Load:
     return Load(site, number, tile, flat, rows, source)
 
 
-def _count_tile(w, site, lanes, each, rows):
-    """Adds tiles of so many elements to a site's totals: a row of 128 bytes is one pass through the banks."""
+def _count_tile(w, site, tile, lanes, each):
+    """Adds tiles of so many elements to a site's totals: 128 bytes are one pass through the banks."""
     totals = w.chunk.launch.counts[site]
     slots = w.slot[lanes] if len(totals) > 1 else np.zeros(len(lanes), np.int64)
-    for what, amount in ((ACCESSES, each), (REQUESTS, 1), (WAVEFRONTS, rows)):
+    for what, amount in ((ACCESSES, each), (REQUESTS, 1), (WAVEFRONTS, -(-each * tile.itemsize // BANKS_BYTES))):
         np.add.at(totals, (slots, what), amount)
 
 
@@ -170,7 +172,7 @@ class Store:
 
 def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     """Each lane of `mask` begins the copy of a box from a tile."""
-    box_bytes = prod(boxed.box[:-1]) * ROW_BYTES
+    box_bytes = prod(boxed.box[:-1]) * boxed.row_bytes
     flat, mask = _tile(w, tile_site, tile, mask, index, box_bytes)
     if mask is False:
         return
@@ -178,10 +180,10 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
     flat, each = flat[lanes], box_bytes // tile.itemsize
     covered = tiles.elements(flat, each)
-    _count_tile(w, tile_site, lanes, each, boxes.rows)
+    _count_tile(w, tile_site, tile, lanes, each)
     tiles.note_reads(w, tile_site, tile, lanes, covered)
     proxies.check_read(w, tile_site, tile, covered, "the copy engine")
-    rows = np.empty((len(lanes), boxes.rows, ROW_BYTES), np.uint8)
+    rows = np.empty((len(lanes), boxes.rows, boxes.row_bytes), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
     operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
     number = tile.in_flight.begin(operation, covered, w, lanes)

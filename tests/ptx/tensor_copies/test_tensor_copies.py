@@ -105,6 +105,44 @@ def test_a_box_of_three_axes():
     assert np.array_equal(trace.outputs[3][0], swizzled(box.reshape(ROWS, 64)))
 
 
+def narrow(box, columns):
+    """Rows of so many elements as they lie in shared memory: the pieces of a line of 128 bytes are swizzled alike."""
+    lines = box.reshape(-1, 8, 8)
+    lies = np.empty_like(lines)
+    for line in range(len(lines)):
+        for p in range(8):
+            lies[line, p ^ line % (columns // 8)] = lines[line, p]
+    return lies.reshape(-1, 64)
+
+
+@pytest.mark.parametrize("where", ["simulated", pytest.param("launched", marks=pytest.mark.needs("gpu"))])
+@pytest.mark.parametrize("columns", [16, 32])
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10)])
+def test_rows_of_32_and_64_bytes_lie_several_to_a_line(row, column, columns, where):
+    source, lines = numbers(72, 200), ROWS * columns // 64
+    made = kernel_in(
+        changed(LOAD, "row + ROWS * cuda.blockIdx.x", "row"), ptx=ptx, uint16=uint16, uint64=uint64, ROWS=lines
+    )
+    out = np.zeros((1, lines, 64), np.uint16)
+    if where == "launched":
+        on_gpu = cuda.to_device(out)
+        made[1, 64](ptx.TensorMap(cuda.to_device(source), (ROWS, columns)), row, column, on_gpu)
+        out = on_gpu.copy_to_host()
+    else:
+        trace = labkit.simulate(made, 1, 64, ptx.TensorMap(source, (ROWS, columns)), row, column, out)
+        assert not trace.errors
+        out = trace.outputs[3]
+    assert np.array_equal(out[0], narrow(box_of(source, row, column)[:, :columns].copy(), columns))
+
+
+def test_a_store_of_rows_of_64_bytes_undoes_what_a_load_did():
+    target, box = np.zeros((72, 200), np.uint16), numbers(ROWS, 32)
+    made = kernel_in(STORE, ptx=ptx, uint16=uint16, ROWS=ROWS // 2)
+    trace = labkit.simulate(made, 1, 64, ptx.TensorMap(target, (ROWS, 32)), narrow(box, 32), 5, 8)
+    assert not trace.errors
+    assert np.array_equal(trace.outputs[0][5 : 5 + ROWS, 8:40], box) and trace.outputs[0].sum() == box.sum()
+
+
 def test_a_load_counts_the_sectors_of_its_rows_past_l1():
     trace = load(kernel(LOAD), row=60, column=150)  # 12 rows of 50 elements: 100 bytes each, 4 or 5 sectors
     site = next(c for c in trace.sites if c.site.space == "global" and c.site.kind == "load")
@@ -321,7 +359,7 @@ def test_an_array_is_the_same_beside_its_map():
 @pytest.mark.parametrize(
     "array, box",
     [
-        (np.zeros((8, 64), np.uint16), (8, 32)),
+        (np.zeros((8, 64), np.uint16), (8, 24)),
         (np.zeros((8, 64), np.uint16), (64,)),
         (np.zeros((8, 60), np.uint16), (8, 64)),
         (np.zeros((8, 64), np.uint16)[::-1], (8, 64)),
