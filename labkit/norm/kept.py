@@ -135,13 +135,17 @@ def width(*matrices) -> int:
     return 4 if all(map(has_rows_in_fours, matrices)) else 1
 
 
+def ways_of(kernel, dtype, width: int) -> dict:
+    """What stands for the functions of this file that a kernel calls, by their names."""
+    used = names_of(kernel.py_func)
+    return {name: way for name, way in WAYS[dtype == BF16.dtype, width].items() if name in used}
+
+
 @cache
 def suited(kernel, dtype, width: int, cluster: int):
     """The kernel's copy for images of a type, so many neighbours at once, and clusters of so many blocks.
 
     It has the constants `WIDTH`, `ELEMENT` and `CLUSTER`.
     """
-    used = names_of(kernel.py_func)
-    ways = {name: way for name, way in WAYS[dtype == BF16.dtype, width].items() if name in used}
     in_clusters = cuda.jit(cluster=cluster)(kernel.py_func)
-    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways)
+    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways_of(kernel, dtype, width))
