@@ -1,4 +1,4 @@
-"""`labkit bench norm`: every step of a normalisation beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm`: every step of batch norm beside torch, eager and compiled, in either layout."""
 
 from functools import cache, partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from labkit.bench import _harness, _torch
 from labkit.formats import BF16
 from labkit.ladder import ladders
-from labkit.norm.problem import ARRAYS
+from labkit.norm.problem import ARRAYS, BatchForward
 
 
 def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
@@ -82,6 +82,7 @@ TABLES = [
         yardsticks={"copy": copy},
     )
     for ladder in ladders("norm")
+    if ladder.module.PROBLEM is BatchForward
 ]
 
 

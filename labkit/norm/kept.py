@@ -1,8 +1,8 @@
 """How a thread copies neighbours of a plane into shared memory, takes them from there, and gives what became of them.
 
-A kernel that calls `begin`, `take` and `give` is made for four float32 at once. `suited` gives its copy for planes that
-do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time, and for bits
-of bfloat16, which stay as they are in shared memory.
+A kernel that calls `begin`, `take`, `give` and `fetch` is made for four float32 at once. `suited` gives its copy for
+planes that do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time,
+and for bits of bfloat16, which stay as they are in shared memory.
 """
 
 from functools import cache
@@ -12,6 +12,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import BF16
 from labkit.norm.access import bits, has_rows_in_fours, numbers
+from labkit.rebinding import names_of
 
 FORMAT = ptx.BF16
 LOW = np.uint32(0xFFFF)
@@ -38,6 +39,13 @@ def give(planes, index, own):
 
 
 @cuda.jit(device=True)
+def fetch(planes, index, own):
+    """The neighbours of a plane as float32, into an array of the thread."""
+    plane, i = index
+    own[0], own[1], own[2], own[3] = ptx.load4(planes, (plane, i))
+
+
+@cuda.jit(device=True)
 def begin_one(kept, place, planes, index):
     plane, i = index
     ptx.cp_async(kept, place, planes, (plane, i), 4, 4)
@@ -52,6 +60,12 @@ def take_one(kept, place, own):
 def give_one(planes, index, own):
     plane, i = index
     planes[plane, i] = own[0]
+
+
+@cuda.jit(device=True)
+def fetch_one(planes, index, own):
+    plane, i = index
+    own[0] = planes[plane, i]
 
 
 @cuda.jit(device=True)
@@ -74,6 +88,13 @@ def give_bits(planes, index, own):
 
 
 @cuda.jit(device=True)
+def fetch_bits(planes, index, own):
+    plane, i = index
+    a, b, c, d = ptx.load4(planes, (plane, i))
+    own[0], own[1], own[2], own[3] = numbers(a, b, c, d)
+
+
+@cuda.jit(device=True)
 def begin_one_of_bits(kept, place, planes, index):
     plane, i = index
     kept[place] = planes[plane, i]  # there is no copy of two bytes
@@ -90,11 +111,22 @@ def give_one_of_bits(planes, index, own):
     planes[plane, i] = np.uint16(ptx.pack2(own[0], own[0], FORMAT) & LOW)
 
 
+@cuda.jit(device=True)
+def fetch_one_of_bits(planes, index, own):
+    plane, i = index
+    own[0], _ = ptx.unpack2(np.uint32(planes[plane, i]), FORMAT)
+
+
 WAYS = {  # by whether arrays hold bits, and how many neighbours are taken at once
-    (False, 4): {"begin": begin, "take": take, "give": give},
-    (False, 1): {"begin": begin_one, "take": take_one, "give": give_one},
-    (True, 4): {"begin": begin_bits, "take": take_bits, "give": give_bits},
-    (True, 1): {"begin": begin_one_of_bits, "take": take_one_of_bits, "give": give_one_of_bits},
+    (False, 4): {"begin": begin, "take": take, "give": give, "fetch": fetch},
+    (False, 1): {"begin": begin_one, "take": take_one, "give": give_one, "fetch": fetch_one},
+    (True, 4): {"begin": begin_bits, "take": take_bits, "give": give_bits, "fetch": fetch_bits},
+    (True, 1): {
+        "begin": begin_one_of_bits,
+        "take": take_one_of_bits,
+        "give": give_one_of_bits,
+        "fetch": fetch_one_of_bits,
+    },
 }
 
 
@@ -103,12 +135,17 @@ def width(*matrices) -> int:
     return 4 if all(map(has_rows_in_fours, matrices)) else 1
 
 
+def ways_of(kernel, dtype, width: int) -> dict:
+    """What stands for the functions of this file that a kernel calls, by their names."""
+    used = names_of(kernel.py_func)
+    return {name: way for name, way in WAYS[dtype == BF16.dtype, width].items() if name in used}
+
+
 @cache
 def suited(kernel, dtype, width: int, cluster: int):
     """The kernel's copy for images of a type, so many neighbours at once, and clusters of so many blocks.
 
     It has the constants `WIDTH`, `ELEMENT` and `CLUSTER`.
     """
-    ways = WAYS[dtype == BF16.dtype, width]
     in_clusters = cuda.jit(cluster=cluster)(kernel.py_func)
-    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways)
+    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways_of(kernel, dtype, width))
