@@ -7,7 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit import cuda
+from labkit import cuda, ptx
+from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP32, Format
@@ -25,11 +26,12 @@ FORMATS = FP32, BF16
 RUNNING = "running_mean", "running_variance"
 MEASURED = "mean", "variance"
 STEPS = {  # ladder and step, the best first
-    (BatchForward, "NCHW"): [("batch", "overlapped"), ("batch", "last_first")],
-    (BatchForward, "NHWC"): [("channels_last", "columns")],
+    (BatchForward, "NCHW"): [("batch", "overlapped"), ("batch", "one_read"), ("batch", "last_first")],
+    (BatchForward, "NHWC"): [("channels_last", "one_read"), ("channels_last", "columns")],
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
+MEETING = {("channels_last", "one_read")}  # steps whose blocks all wait for one another
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -223,21 +225,39 @@ class BatchNorm(Operation):
 
 
 def chosen(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:
-    """What the best step launches: of those that take such images the one that crosses memory least often.
+    """What the best step launches that takes such images, as they lie.
 
-    In NCHW that is "overlapped", which reads each value once; where the GPU has no clusters, or a cluster cannot keep a
-    channel, it is "last_first", whose second read finds a part in L2. In NHWC it is "columns".
+    Steps that read each value once come first: "overlapped", where planes are rows of 128 bytes, and "one_read", where
+    a cluster keeps a channel, or all blocks together some channels in NHWC. Where neither does, or the GPU has no
+    clusters, a value is read twice.
     """
-    capability = tuple(cuda.get_current_device().compute_capability)
     why = ""
     for name, slug in STEPS[type(asked), asked.layout]:
         step = ladder("norm", name).step(slug)
-        if runs(step.kernel, format.number, capability):
-            try:
-                return step.launches(*arrays, asked, format=format, workspace=workspace)
-            except TooLarge as error:
-                why = error.why
+        if not _runs_here(step, format):
+            continue
+        try:
+            made = step.launches(*arrays, asked, format=format, workspace=workspace)
+        except TooLarge as error:
+            why = error.why
+            continue
+        if all(map(_begins_well, made)):
+            return made
     raise ValueError(f"{why}: take fewer images or channels at a time")
+
+
+def _runs_here(step, format) -> bool:
+    """Whether this GPU has what a step's kernel uses, and room for all blocks at once where they wait for another."""
+    gpu = cuda.get_current_device()
+    if not runs(step.kernel, format.number, tuple(gpu.compute_capability)):
+        return False
+    return (step.ladder.name, step.slug) not in MEETING or gpu.MULTIPROCESSOR_COUNT >= step.SMS
+
+
+def _begins_well(launch) -> bool:
+    """Whether all that the copy engine moves begins at a multiple of 16 bytes."""
+    moved = [one.array for one in launch.arguments if isinstance(one, ptx.TensorMap)]
+    return not any(address_of(X) % PIECE_BYTES for X in moved)
 
 
 def _order(given, layout) -> Layout | None:

@@ -168,11 +168,12 @@ def kernels(one, format=FP32):
 @pytest.mark.parametrize(
     ("one", "names"),
     [
-        (norm.BatchForward(2, 3, 4, 4), ["overlapped"]),
-        (norm.BatchForward(2, 3, 7, 7), ["overlapped"]),
-        (norm.BatchForward(1, 1, 8 * 226, 257), ["split", "last_first"]),  # more than a cluster keeps
-        (norm.BatchForward(2, 3, 4, 4, layout="NHWC"), ["columns", "fused"]),
-        (norm.BatchForward(8, 3, 1, 1), ["columns", "fused"]),  # images of one pixel lie in either order
+        (norm.BatchForward(2, 3, 4, 8), ["overlapped"]),
+        (norm.BatchForward(2, 3, 7, 7), ["one_read"]),  # planes are no rows of 128 bytes
+        (norm.BatchForward(1, 2, 8 * 226, 257), ["split", "last_first"]),  # more than a cluster keeps
+        (norm.BatchForward(2, 8, 4, 4, layout="NHWC"), ["one_read"]),
+        (norm.BatchForward(2, 3, 4, 4, layout="NHWC"), ["columns", "fused"]),  # pixels are no multiples of 16 bytes
+        (norm.BatchForward(8, 4, 1, 1), ["one_read"]),  # images of one pixel lie in either order
         (norm.BatchInference(2, 3, 4, 4), ["planes"]),
         (norm.BatchInference(2, 3, 4, 4, layout="NHWC"), ["pixels"]),
     ],
@@ -182,9 +183,28 @@ def test_the_step_is_the_one_for_such_images(one, names):
     assert kernels(one) == names
 
 
-def test_a_gpu_without_clusters_takes_the_step_before(monkeypatch):
-    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=(8, 9)))
-    assert kernels(norm.BatchForward(2, 3, 4, 4)) == ["split", "last_first"]
+@pytest.mark.parametrize(
+    ("gpu", "layout", "names"),
+    [
+        ({"compute_capability": (8, 9), "MULTIPROCESSOR_COUNT": 142}, "NCHW", ["split", "last_first"]),
+        ({"compute_capability": (8, 9), "MULTIPROCESSOR_COUNT": 142}, "NHWC", ["columns", "fused"]),
+        ({"compute_capability": (9, 0), "MULTIPROCESSOR_COUNT": 114}, "NCHW", ["overlapped"]),
+        ({"compute_capability": (9, 0), "MULTIPROCESSOR_COUNT": 114}, "NHWC", ["columns", "fused"]),  # too few to meet
+    ],
+    ids=str,
+)
+def test_another_gpu_takes_a_step_that_runs_there(gpu, layout, names, monkeypatch):
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(**gpu))
+    assert kernels(norm.BatchForward(2, 8, 4, 8, layout=layout)) == names
+
+
+def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step():
+    one = norm.BatchForward(2, 8, 4, 8)
+    before = dict(zip(one.arrays, one.operands()))
+    for layout in ("NCHW", "NHWC"):
+        whole = cuda.to_device(np.concatenate([[0], before["x"].ravel()]).astype(np.float32))
+        y = norm.batch_norm(whole[1:].reshape(before["x"].shape), layout=layout)
+        assert np.allclose(on_host(y), norm.batch_norm(before["x"], layout=layout), atol=1e-5)
 
 
 def test_images_that_no_step_takes_are_refused_in_a_sentence(monkeypatch):

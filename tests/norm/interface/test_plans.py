@@ -9,8 +9,10 @@ from labkit.planned import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 PROBLEMS = [
-    norm.BatchForward(3, 5, 4, 6),
+    norm.BatchForward(3, 5, 4, 8),
+    norm.BatchForward(3, 5, 8, 8, relu=False),
     norm.BatchForward(2, 3, 7, 7, relu=False),
+    norm.BatchForward(3, 8, 4, 6, layout="NHWC"),
     norm.BatchForward(3, 5, 4, 6, layout="NHWC"),
     norm.BatchForward(1, 1, 8 * 226, 257),
     norm.BatchInference(3, 5, 4, 6),
