@@ -7,31 +7,22 @@ from numbers import Integral, Real
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit import cuda, ptx
-from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP32, Format
-from labkit.ladder import Launch, TooLarge, ladder
+from labkit.ladder import Launch
 from labkit.norm import problem
 from labkit.norm.images import LAYOUTS, Layout, OfImages
 from labkit.norm.inference import BatchInference
+from labkit.norm.interface.choice import launches_of
 from labkit.norm.interface.filled import filled
 from labkit.norm.interface.images import as_images, orders, sizes
 from labkit.norm.interface.operation import Operation, called
 from labkit.norm.problem import BatchForward
-from labkit.ptx.capabilities import runs
 
 FORMATS = FP32, BF16
 RUNNING = "running_mean", "running_variance"
 MEASURED = "mean", "variance"
-STEPS = {  # ladder and step, the best first
-    (BatchForward, "NCHW"): [("batch", "overlapped"), ("batch", "one_read"), ("batch", "last_first")],
-    (BatchForward, "NHWC"): [("channels_last", "one_read"), ("channels_last", "columns")],
-    (BatchInference, "NCHW"): [("batch_inference", "planes")],
-    (BatchInference, "NHWC"): [("batch_inference", "pixels")],
-}
-MEETING = {("channels_last", "one_read")}  # steps whose blocks all wait for one another
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -107,7 +98,8 @@ def batch_norm(
 
     Notes
     -----
-    The kernels are those of `labkit.norm.ladder("batch")`, "channels_last" and "batch_inference"; `choice` says which.
+    The kernels are those of `norm.ladder("batch")`, "channels_last" and "batch_inference"; which of them, is said by
+    `labkit.norm.interface.choice`.
     The first call makes a plan, which later ones find again by how their operands lie, unless momentum is None: then
     each batch counts otherwise, and has a plan of its own.
     (Ioffe and Szegedy, Batch Normalization, 2015, algorithms 1 and 2.)
@@ -197,7 +189,7 @@ class BatchNorm(Operation):
                 taken[name] = workspace.array(f"instead of {name}", (asked.C,), np.float32)
                 if name in ("weight", "bias"):
                     made.append(filled(taken[name], float(name == "weight")))
-        return made + chosen(tuple(taken.values()), asked, format, workspace)
+        return made + launches_of(tuple(taken.values()), asked, format, workspace)
 
     def problem_of(self, x, order: Layout) -> OfImages:
         """The problem of images whose elements follow one another in the order of a layout."""
@@ -222,42 +214,6 @@ class BatchNorm(Operation):
             for name in MEASURED:
                 if name in given:
                     raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
-
-
-def chosen(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:
-    """What the best step launches that takes such images, as they lie.
-
-    Steps that read each value once come first: "overlapped", where planes are rows of 128 bytes, and "one_read", where
-    a cluster keeps a channel, or all blocks together some channels in NHWC. Where neither does, or the GPU has no
-    clusters, a value is read twice.
-    """
-    why = ""
-    for name, slug in STEPS[type(asked), asked.layout]:
-        step = ladder("norm", name).step(slug)
-        if not _runs_here(step, format):
-            continue
-        try:
-            made = step.launches(*arrays, asked, format=format, workspace=workspace)
-        except TooLarge as error:
-            why = error.why
-            continue
-        if all(map(_begins_well, made)):
-            return made
-    raise ValueError(f"{why}: take fewer images or channels at a time")
-
-
-def _runs_here(step, format) -> bool:
-    """Whether this GPU has what a step's kernel uses, and room for all blocks at once where they wait for another."""
-    gpu = cuda.get_current_device()
-    if not runs(step.kernel, format.number, tuple(gpu.compute_capability)):
-        return False
-    return (step.ladder.name, step.slug) not in MEETING or gpu.MULTIPROCESSOR_COUNT >= step.SMS
-
-
-def _begins_well(launch) -> bool:
-    """Whether all that the copy engine moves begins at a multiple of 16 bytes."""
-    moved = [one.array for one in launch.arguments if isinstance(one, ptx.TensorMap)]
-    return not any(address_of(X) % PIECE_BYTES for X in moved)
 
 
 def _order(given, layout) -> Layout | None:

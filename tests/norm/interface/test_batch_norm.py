@@ -168,9 +168,11 @@ def kernels(one, format=FP32):
 @pytest.mark.parametrize(
     ("one", "names"),
     [
-        (norm.BatchForward(2, 3, 4, 8), ["overlapped"]),
+        (norm.BatchForward(2, 66, 4, 8), ["in_registers"]),
+        (norm.BatchForward(2, 65, 4, 8), ["overlapped"]),  # channels for fewer than half of 132 SMs
         (norm.BatchForward(2, 3, 7, 7), ["one_read"]),  # planes are no rows of 128 bytes
         (norm.BatchForward(1, 2, 8 * 226, 257), ["split", "last_first"]),  # more than a cluster keeps
+        (norm.BatchForward(2, 264, 4, 4, layout="NHWC"), ["in_registers"]),
         (norm.BatchForward(2, 8, 4, 4, layout="NHWC"), ["one_read"]),
         (norm.BatchForward(2, 3, 4, 4, layout="NHWC"), ["columns", "fused"]),  # pixels are no multiples of 16 bytes
         (norm.BatchForward(8, 4, 1, 1), ["one_read"]),  # images of one pixel lie in either order
