@@ -1,29 +1,22 @@
 """Batch norm of images as they lie, in training and in inference, by the step of the ladders that suits them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
-from labkit.arrays.workspace import Workspace
-from labkit.formats import BF16, FP32, Format
-from labkit.ladder import Launch
+from labkit.formats import Format
 from labkit.norm import problem
-from labkit.norm.images import LAYOUTS, Layout, OfImages
+from labkit.norm.images import Layout
 from labkit.norm.inference import BatchInference
-from labkit.norm.interface.choice import launches_of
-from labkit.norm.interface.filled import filled
-from labkit.norm.interface.images import as_images, orders, sizes
-from labkit.norm.interface.operation import Operation, called
+from labkit.norm.interface.channels import OfChannels, check_number, check_truth
+from labkit.norm.interface.operation import called
 from labkit.norm.problem import BatchForward
 
-FORMATS = FP32, BF16
 RUNNING = "running_mean", "running_variance"
 MEASURED = "mean", "variance"
-LARGEST = float(np.finfo(np.float32).max)
 
 
 def batch_norm(
@@ -117,7 +110,7 @@ def batch_norm(
 
 
 @dataclass(frozen=True)
-class BatchNorm(Operation):
+class BatchNorm(OfChannels):
     """A batch norm without its arrays; for the options see `batch_norm`."""
 
     training: bool = True
@@ -128,18 +121,14 @@ class BatchNorm(Operation):
     layout: Layout = "NCHW"
     format: str | Format | None = None
 
-    arrays, result, alike = problem.ARRAYS, "y", "x"
+    arrays, images = problem.ARRAYS, ("x", "y")
+    results, in_place = {"y": "x"}, {"y": "x"}
 
     def __post_init__(self):
-        for name in ("training", "relu"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise TypeError(f"{name} is {getattr(self, name)!r}: say True or False")
-        if self.layout not in LAYOUTS:
-            raise ValueError(f"there is no layout {self.layout!r}: say NCHW or NHWC")
-        if not _is_number(self.eps) or self.eps < 0:
-            raise ValueError(f"eps is {self.eps!r}: give a number that is not below 0")
-        if self.momentum is not None and not _is_number(self.momentum):
-            raise ValueError(f"momentum is {self.momentum!r}: give a number, or None for an average of all batches")
+        super().__post_init__()
+        check_truth("training", self.training)
+        if self.momentum is not None:
+            check_number("momentum", self.momentum, ", or None for an average of all batches")
         if self.batches is not None and not (_is_whole(self.batches) and self.batches >= 0):
             raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")
         if self.training and self.momentum is None and self.batches is None:
@@ -156,91 +145,23 @@ class BatchNorm(Operation):
     def is_asked_again(self) -> bool:
         return not self.training or self.momentum is not None
 
-    def declared(self, given: Mapping[str, object]) -> "BatchNorm":
-        return replace(self, format=self.format_of(given["x"]))
+    def problem_of(self, *sizes) -> BatchForward | BatchInference:
+        if self.training:
+            return BatchForward(*sizes, self.momentum, self.batches or 0, self.eps)
+        return BatchInference(*sizes, self.eps)
 
     def check(self, given: Mapping[str, object]) -> None:
-        x = given["x"]
-        if len(x.shape) < 2:
-            raise ValueError(f"x is of shape {tuple(x.shape)}: give images, N x C x pixels or N x pixels x C")
-        format, asked = self.format_of(x), self.problem_of(x, self.layout)
-        for name, X in given.items():
-            wanted = tuple(x.shape) if name in ("x", "y") else (asked.C,)
-            if tuple(X.shape) != wanted:
-                found, needed = (" x ".join(map(str, shape)) or "a number" for shape in (X.shape, wanted))
-                raise ValueError(f"{name} is {found}, but {needed} for these images: change it")
-            if name == "y" and type_name(X) != type_name(x):
-                raise TypeError(f"x holds {type_name(x)} and y {type_name(X)}: make them alike")
-            if name not in ("x", "y") and dtype_of(X) != np.float32:
-                raise TypeError(f"{name} holds {type_name(X)}, but beside images of {format} it is float32: convert it")
-        self._check_statistics(given)
-        _check_order({name: X for name, X in given.items() if not isinstance(X, np.ndarray)}, self.layout)
-
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        format = self.format_of(given["x"])
-        order = _order(given, self.layout)
-        asked, made, taken = self.problem_of(given["x"], order), [], {}
-        for name in asked.arrays:
-            if name in ("x", "y"):
-                taken[name] = as_images(given[name], self.layout, order)
-            elif name in given:
-                taken[name] = given[name]
-            else:
-                taken[name] = workspace.array(f"instead of {name}", (asked.C,), np.float32)
-                if name in ("weight", "bias"):
-                    made.append(filled(taken[name], float(name == "weight")))
-        return made + launches_of(tuple(taken.values()), asked, format, workspace)
-
-    def problem_of(self, x, order: Layout) -> OfImages:
-        """The problem of images whose elements follow one another in the order of a layout."""
-        of_images = *sizes(tuple(x.shape), self.layout), bool(self.relu), order
-        if self.training:
-            return BatchForward(*of_images, self.momentum, self.batches or 0, self.eps)
-        return BatchInference(*of_images, self.eps)
-
-    def format_of(self, x) -> Format:
-        """What images hold; raises where that is not said, or nothing that is normalised."""
-        return format_held("x", x, self.format, FORMATS)
-
-    def _check_statistics(self, given):
+        super().check(given)
         running = [name for name in RUNNING if name in given]
         if len(running) == 1:
             raise TypeError(f"{running[0]} stands alone: give both running statistics, or none")
-        if not self.training:
-            if not running:
-                raise TypeError(
-                    "running_mean and running_variance are None, and inference normalises by them: give both"
-                )
-            for name in MEASURED:
-                if name in given:
-                    raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
-
-
-def _order(given, layout) -> Layout | None:
-    """The layout in whose order the elements of x and y follow one another; None if there is none."""
-    images = [given[name] for name in ("x", "y") if name in given]
-    return next((order for order in orders(images[0], layout) if all(order in orders(X, layout) for X in images)), None)
-
-
-def _check_order(on_device, layout):
-    """Raises ValueError where arrays of the device do not lie as kernels take them."""
-    for name, X in on_device.items():
-        if name in ("x", "y"):
-            if not orders(X, layout):
-                raise ValueError(
-                    f"{name} has gaps in memory, or axes in an order that is neither NCHW nor NHWC: copy it, "
-                    "by layouts.convert for example"
-                )
-        elif X.shape[0] > 1 and strides_of(X) != (dtype_of(X).itemsize,):
-            raise ValueError(f"elements of {name} lie apart in memory: copy it to an array without gaps")
-    if "x" in on_device and _order(on_device, layout) is None:
-        raise ValueError(
-            "x and y lie in different orders, one in that of NCHW and one in that of NHWC: make them alike"
-        )
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= LARGEST
+        if self.training:
+            return
+        if not running:
+            raise TypeError("running_mean and running_variance are None, and inference normalises by them: give both")
+        for name in MEASURED:
+            if name in given:
+                raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
 
 
 def _is_whole(value) -> bool:

@@ -25,13 +25,18 @@ class Operation(ABC):
     """What is asked for: a subclass is a frozen dataclass of options, which it checks when it is made."""
 
     arrays: ClassVar[tuple[str, ...]]  # their names, in the order in which a plan takes those that are given
-    result: ClassVar[str]  # the one that a call gives back
-    alike: ClassVar[str]  # the one that it has the shape and the type of, and in whose place it may be written
+    results: ClassVar[Mapping[str, str]]  # those that a call gives back; and of which other each has shape and type
+    in_place: ClassVar[Mapping[str, str]]  # for some of these the array in whose place it may be written
 
     @property
     @abstractmethod
     def written(self) -> tuple[str, ...]:
         """The names of arrays that are written."""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The names of arrays that must be there."""
+        return ("x",)
 
     @property
     def is_asked_again(self) -> bool:
@@ -44,7 +49,7 @@ class Operation(ABC):
 
     @abstractmethod
     def check(self, given: Mapping[str, object]) -> None:
-        """Raises TypeError or ValueError, in a sentence, where arrays do not fit; the result need not be there."""
+        """Raises TypeError or ValueError, in a sentence, where arrays do not fit; results need not be there."""
 
     @abstractmethod
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
@@ -54,7 +59,7 @@ class Operation(ABC):
 def called(operation: Operation, arrays: Mapping[str, object], stream=0):
     """Runs an operation, on arrays by their names, None for what is not there; gives its result."""
     given = {name: arrays[name] for name in operation.arrays if arrays.get(name) is not None}
-    if operation.result not in given or any(isinstance(X, np.ndarray) for X in given.values()):
+    if any(name not in given for name in operation.results) or any(isinstance(X, np.ndarray) for X in given.values()):
         return _with_copies(operation, given, stream)
     key, known, addresses = None, None, []
     try:
@@ -66,28 +71,28 @@ def called(operation: Operation, arrays: Mapping[str, object], stream=0):
         pass
     if known is not None:
         known.run(tuple(given.values()), addresses)
-        return given[operation.result]
+        return _results(operation, given)
     made = planned(operation, given, stream=stream, workspace=of_stream(stream), keep=False)
     made(*map(on_device, given.values()))
     if key is not None and operation.is_asked_again:
         _remembered.keep(key, made)
-    return given[operation.result]
+    return _results(operation, given)
 
 
 def planned(operation: Operation, arrays: Mapping[str, object], **options) -> Plan:
     """A plan for arrays of the device; the options are those of `Plan`."""
     given = _checked(operation, {name: X for name, X in arrays.items() if X is not None})
-    if operation.result not in given:
-        raise TypeError(f"{operation.result} is None, and a plan allocates nothing: give an array to write to")
+    for name in operation.results:
+        if name not in given:
+            raise TypeError(f"{name} is None, and a plan allocates nothing: give an array to write to")
     for name, X in given.items():
         check_on_device(name, X)
 
     def launches(*views, workspace):
         return operation.launches(dict(zip(given, views, strict=True)), workspace)
 
-    in_place = {operation.result: operation.alike}
     outputs = [name for name in given if name in operation.written]
-    return Plan(launches, given, outputs, in_place=in_place, **options)
+    return Plan(launches, given, outputs, in_place=operation.in_place, **options)
 
 
 def forget() -> None:
@@ -96,15 +101,17 @@ def forget() -> None:
 
 
 def _with_copies(operation, given, stream):
-    """As `called`, where there is no array for the result, or arrays are the host's."""
+    """As `called`, where some results are not there, or arrays are the host's."""
     handle_of(stream)  # or it is none
-    like = _checked(operation, given)[operation.alike]
-    if not isinstance(like, np.ndarray):
-        return called(operation, given | {operation.result: new_in_order_of(like)}, stream)
+    taken = _checked(operation, given)
+    absent = {name: taken[like] for name, like in operation.results.items() if name not in given}
+    if not any(isinstance(X, np.ndarray) for X in taken.values()):
+        return called(operation, given | {name: new_in_order_of(like) for name, like in absent.items()}, stream)
     operation = operation.declared(given)
     moved = {name: on_device(X, stream) for name, X in given.items()}
-    if operation.result not in moved:
-        moved[operation.result] = cuda.device_array(like.shape, moved[operation.alike].dtype)
+    for name, like in operation.results.items():
+        if name in absent:
+            moved[name] = cuda.device_array(absent[name].shape, moved[like].dtype)
     called(operation, moved, stream)
     back = {name: moved[name].copy_to_host(stream=stream) for name in operation.written if name in moved}
     if stream:
@@ -112,15 +119,23 @@ def _with_copies(operation, given, stream):
     for name, X in back.items():
         if name in given:
             given[name][...] = X.view(given[name].dtype)
-    return given.get(operation.result, back[operation.result].view(like.dtype))
+    new = {name: back[name].view(like.dtype) for name, like in absent.items()}
+    return _results(operation, given | new)
+
+
+def _results(operation, given):
+    """What a call gives back: an array, or several in the order of the operation."""
+    found = tuple(given[name] for name in operation.results)
+    return found[0] if len(found) == 1 else found
 
 
 def _checked(operation, given):
     """The arrays in the order of the operation; raises where they do not fit it, or one another."""
     for name, X in given.items():
         check_array(name, X)
-    if operation.alike not in given:
-        raise TypeError(f"{operation.alike} is None: give an array")
+    for name in operation.needed:
+        if name not in given:
+            raise TypeError(f"{name} is None: give an array")
     on_host = {name: X for name, X in given.items() if isinstance(X, np.ndarray)}
     given = {
         name: on_host[name] if name in on_host else on_device(given[name]) for name in operation.arrays if name in given
@@ -143,7 +158,7 @@ def _check_host(operation, name, arrays):
         raise ValueError(f"{name} is read-only: pass an array that can be written to")
     check_own_memory(name, X)
     for other, Y in arrays.items():
-        in_place = (name, other) == (operation.result, operation.alike) and _is_same(X, Y)
+        in_place = operation.in_place.get(name) == other and _is_same(X, Y)
         if other != name and not in_place and np.may_share_memory(X, Y):
             raise ValueError(f"{name} shares memory with {other}: give {name} memory of its own")
 

@@ -190,7 +190,7 @@ REFUSED = {
     ),
     "x and y in different orders": (
         lambda: norm.batch_norm(device(X), y=viewed(device(X), X.shape, (160, 4, 32, 16))),
-        "x and y lie in different orders, one in that of NCHW and one in that of NHWC: make them alike",
+        "x and y lie in different orders, some in that of NCHW and some in that of NHWC",
     ),
     # memory that is shared
     "y that begins a value behind x": (
