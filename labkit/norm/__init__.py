@@ -20,6 +20,7 @@ ladder = partial(_ladder.ladder, "norm")
 # What is loaded when it is asked for: it stands on the ladders.
 _PLACES = {
     "batch_norm": "labkit.norm.interface.batch_norm:batch_norm",
+    "batch_norm_backward": "labkit.norm.interface.batch_norm_backward:batch_norm_backward",
     "fold": "labkit.norm.folding:fold",
     "plan": "labkit.norm.interface.plans:plan",
 }

@@ -14,6 +14,7 @@ from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.formats import Format
 from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.norm.backward import BatchBackward
 from labkit.norm.images import OfImages
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward
@@ -31,11 +32,20 @@ STEPS = {  # ladder and step, the best first
         ("channels_last", "one_read"),
         ("channels_last", "columns"),
     ],
+    (BatchBackward, "NCHW"): [
+        ("batch_backward", "overlapped"),
+        ("batch_backward", "one_read"),
+        ("batch_backward", "last_first"),
+    ],
+    (BatchBackward, "NHWC"): [("channels_last_backward", "one_read"), ("channels_last_backward", "last_first")],
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
 ALONE = "in_registers"  # whose blocks keep channels by themselves, so that few of them leave SMs idle
-MEETING = {("channels_last", "one_read")}  # steps whose blocks all wait for one another
+MEETING = {
+    ("channels_last", "one_read"),
+    ("channels_last_backward", "one_read"),
+}  # steps whose blocks all wait for one another
 
 
 def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:

@@ -3,10 +3,11 @@
 from inspect import signature
 
 from labkit.norm.interface.batch_norm import BatchNorm, batch_norm
+from labkit.norm.interface.batch_norm_backward import BatchNormBackward, batch_norm_backward
 from labkit.norm.interface.operation import planned
 from labkit.planned import Plan
 
-OPERATIONS = {batch_norm: BatchNorm}
+OPERATIONS = {batch_norm: BatchNorm, batch_norm_backward: BatchNormBackward}
 
 
 def plan(call, *arrays, **options) -> Plan:
@@ -18,14 +19,15 @@ def plan(call, *arrays, **options) -> Plan:
     Parameters
     ----------
     call
-        `norm.batch_norm`.
+        `norm.batch_norm` or `norm.batch_norm_backward`.
     arrays, options
-        Those of the call. The result must be among them.
+        Those of the call. All results must be among them.
 
     Returns
     -------
     The plan. To run for other arrays it is given all that it was made with: those of `norm.batch_norm` in the order x,
-    weight, bias, y, mean, variance, running_mean, running_variance, without those that were None.
+    weight, bias, y, mean, variance, running_mean, running_variance, without those that were None; those of
+    `norm.batch_norm_backward` in the order of its arguments.
 
     Raises
     ------

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, norm
-from labkit.arrays.views import viewed
 from labkit.formats import BF16, FP32
 from labkit.ladder import ladder
 from labkit.norm import inference, problem
 from labkit.norm.interface import batch_norm, operation
+from norm.interface.some_images import on_host, turned
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 SETTINGS = settings(max_examples=200 if WHOLE else 20, phases=[Phase.generate])
@@ -44,17 +44,6 @@ def options_of(one):
     if isinstance(one, norm.BatchInference):
         return options | {"training": False}
     return options | {"momentum": one.momentum, "batches": one.batches}
-
-
-def turned(X, layout="NCHW"):
-    """The same images of the device, whose elements follow one another in the order of the other layout."""
-    there, back = ((0, 2, 3, 1), (0, 3, 1, 2)) if layout == "NCHW" else ((0, 3, 1, 2), (0, 2, 3, 1))
-    whole = cuda.to_device(np.ascontiguousarray(X.transpose(there)))
-    return viewed(whole, X.shape, tuple(whole.strides[axis] for axis in back))
-
-
-def on_host(X):
-    return X if isinstance(X, np.ndarray) else cuda.as_cuda_array(X).copy_to_host()
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
