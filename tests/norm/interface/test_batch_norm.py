@@ -164,7 +164,7 @@ def kernels(one, format=FP32):
         (norm.BatchForward(2, 264, 4, 4, layout="NHWC"), ["in_registers"]),
         (norm.BatchForward(2, 8, 4, 4, layout="NHWC"), ["one_read"]),
         (norm.BatchForward(2, 3, 4, 4, layout="NHWC"), ["columns", "fused"]),  # pixels are no multiples of 16 bytes
-        (norm.BatchForward(8, 4, 1, 1), ["one_read"]),  # images of one pixel lie in either order
+        (norm.BatchForward(8, 3, 1, 1), ["columns", "fused"]),  # images of one pixel lie in either order
         (norm.BatchInference(2, 3, 4, 4), ["planes"]),
         (norm.BatchInference(2, 3, 4, 4, layout="NHWC"), ["pixels"]),
     ],
