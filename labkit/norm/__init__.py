@@ -14,6 +14,8 @@ from labkit import ladder as _ladder
 from labkit.norm.backward import BatchBackward
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward, average_factor
+from labkit.norm.rows.problem import RowForward
+from labkit.norm.rows_backward.problem import RowBackward
 
 ladder = partial(_ladder.ladder, "norm")
 
@@ -24,7 +26,10 @@ _PLACES = {
     "fold": "labkit.norm.folding:fold",
     "plan": "labkit.norm.interface.plans:plan",
 }
-__all__ = ["BatchBackward", "BatchForward", "BatchInference", "average_factor", "ladder", *_PLACES]
+__all__ = [
+    *("BatchBackward", "BatchForward", "BatchInference", "RowBackward", "RowForward"),
+    *("average_factor", "ladder", *_PLACES),
+]
 
 
 def __getattr__(name):
