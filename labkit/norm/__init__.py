@@ -11,7 +11,8 @@ from functools import partial
 from labkit import ladder as _ladder
 from labkit.norm.backward import BatchBackward
 from labkit.norm.problem import BatchForward, average_factor
+from labkit.norm.residual.problem import ResidualBackward, ResidualForward
 
 ladder = partial(_ladder.ladder, "norm")
 
-__all__ = ["BatchBackward", "BatchForward", "average_factor", "ladder"]
+__all__ = ["BatchBackward", "BatchForward", "ResidualBackward", "ResidualForward", "average_factor", "ladder"]

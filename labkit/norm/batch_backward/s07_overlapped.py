@@ -172,5 +172,5 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = suited(overlapped, format.dtype, at_once, blocks)
+    kernel = suited(overlapped, format.dtype, at_once, blocks, threads)
     return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]
