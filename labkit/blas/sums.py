@@ -35,6 +35,23 @@ def block_sum(value, of_warps):
 
 
 @cuda.jit(device=True)
+def block_total(value, of_warps, row):
+    """The sum over a block of one row of threads, in all of them. All threads must call.
+
+    `of_warps[row]` has an element for each warp of the block, and is not used again until they meet once more.
+    """
+    own = warp_sum(value)
+    t = cuda.threadIdx.x
+    if t % WARP == 0:
+        of_warps[row, t // WARP] = own
+    cuda.syncthreads()
+    own = of_warps[row, 0]
+    for warp in range(1, cuda.blockDim.x // WARP):
+        own += of_warps[row, warp]
+    return own
+
+
+@cuda.jit(device=True)
 def is_last(arrived, counter, blocks):
     """Whether all other of so many blocks were here before this one, which may then read what they wrote.
 

@@ -50,6 +50,8 @@ PIECES = 8  # of a block, one for each of its warps
 BOX_PIXELS = 192  # of a piece
 LINES = BOX_PIXELS * VECTORS // LINE_VECTORS
 GROUPS = 2
+SHARE = 5  # of the blocks of a group, that a lane merges
+LATER_NS = 6000  # that every other group waits: about half of the time of some channels
 NEAR = 4  # pixels, at the beginning of a block's first piece, whose mean is taken away from all of its values
 LEAST_PIECES, MOST_PIECES, MOST_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # at multiples of which pieces begin
@@ -66,12 +68,14 @@ def one_read(
     tiles = ptx.shared_array(0, (PIECES, LINES, LINE_WORDS), ELEMENT)
     landed = cuda.shared.array(PIECES, np.uint64)
     of_warps = cuda.shared.array((2, PIECES, CHANNELS), np.float32)
+    nears = cuda.shared.array(CHANNELS, np.float32)
     centres = cuda.shared.array(CHANNELS, np.float32)
     scales = cuda.shared.array(CHANNELS, np.float32)
     own = cuda.local.array(WIDTH, np.float32)
     near = cuda.local.array(WIDTH, np.float32)
     total = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
+    theirs = cuda.local.array((FIELDS, SHARE), np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     group, block = np.uint32(cuda.blockIdx.x % GROUPS), np.uint32(cuda.blockIdx.x // GROUPS)
     blocks, channels = np.uint32(cuda.gridDim.x // GROUPS), np.uint32(weight.shape[0])
@@ -80,11 +84,14 @@ def one_read(
     count = np.uint32(min(BOX_PIXELS, max(pixels, pixel) - pixel))
     block_count = np.uint32(min(PIECES * BOX_PIXELS, max(pixels, begin) - begin))
     first = np.uint32(lane % VECTORS * WIDTH)  # of the lane's channels
+    part_of_near = np.float32(1) / np.float32(max(np.uint32(1), min(np.uint32(NEAR), block_count)))
     words = np.uint32(CHANNELS * LINE_WORDS // (WIDTH * LINE_VECTORS))  # of a row of a piece
     if lane == 0:
         ptx.mbarrier_init(landed, warp, 1)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
+    if group % 2 == 1:
+        cuda.nanosleep(np.uint32(LATER_NS))
     if count > 0 and lane == 0:
         ptx.mbarrier_expect(landed, warp, BOX_PIXELS * VECTORS * 16)
         ptx.tma_load(tiles, (warp, 0, 0), x_map, (pixel, group * words), landed, warp)
@@ -100,7 +107,7 @@ def one_read(
                 v = np.uint32(p * VECTORS + lane % VECTORS)
                 take(tiles, 0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4, own)
                 for e in range(WIDTH):
-                    near[e] += own[e] / np.float32(min(NEAR, block_count))
+                    near[e] += own[e] * part_of_near
         if count > 0:
             ptx.mbarrier_wait(landed, warp, turn % 2)
             for v in range(lane, count * VECTORS, LANES):
@@ -117,30 +124,30 @@ def one_read(
                 away //= 2
             if lane < VECTORS:
                 of_warps[0, warp, first + e], of_warps[1, warp, first + e] = total[e], squares[e]
+            if warp == 0 and lane < VECTORS:
+                nears[first + e] = near[e]
         cuda.syncthreads()
-        if warp == 0 and lane < VECTORS:
-            for e in range(WIDTH):
-                if c + first + e < channels:
-                    all_total = all_squares = np.float32(0)
-                    for other in range(PIECES):
-                        all_total += of_warps[0, other, first + e]
-                        all_squares += of_warps[1, other, first + e]
-                    rest = all_total / np.float32(max(np.uint32(1), block_count))
-                    partials[0, c + first + e, block] = near[e]
-                    partials[1, c + first + e, block] = rest
-                    partials[2, c + first + e, block] = all_squares - all_total * rest
+        if warp == 0:
+            for channel in range(lane, min(np.uint32(CHANNELS), channels - c), LANES):
+                all_total = all_squares = np.float32(0)
+                for other in range(PIECES):
+                    all_total += of_warps[0, other, channel]
+                    all_squares += of_warps[1, other, channel]
+                rest = all_total / np.float32(max(np.uint32(1), block_count))
+                partials[0, c + channel, block], partials[1, c + channel, block] = nears[channel], rest
+                partials[2, c + channel, block] = all_squares - all_total * rest
         meet(arrived, part, blocks)
 
         for channel in range(warp, min(np.uint32(CHANNELS), channels - c), PIECES):
             values = average = rest = deviations = np.float32(0)
-            for other in range(lane, blocks, LANES):
-                there = np.uint32(other * PIECES * BOX_PIXELS)
-                n = np.float32(min(PIECES * BOX_PIXELS, max(pixels, there) - there))
-                m, r, s = (
-                    partials[0, c + channel, other],
-                    partials[1, c + channel, other],
-                    partials[2, c + channel, other],
-                )
+            for step in range(SHARE):
+                other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
+                for field in range(FIELDS):
+                    theirs[field, step] = partials[field, c + channel, other]
+            for step in range(SHARE):
+                there = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
+                n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, there) - there))
+                m, r, s = theirs[0, step], theirs[1, step], theirs[2, step] if n > np.float32(0) else np.float32(0)
                 values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
             values, average, rest, deviations = of_warp(values, average, rest, deviations)
             if lane == 0:
@@ -257,6 +264,7 @@ def _in_rows(X, problem):
 def suited(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and groups, and for bits of bfloat16."""
     constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}
+    constants["SHARE"] = -(-cut.blocks // LANES)
     if format is BF16:
         constants |= {"WIDTH": 8, "ELEMENT": np.uint32, "take": take_bits, "give": give_bits}
     return specialise(kernel, **constants)

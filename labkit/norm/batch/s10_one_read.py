@@ -14,7 +14,7 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
-cluster can begin. `s10_overlapped` reads the next channel while it writes this one.
+cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
 """
 
 from math import sqrt
