@@ -52,9 +52,7 @@ def _forward(relu, factor, eps):
 
 @cache
 def _compiled(relu, factor, eps):
-    import torch
-
-    return torch.compile(_forward(relu, factor, eps), dynamic=False)
+    return _torch.compiled(_forward(relu, factor, eps))
 
 
 def rivals(problem, format):

@@ -67,11 +67,10 @@ def _forward(relu, eps):
 
 @cache
 def _compiled(relu, eps):
-    import torch
     import torch._functorch.config
 
     torch._functorch.config.donated_buffer = False  # a backward pass that runs again must leave what it was given
-    return torch.compile(_forward(relu, eps), dynamic=False)
+    return _torch.compiled(_forward(relu, eps))
 
 
 def rivals(problem, format):

@@ -12,7 +12,7 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by the time in which a block waits: for its values, for its cluster, and for eight places where the next cluster
-can begin. `s07_overlapped` reads the next channel while it writes this one.
+can begin. `s08_overlapped` reads the next channel while it writes this one.
 """
 
 from math import sqrt

@@ -1,10 +1,11 @@
 """Clusters go from channel to channel: what was used makes room for the next channel, and L2 keeps what has no room.
 
-As many clusters are launched as run at once, and each takes several channels. A thread that has written dx begins at
-once to copy the next channel's dy and x into the same places: nobody else reads or writes there. The copies of a thread
-are four groups, and it sums each of them while the others are under way. So memory is read and written at the same
-time, and the pause between two channels is short: the sums of the last group, and a barrier. What warps tell one
-another has two places, for one channel after the other, so that one barrier for each channel is enough.
+As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken:
+how many fit depends on how many SMs lie side by side, which differs from one H100 to the next. A thread that has
+written dx begins at once to copy the next channel's dy and x into the same places: nobody else reads or writes there.
+The copies of a thread are four groups, and it sums each of them while the others are under way. So memory is read and
+written at the same time, and the pause between two channels is short: the sums of the last group, and a barrier. What
+warps tell one another has two places, for one channel after the other, so that one barrier for each channel is enough.
 
 A channel of 32 images of 112 x 112 pixels has 3.2 MB of dy and x, and a cluster keeps 1.8 MB. The rest is read when
 the copies have landed, and again, first of all, when dx is written. The 16 clusters that run at once leave 22 MB in
@@ -56,15 +57,16 @@ def masked(gradient, own, centre, scale, shift, relu):
 
 
 @cuda.jit(cluster=CLUSTER)
-def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, room, values, eps, relu):
+def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, images, room, values, eps, relu):
     kept = cuda.shared.array(0, ELEMENT, alignment=16)  # `room` vectors of dy, and as many of x
     gradient = cuda.local.array(WIDTH, np.float32)
     own = cuda.local.array(WIDTH, np.float32)
     parts = cuda.shared.array((2, 2, CLUSTER, MOST_WARPS), np.float32)
+    following = cuda.shared.array(2, np.uint32)  # the next channel
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
-    cluster, clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     channels = np.uint32(weight.shape[0])
+    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
     vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
     share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
     offset = min(rank * share, images * vectors)
@@ -72,16 +74,26 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
     held = min(count, room)
     length = np.uint32((held + GROUPS * threads - 1) // (GROUPS * threads) * threads)  # of a group, of all threads
 
-    for group in range(GROUPS):
-        for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            begin(kept, WIDTH * v, dy, (image * channels + cluster, WIDTH * i))
-            begin(kept, WIDTH * (room + v), x, (image * channels + cluster, WIDTH * i))
-        ptx.cp_async_commit()
     ptx.cluster_sync()
+    if rank == 0 and t == 0:
+        first = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        for block in range(CLUSTER):
+            ptx.cluster_store(following, 0, block, first)
+    ptx.cluster_sync()
+    c = following[0]
+    for group in range(GROUPS):
+        if c < channels:
+            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
+                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+                begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
+                begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+        ptx.cp_async_commit()
 
     turn = np.uint32(0)
-    for c in range(cluster, channels, clusters):
+    while c < channels:
+        after = np.uint32(0)
+        if rank == 0 and t == 0:
+            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
         centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
         total = products = np.float32(0)
@@ -107,6 +119,9 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
         if lane < CLUSTER:
             ptx.cluster_store(parts, (turn, 0, rank, t // WARP), lane, total)
             ptx.cluster_store(parts, (turn, 1, rank, t // WARP), lane, products)
+        if rank == 0 and t == 0:
+            for block in range(CLUSTER):
+                ptx.cluster_store(following, 1 - turn, block, after)
         ptx.cluster_sync()
 
         total = products = np.float32(0)
@@ -116,6 +131,7 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
                 products += parts[turn, 1, block, lane]
         total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
         turn = np.uint32(1 - turn)
+        after = following[turn]
         if rank == 0 and t == 0:
             dbias[c] = total
             dweight[c] = products / root
@@ -139,10 +155,11 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
                 for e in range(WIDTH):
                     own[e] = scale * (gradient[e] - level - own[e] * slope)
                 give(dx, (plane, WIDTH * i), own)
-                if c + clusters < channels:
-                    begin(kept, WIDTH * v, dy, (plane + clusters, WIDTH * i))
-                    begin(kept, WIDTH * (room + v), x, (plane + clusters, WIDTH * i))
+                if after < channels:
+                    begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
+                    begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
             ptx.cp_async_commit()
+        c = after
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
@@ -163,7 +180,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, room
 
 
-def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
+def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """dx, dweight and dbias, of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
@@ -171,6 +188,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     at_once = width(dy, x, dx)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
-    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
+    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, workspace.counters(1), *numbers
     kernel = suited(overlapped, format.dtype, at_once, blocks, threads)
     return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]
