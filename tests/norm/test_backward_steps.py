@@ -7,7 +7,7 @@ import pytest
 
 from labkit import cuda, norm
 from labkit.formats import FP32
-from labkit.ladder import ladders, relative_error
+from labkit.ladder import TooLarge, ladders, relative_error
 
 from .costs import check_passes
 
@@ -74,6 +74,14 @@ def test_a_step_refuses_images_of_another_layout(step):
         step.launch(*problem.operands())
 
 
+def launch(step, operands):
+    """Runs a step, if its blocks keep channels of these sizes."""
+    try:
+        step.launch(*operands)
+    except TooLarge as why:
+        pytest.skip(str(why))
+
+
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("sizes", [(35, 2, 3, 14), (8, 64, 28, 28), (2, 3, 97, 101), (32, 512, 7, 7)], ids=str)
 def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, sizes):
@@ -82,7 +90,7 @@ def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, sizes):
     first = None
     for _ in range(100):
         *arrays, _ = on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-        step.launch(*on_gpu)
+        launch(step, on_gpu)
         after = [X.copy_to_host() for X in arrays]
         first = first or after
         assert all(map(np.array_equal, after, first))
@@ -95,7 +103,7 @@ def test_more_elements_than_32_bits_count(step):
     problem = problem_of(step, 96, 87_392, 16, 16)
     before = problem.operands()
     on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-    step.launch(*on_gpu)
+    launch(step, on_gpu)
     after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
     expected = problem.expected(problem.part(before))
     assert relative_error(problem, expected, after, FP32) < 1e-5
