@@ -10,7 +10,7 @@ from labkit.norm.backward import BatchBackward
 
 
 def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
-    """The gradients of torch's batch norm and ReLU, with the images in the layout that is asked for.
+    """The gradients of torch's batch norm, a residual where there is one, and ReLU, with the images in a layout.
 
     They are what a user gets who trains: autograd's, of a forward pass that was eager or compiled, and that kept what
     its own backward pass takes. The forward pass runs once, beside the clock. The first call also copies its results to
@@ -20,34 +20,46 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
 
     of = problem.named(_torch.tensors(format, *operands[:-1]))
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
-    dy, x = (_in_nchw(problem, of[name]).contiguous(memory_format=memory_format) for name in ("dy", "x"))
-    given = [
-        X.detach().clone(memory_format=torch.preserve_format).requires_grad_() for X in (x, of["weight"], of["bias"])
-    ]
+    images = {
+        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.of_pixels
+    }
+    dy, x, *y = (
+        images[name].contiguous(memory_format=memory_format) for name in images if name[:2] not in ("dx", "dr")
+    )
+    bias = of.get("bias", torch.zeros_like(of["weight"]))
+    given = {"dx": x, "dweight": of["weight"], "dbias": bias}
+    if y:
+        given["dresidual"] = _residual_of(y[0], x, of["weight"], problem.eps)
+    given = {name: X.detach().clone(memory_format=torch.preserve_format).requires_grad_() for name, X in given.items()}
     call = (_compiled if compiled else _forward)(problem.relu, problem.eps)
     outputs = []
 
     def launch():
         is_first = not outputs
         if is_first:
-            outputs.append(call(*given))
-        found = torch.autograd.grad(outputs[0], given, dy, retain_graph=True)
+            outputs.append(call(*given.values()))
+        found = torch.autograd.grad(outputs[0], list(given.values()), dy, retain_graph=True)
         if is_first:
-            for name, gradient in zip(("dx", "dweight", "dbias"), found, strict=True):
-                (_in_nchw(problem, of[name]) if name == "dx" else of[name]).copy_(gradient)
+            for name, gradient in zip(given, found, strict=True):
+                images.get(name, of[name]).copy_(gradient)
 
     return _torch.on_stream(launch)
 
 
-def _in_nchw(problem, images):
-    return images if problem.layout == "NCHW" else images.permute(0, 3, 1, 2)
+def _residual_of(y, x, weight, eps):
+    """What was added before ReLU, so that it gives y again; where y is 0, so much that the sum is below zero."""
+    import torch
+
+    before = torch.nn.functional.batch_norm(x, None, None, weight, training=True, eps=eps)
+    return torch.where(y > 0, y, -1) - before
 
 
 def _forward(relu, eps):
     import torch
 
-    def forward(x, weight, bias):
+    def forward(x, weight, bias, *residual):
         y = torch.nn.functional.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
+        y = y + residual[0] if residual else y
         return torch.relu(y) if relu else y
 
     return forward
@@ -55,11 +67,10 @@ def _forward(relu, eps):
 
 @cache
 def _compiled(relu, eps):
-    import torch
     import torch._functorch.config
 
     torch._functorch.config.donated_buffer = False  # a backward pass that runs again must leave what it was given
-    return torch.compile(_forward(relu, eps), dynamic=False)
+    return _torch.compiled(_forward(relu, eps))
 
 
 def rivals(problem, format):
@@ -76,7 +87,9 @@ def rivals(problem, format):
 
 
 def copy(problem, format, *operands):
-    """Copies that read and write three times as many bytes as the images have, as gradients must at least."""
+    """Copies that read and write three times as many bytes as the images have, as gradients must at least, if there is
+    no residual.
+    """
     of = problem.named(operands)
     half = problem.N // 2
 
@@ -98,7 +111,7 @@ TABLES = [
         yardsticks={"copy": copy},
     )
     for ladder in ladders("norm")
-    if ladder.module.PROBLEM is BatchBackward
+    if issubclass(ladder.module.PROBLEM, BatchBackward)
 ]
 
 

@@ -14,6 +14,7 @@ from labkit import ladder as _ladder
 from labkit.norm.backward import BatchBackward
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward, average_factor
+from labkit.norm.residual.problem import ResidualBackward, ResidualForward
 from labkit.norm.rows.problem import RowForward
 from labkit.norm.rows_backward.problem import RowBackward
 
@@ -27,8 +28,16 @@ _PLACES = {
     "plan": "labkit.norm.interface.plans:plan",
 }
 __all__ = [
-    *("BatchBackward", "BatchForward", "BatchInference", "RowBackward", "RowForward"),
-    *("average_factor", "ladder", *_PLACES),
+    "BatchBackward",
+    "BatchForward",
+    "BatchInference",
+    "ResidualBackward",
+    "ResidualForward",
+    "RowBackward",
+    "RowForward",
+    "average_factor",
+    "ladder",
+    *_PLACES,
 ]
 
 

@@ -81,11 +81,11 @@ class BatchBackward(OfImages):
         drawn["x"] = self._drawn(rng, format, self.hard)
         x = format.decode(drawn["x"])
         drawn |= {"mean": x.mean(self._axes).astype(np.float32), "variance": x.var(self._axes).astype(np.float32)}
-        normalised, y = self._forward(x, drawn)
+        normalised = self._normalised(x, drawn)
         slope, level = (self._by_channel(rng.uniform(-1, 1, self.C)) for _ in range(2))
         dy = normal(rng, self.shapes["dy"], FP32) + slope * normalised + level
-        added_up = np.abs(normalised * self._by_channel(drawn["weight"])) + np.abs(self._by_channel(drawn["bias"]))
-        drawn["dy"] = format.encode(np.where(np.abs(y) < NEAR * added_up, 0, dy))
+        scaled, bias = normalised * self._by_channel(weight), self._by_channel(drawn["bias"])
+        drawn["dy"] = format.encode(np.where(np.abs(scaled + bias) < NEAR * (np.abs(scaled) + np.abs(bias)), 0, dy))
         drawn["dx"] = blank(self.shapes["dx"], format)
         drawn |= {name: blank((self.C,), FP32) for name in ("dweight", "dbias")}
         return *(drawn[name] for name in ARRAYS), self
@@ -100,8 +100,10 @@ class BatchBackward(OfImages):
         *arrays, problem = operands  # which may be a part of this one
         given = self.named(arrays)
         dy, x = (format.decode(np.asarray(given[name])) for name in ("dy", "x"))
-        normalised, y = problem._forward(x, given)
-        g = np.where(y <= 0, 0, dy) if problem.relu else dy  # a NaN is not below zero
+        normalised = problem._normalised(x, given)
+        g = (
+            np.where(problem._before_relu(normalised, given, format) <= 0, 0, dy) if problem.relu else dy
+        )  # a NaN is not
         value = {"dbias": g.sum(problem._axes), "dweight": (g * normalised).sum(problem._axes)}
         squares = {"dbias": (g**2).sum(problem._axes), "dweight": ((g * normalised) ** 2).sum(problem._axes)}
         off = {name: 8 * EPS * np.sqrt(squares[name] + value[name] ** 2) for name in value}
@@ -113,10 +115,13 @@ class BatchBackward(OfImages):
         value["dx"] = scale * (g - share["dbias"] - normalised * share["dweight"])
         off["dx"] = np.abs(scale) * (4 * EPS * terms + off_share["dbias"] + np.abs(normalised) * off_share["dweight"])
         off["dx"] += format.result.rounding * np.abs(value["dx"])
-        return {ARRAYS.index(name): ladder.Expected(value[name], off[name]) for name in value}
+        return {self.arrays.index(name): ladder.Expected(value[name], off[name]) for name in value}
 
-    def _forward(self, x: Float[np.ndarray, "..."], given: dict[str, Shaped[np.ndarray, "..."]]):
-        """x with mean 0 and spread 1, and y before ReLU, in float64."""
+    def _normalised(self, x: Float[np.ndarray, "..."], given: dict[str, Shaped[np.ndarray, "..."]]):
+        """x with mean 0 and spread 1, in float64."""
         root = np.sqrt(given["variance"].astype(np.float64) + self.eps)
-        normalised = (x - self._by_channel(given["mean"])) / self._by_channel(root)
-        return normalised, normalised * self._by_channel(given["weight"]) + self._by_channel(given["bias"])
+        return (x - self._by_channel(given["mean"])) / self._by_channel(root)
+
+    def _before_relu(self, normalised, given, format: Format):
+        """What is above zero where ReLU let it through."""
+        return normalised * self._by_channel(given["weight"]) + self._by_channel(given["bias"])

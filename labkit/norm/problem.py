@@ -128,12 +128,17 @@ class BatchForward(OfImages):
         weight, bias = given["weight"].astype(np.float64), given["bias"].astype(np.float64)
         scale = weight / np.sqrt(variance + problem.eps)
         centred = (x - problem._by_channel(mean)) * problem._by_channel(scale)
-        y = centred + problem._by_channel(bias)
-        bound = 32 * EPS * (np.abs(centred) + np.abs(problem._by_channel(bias)))
+        beside = problem._beside(given, format)
+        y = centred + problem._by_channel(bias) + beside
+        bound = 32 * EPS * (np.abs(centred) + np.abs(problem._by_channel(bias)) + np.abs(beside))
         bound += problem._by_channel(np.abs(scale) * off["mean"])
         value["y"] = np.maximum(y, 0) if problem.relu else y
         off["y"] = bound + format.result.rounding * np.abs(y)
-        return {ARRAYS.index(name): ladder.Expected(value[name], off[name]) for name in value}
+        return {self.arrays.index(name): ladder.Expected(value[name], off[name]) for name in value}
+
+    def _beside(self, given, format):
+        """What else is added before ReLU, in float64."""
+        return 0.0
 
 
 def planes_of(shape: tuple[int, ...]) -> tuple[int, int]:

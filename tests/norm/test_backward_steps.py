@@ -1,14 +1,15 @@
 """Every step of batch norm's gradients: its passes over memory, and what no step may lose."""
 
 import inspect
-import re
 
 import numpy as np
 import pytest
 
 from labkit import cuda, norm
 from labkit.formats import FP32
-from labkit.ladder import ladders, relative_error
+from labkit.ladder import TooLarge, ladders, relative_error
+
+from .costs import check_passes
 
 STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, norm.BatchBackward)]
 
@@ -23,26 +24,8 @@ def problem_of(step, *sizes, **others):
     return step.problem(*sizes, layout=step.TAKES["layout"][0], **others)
 
 
-def stated(step) -> dict[str, str]:
-    """The costs that a step states, by what they are of."""
-    lines = re.findall(r"^    (\S+) +(\S.*?)(?:[:;].*)?$", step.module.__doc__, re.MULTILINE)
-    return {what: number for number, what in lines}
-
-
-def passes(trace, problem) -> float:
-    """How often a launch reads or writes all values of the images."""
-    of_images = sum(found.bytes for found in trace.sites if found.site.array in problem.of_pixels)
-    return of_images / (problem.C * problem.values * 4)
-
-
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
-    problem = problem_of(step, 4, 12, 16, 24)
-    traces = step.simulate(*problem.operands()).traces
-    costs = stated(step)
-    assert {trace.kernel: float(costs[trace.kernel]) for trace in traces} == {
-        trace.kernel: passes(trace, problem) for trace in traces
-    }
-    assert float(costs["passes in all"]) == sum(passes(trace, problem) for trace in traces)
+    check_passes(step, problem_of(step, 4, 12, 16, 24))
 
 
 def test_all_steps_have_the_same_form(step):
@@ -59,14 +42,17 @@ def test_what_relu_cut_has_no_gradient(step):
     """What is exactly zero before ReLU is cut, what is NaN is not, and a gradient that is NaN does not get through."""
     problem = problem_of(step, 2, 3, 4, 4)
     arrays = problem.named(problem.operands())
-    arrays["mean"], arrays["variance"] = np.array([2, 0, 0], np.float32), np.ones(3, np.float32)
-    arrays["weight"], arrays["bias"] = np.array([1, 1, -1], np.float32), np.zeros(3, np.float32)
+    of_channel = {"mean": [2, 0, 0], "variance": [1] * 3, "weight": [1, 1, -1], "bias": [0] * 3}
+    arrays |= {name: np.array(value, np.float32) for name, value in of_channel.items() if name in arrays}
     dy, x = (np.moveaxis(arrays[name], problem.layout.index("C"), 1) for name in ("dy", "x"))  # of the same memory
     dy[...] = 1
     x[:, 0] = [[2] * 4, [1] * 4, [2.5] * 4, [2] * 4]  # at, below and above the mean
     x[:, 1:] = 1
     x[0, 1, 2, 3] = np.nan
     dy[:, 2] = np.nan  # which weight -1 cuts
+    if "y" in arrays:  # a residual of 0
+        scaled = (np.moveaxis(x, 1, -1) - arrays["mean"]) * arrays["weight"]
+        np.moveaxis(arrays["y"], problem.layout.index("C"), -1)[...] = np.maximum(scaled, 0)
     found = dict(zip(problem.arrays, step.simulate(*arrays.values(), problem).operands, strict=False))
     assert found["dbias"].tolist() == [8, 32, 0]
     assert found["dweight"][0] == pytest.approx(4, rel=1e-4) and np.isnan(found["dweight"][1])
@@ -88,6 +74,14 @@ def test_a_step_refuses_images_of_another_layout(step):
         step.launch(*problem.operands())
 
 
+def launch(step, operands):
+    """Runs a step, if its blocks keep channels of these sizes."""
+    try:
+        step.launch(*operands)
+    except TooLarge as why:
+        pytest.skip(str(why))
+
+
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("sizes", [(35, 2, 3, 14), (8, 64, 28, 28), (2, 3, 97, 101), (32, 512, 7, 7)], ids=str)
 def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, sizes):
@@ -96,7 +90,7 @@ def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, sizes):
     first = None
     for _ in range(100):
         *arrays, _ = on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-        step.launch(*on_gpu)
+        launch(step, on_gpu)
         after = [X.copy_to_host() for X in arrays]
         first = first or after
         assert all(map(np.array_equal, after, first))
@@ -109,7 +103,7 @@ def test_more_elements_than_32_bits_count(step):
     problem = problem_of(step, 96, 87_392, 16, 16)
     before = problem.operands()
     on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-    step.launch(*on_gpu)
+    launch(step, on_gpu)
     after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
     expected = problem.expected(problem.part(before))
     assert relative_error(problem, expected, after, FP32) < 1e-5

@@ -9,7 +9,7 @@ Costs, in passes over memory, each of them all values read or written once:
     3       last_first: dy and x read, dx written; what L2 holds is not read from memory
     5       passes in all
 
-Limited by memory: L2 holds a part only. `s06_one_read` keeps a channel on the chip.
+Limited by memory: L2 holds a part only. `s06_in_registers` keeps a channel on the chip, if it is small.
 """
 
 from math import sqrt

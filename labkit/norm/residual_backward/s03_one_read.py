@@ -1,19 +1,13 @@
-"""Clusters go from channel to channel: what was used makes room for the next channel, and L2 keeps what has no room.
+"""A channel of x and of the masked gradients stays on the chip: dy, x and y are read from memory once.
 
-As many clusters are launched as run at once, and each takes several channels. A thread that has written dx begins at
-once to copy the next channel's dy and x into the same places: nobody else reads or writes there. The copies of a thread
-are four groups, and it sums each of them while the others are under way. So memory is read and written at the same
-time, and the pause between two channels is short: the sums of the last group, and a barrier. What warps tell one
-another has two places, for one channel after the other, so that one barrier for each channel is enough.
-
-A channel of 32 images of 112 x 112 pixels has 3.2 MB of dy and x, and a cluster keeps 1.8 MB. The rest is read when
-the copies have landed, and again, first of all, when dx is written. The 16 clusters that run at once leave 22 MB in
-between, which an L2 of 50 MB (H100) still holds.
+As in `norm/batch_backward/s07_overlapped`, clusters go from channel to channel, the copies of dy and x for the next one
+begin where this one has been used, and L2 keeps what has no room. A thread that sums takes its values of y directly
+from memory, masks dy, writes it as the gradient of the residual, and leaves it where dy was.
 
 Costs, in passes over memory, each of them all values read or written once:
 
-    3       overlapped: dy and x read, dx written; where a cluster has no room, read again, from L2
-    3       passes in all
+    5       one_read: dy, x and y read, dx and dresidual written
+    5       passes in all
 
 Limited by memory.
 """
@@ -25,13 +19,12 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
 from labkit.blas.sums import warp_sum
-from labkit.formats import BF16, FP32
+from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.batch_backward import TAKES
-from labkit.norm.kept import begin, fetch, give, suited, take, width
+from labkit.norm.kept import begin, fetch, give, put, suited, take, width
 from labkit.norm.problem import planes_of
+from labkit.norm.residual_backward import TAKES
 
-FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours that a thread takes at once
@@ -47,24 +40,25 @@ ALL = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def masked(gradient, own, centre, scale, shift, relu):
-    """Leaves of the gradients what ReLU lets through, and of the values how far they are from the mean."""
+def masked(gradient, above, relu):
+    """Leaves of the gradients what ReLU let through, which is above zero, or NaN."""
     for e in range(WIDTH):
-        own[e] -= centre
-        if relu and own[e] * scale + shift <= np.float32(0):  # a NaN is not below zero
+        if relu and above[e] <= np.float32(0):
             gradient[e] = np.float32(0)
 
 
 @cuda.jit(cluster=CLUSTER)
-def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, room, values, eps, relu):
+def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, taken, images, room, values, eps, relu):
     kept = cuda.shared.array(0, ELEMENT, alignment=16)  # `room` vectors of dy, and as many of x
     gradient = cuda.local.array(WIDTH, np.float32)
     own = cuda.local.array(WIDTH, np.float32)
+    above = cuda.local.array(WIDTH, np.float32)
     parts = cuda.shared.array((2, 2, CLUSTER, MOST_WARPS), np.float32)
+    following = cuda.shared.array(2, np.uint32)  # the next channel
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
-    cluster, clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     channels = np.uint32(weight.shape[0])
+    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
     vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
     share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
     offset = min(rank * share, images * vectors)
@@ -72,41 +66,60 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
     held = min(count, room)
     length = np.uint32((held + GROUPS * threads - 1) // (GROUPS * threads) * threads)  # of a group, of all threads
 
-    for group in range(GROUPS):
-        for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            begin(kept, WIDTH * v, dy, (image * channels + cluster, WIDTH * i))
-            begin(kept, WIDTH * (room + v), x, (image * channels + cluster, WIDTH * i))
-        ptx.cp_async_commit()
     ptx.cluster_sync()
+    if rank == 0 and t == 0:
+        first = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        for block in range(CLUSTER):
+            ptx.cluster_store(following, 0, block, first)
+    ptx.cluster_sync()
+    c = following[0]
+    for group in range(GROUPS):
+        if c < channels:
+            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
+                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+                begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
+                begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+        ptx.cp_async_commit()
 
     turn = np.uint32(0)
-    for c in range(cluster, channels, clusters):
-        centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
+    while c < channels:
+        after = np.uint32(0)
+        if rank == 0 and t == 0:
+            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        centre, root = mean[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
         total = products = np.float32(0)
         for group in range(GROUPS):
             ptx.cp_async_wait(PENDING)
             for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
+                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+                fetch(y, (image * channels + c, WIDTH * i), above)
                 take(kept, WIDTH * v, gradient)
                 take(kept, WIDTH * (room + v), own)
-                masked(gradient, own, centre, scale, shift, relu)
+                masked(gradient, above, relu)
+                put(kept, WIDTH * v, gradient)
+                give(dresidual, (image * channels + c, WIDTH * i), gradient)
                 for e in range(WIDTH):
                     total += gradient[e]
-                    products += gradient[e] * own[e]
+                    products += gradient[e] * (own[e] - centre)
             ptx.cp_async_commit()  # of nothing, so that the next group is again the oldest of four
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             fetch(dy, (image * channels + c, WIDTH * i), gradient)
             fetch(x, (image * channels + c, WIDTH * i), own)
-            masked(gradient, own, centre, scale, shift, relu)
+            fetch(y, (image * channels + c, WIDTH * i), above)
+            masked(gradient, above, relu)
+            give(dresidual, (image * channels + c, WIDTH * i), gradient)
             for e in range(WIDTH):
                 total += gradient[e]
-                products += gradient[e] * own[e]
+                products += gradient[e] * (own[e] - centre)
         total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
         if lane < CLUSTER:
             ptx.cluster_store(parts, (turn, 0, rank, t // WARP), lane, total)
             ptx.cluster_store(parts, (turn, 1, rank, t // WARP), lane, products)
+        if rank == 0 and t == 0:
+            for block in range(CLUSTER):
+                ptx.cluster_store(following, 1 - turn, block, after)
         ptx.cluster_sync()
 
         total = products = np.float32(0)
@@ -116,6 +129,7 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
                 products += parts[turn, 1, block, lane]
         total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
         turn = np.uint32(1 - turn)
+        after = following[turn]
         if rank == 0 and t == 0:
             dbias[c] = total
             dweight[c] = products / root
@@ -123,11 +137,10 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
         level, slope = total / values, products / values / (root * root)
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(dy, (image * channels + c, WIDTH * i), gradient)
+            fetch(dresidual, (image * channels + c, WIDTH * i), gradient)
             fetch(x, (image * channels + c, WIDTH * i), own)
-            masked(gradient, own, centre, scale, shift, relu)
             for e in range(WIDTH):
-                own[e] = scale * (gradient[e] - level - own[e] * slope)
+                own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
             give(dx, (image * channels + c, WIDTH * i), own)
         for group in range(GROUPS):
             for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
@@ -135,14 +148,14 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, 
                 plane = image * channels + c
                 take(kept, WIDTH * v, gradient)
                 take(kept, WIDTH * (room + v), own)
-                masked(gradient, own, centre, scale, shift, relu)
                 for e in range(WIDTH):
-                    own[e] = scale * (gradient[e] - level - own[e] * slope)
+                    own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
                 give(dx, (plane, WIDTH * i), own)
-                if c + clusters < channels:
-                    begin(kept, WIDTH * v, dy, (plane + clusters, WIDTH * i))
-                    begin(kept, WIDTH * (room + v), x, (plane + clusters, WIDTH * i))
+                if after < channels:
+                    begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
+                    begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
             ptx.cp_async_commit()
+        c = after
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
@@ -163,14 +176,14 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, room
 
 
-def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
-    arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
+def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem, workspace, format=FP32):
+    """dx, dresidual, dweight and dbias, of images in NCHW."""
+    arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    at_once = width(dy, x, dx)
+    images = [reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual)]
+    at_once = width(*images)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
-    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = suited(overlapped, format.dtype, at_once, blocks)
+    arguments = *images[:3], weight, mean, variance, *images[3:], dweight, dbias, workspace.counters(1), *numbers
+    kernel = suited(one_read, format.dtype, at_once, blocks, threads)
     return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]

@@ -12,7 +12,7 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by the time in which a block waits: for its values, for its cluster, and for eight places where the next cluster
-can begin. `s07_overlapped` reads the next channel while it writes this one.
+can begin. `s08_overlapped` reads the next channel while it writes this one.
 """
 
 from math import sqrt
@@ -136,5 +136,5 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = suited(one_read, format.dtype, at_once, blocks)
+    kernel = suited(one_read, format.dtype, at_once, blocks, threads)
     return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * room * at_once * format.itemsize)]
