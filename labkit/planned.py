@@ -26,6 +26,7 @@ from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
 MOST_GRAPHS = 16  # of a plan, and addresses that are counted
+MOST_ADDRESSES = 64  # of a plan, that are known to be apart
 MOST_PLANS = 256  # that calls of an operation remember
 
 
@@ -83,6 +84,7 @@ class Plan:
         self._near = self._distances(in_place)
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
         self._apart = set()  # outputs, other operands, and distances between them at which they share nothing
+        self._apart_at = set()  # addresses of all operands at which no two share anything
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
@@ -172,6 +174,8 @@ class Plan:
 
     def _check_apart(self, operands, addresses):
         """Raises ValueError where writing an output would change another operand."""
+        if (at := tuple(addresses)) in self._apart_at:
+            return
         for output, number, least, most, allowed in self._near:
             distance = addresses[number] - addresses[output]
             if not least < distance < most or distance == allowed or (output, number, distance) in self._apart:
@@ -183,6 +187,9 @@ class Plan:
                     f"{written} shares memory with {name}, which is {used}: give {written} memory of its own"
                 )
             self._apart.add((output, number, distance))
+        if len(self._apart_at) == MOST_ADDRESSES:
+            self._apart_at.clear()
+        self._apart_at.add(at)
 
 
 class Remembered:

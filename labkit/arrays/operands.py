@@ -157,12 +157,34 @@ def seen(X) -> tuple[Hashable, int]:
     The first is the same for arrays for which the same launches will do; it also tells how aligned they are.
     It is found quickly, so that it may differ for arrays of different makers.
     """
-    if hasattr(X, "device_ctypes_pointer"):  # numba's
-        address = X.device_ctypes_pointer.value or 0
-        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
-    if hasattr(X, "data_ptr"):  # torch's
-        address = X.data_ptr()
-        return (X.__class__, X.shape, X.stride(), X.dtype, address % PIECE_BYTES), address
+    kind = X.__class__
+    if (look := _looks.get(kind)) is None:  # what an array can be asked depends on its class
+        look = _looks[kind] = _look_of(X)
+    return look(X)
+
+
+_looks: dict = {}
+
+
+def _look_of(X):
+    if hasattr(X, "device_ctypes_pointer"):
+        return _seen_of_numba
+    if hasattr(X, "data_ptr"):
+        return _seen_of_torch
+    return _seen_of_other
+
+
+def _seen_of_numba(X):
+    address = X.device_ctypes_pointer.value or 0
+    return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
+
+
+def _seen_of_torch(X):
+    address = X.data_ptr()
+    return (X.__class__, X.shape, X.stride(), X.dtype, address % PIECE_BYTES), address
+
+
+def _seen_of_other(X):
     if not isinstance(X, DeviceArray | View):
         _wait_for_its_stream(X)
     address = address_of(X)

@@ -57,21 +57,20 @@ class Operation(ABC):
 
 
 def called(operation: Operation, arrays: Mapping[str, object], stream=0):
-    """Runs an operation, on arrays by their names, None for what is not there; gives its result."""
-    given = {name: arrays[name] for name in operation.arrays if arrays.get(name) is not None}
+    """Runs an operation on its arrays, by their names in its order, None for what is not there; gives its results."""
+    key = known = None
+    try:
+        looks = [None if X is None else seen(X) for X in arrays.values()]
+        key = operation, *(look and look[0] for look in looks), handle_of(stream), current_device()
+        known = _remembered.get(key)
+    except (AttributeError, TypeError, ValueError):  # no arrays of the device, or no stream: which, is told below
+        pass
+    given = {name: X for name, X in arrays.items() if X is not None}
+    if known is not None:
+        known.run(tuple(given.values()), [look[1] for look in looks if look])
+        return _results(operation, given)
     if any(name not in given for name in operation.results) or any(isinstance(X, np.ndarray) for X in given.values()):
         return _with_copies(operation, given, stream)
-    key, known, addresses = None, None, []
-    try:
-        looks = [seen(X) for X in given.values()]
-        addresses = [address for _, address in looks]
-        key = operation, *given, *(look for look, _ in looks), handle_of(stream), current_device()
-        known = _remembered.get(key)
-    except (AttributeError, TypeError, ValueError):  # no arrays, or no stream: which, is told below
-        pass
-    if known is not None:
-        known.run(tuple(given.values()), addresses)
-        return _results(operation, given)
     made = planned(operation, given, stream=stream, workspace=of_stream(stream), keep=False)
     made(*map(on_device, given.values()))
     if key is not None and operation.is_asked_again:
@@ -106,13 +105,14 @@ def _with_copies(operation, given, stream):
     taken = _checked(operation, given)
     absent = {name: taken[like] for name, like in operation.results.items() if name not in given}
     if not any(isinstance(X, np.ndarray) for X in taken.values()):
-        return called(operation, given | {name: new_in_order_of(like) for name, like in absent.items()}, stream)
+        new = {name: new_in_order_of(like) for name, like in absent.items()}
+        return called(operation, _in_order(operation, given | new), stream)
     operation = operation.declared(given)
     moved = {name: on_device(X, stream) for name, X in given.items()}
     for name, like in operation.results.items():
         if name in absent:
             moved[name] = cuda.device_array(absent[name].shape, moved[like].dtype)
-    called(operation, moved, stream)
+    called(operation, _in_order(operation, moved), stream)
     back = {name: moved[name].copy_to_host(stream=stream) for name in operation.written if name in moved}
     if stream:
         stream.synchronize()
@@ -123,10 +123,14 @@ def _with_copies(operation, given, stream):
     return _results(operation, given | new)
 
 
+def _in_order(operation, given):
+    return {name: given.get(name) for name in operation.arrays}
+
+
 def _results(operation, given):
     """What a call gives back: an array, or several in the order of the operation."""
-    found = tuple(given[name] for name in operation.results)
-    return found[0] if len(found) == 1 else found
+    found = [given[name] for name in operation.results]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _checked(operation, given):
