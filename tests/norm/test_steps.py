@@ -1,4 +1,4 @@
-"""Every step of batch norm: its passes over memory, its statistics on hard data, and what no step may lose."""
+"""Every step of batch norm forward: its passes over memory, its statistics on hard data, and what no step may lose."""
 
 import inspect
 import re
