@@ -124,6 +124,7 @@ class BatchForward(OfImages):
             moved = problem.factor * ratio
             value[f"running_{name}"] = (1 - problem.factor) * before + moved * value[name]
             rounding = 4 * EPS * (np.abs((1 - problem.factor) * before) + np.abs(moved * value[name]))
+            rounding += EPS * problem.factor * np.abs(before)  # of the factor itself, which 1 is then close to
             off[f"running_{name}"] = moved * off[name] + rounding
         weight, bias = given["weight"].astype(np.float64), given["bias"].astype(np.float64)
         scale = weight / np.sqrt(variance + problem.eps)
