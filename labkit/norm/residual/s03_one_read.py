@@ -1,8 +1,8 @@
 """A channel of x stays on the chip between its two uses, and each value that was written makes room for the next one.
 
 As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken.
-A thread sums what it has copied itself; the blocks of a cluster tell one another what they found, by writing it into one
-another's shared memory. The residual is read directly, when it is added. A thread that has written what became of a
+A thread sums what it has copied itself; the blocks of a cluster tell one another what they found, by writing it into
+one another's shared memory. The residual is read directly, when it is added. A thread that has written what became of a
 value begins at once to copy the next channel's into its place: so memory is read and written at the same time, as in a
 copy.
 
