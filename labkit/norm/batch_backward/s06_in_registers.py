@@ -19,12 +19,12 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
+from labkit.norm.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
@@ -41,6 +41,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
     gradient = cuda.local.array((SHARE, WIDTH), np.float32)
     own = cuda.local.array((SHARE, WIDTH), np.float32)
     of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    sums = cuda.local.array(2, np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     pixels, channels = np.uint32(x.shape[1]), np.uint32(cuda.gridDim.x)
     for k in range(SHARE):
@@ -51,7 +52,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
-    total = products = np.float32(0)
+    sums[0] = sums[1] = np.float32(0)
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         for e in range(WIDTH):
@@ -59,9 +60,10 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
                 own[k, e] -= centre
                 if relu and own[k, e] * scale + shift <= np.float32(0):  # a NaN is not below zero
                     gradient[k, e] = np.float32(0)
-                total += gradient[k, e]
-                products += gradient[k, e] * own[k, e]
-    total, products = block_total(total, of_warps, 0), block_total(products, of_warps, 1)
+                sums[0] += gradient[k, e]
+                sums[1] += gradient[k, e] * own[k, e]
+    all_block_totals(sums, of_warps, 2)
+    total, products = sums[0], sums[1]
     if t == 0:
         dbias[c] = total
         dweight[c] = products / root

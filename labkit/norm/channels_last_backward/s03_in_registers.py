@@ -20,11 +20,11 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
@@ -40,6 +40,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     gradient = cuda.local.array((SHARE, WIDTH), np.float32)
     own = cuda.local.array((SHARE, WIDTH), np.float32)
     of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    sums = cuda.local.array(SUMS, np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
@@ -52,15 +53,21 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
         scale = weight[channel] / root
-        total = products = np.float32(0)
+        sums[e] = sums[WIDTH + e] = np.float32(0)
         for k in range(SHARE):
             if t + k * threads < pixels:
                 own[k, e] -= centre
                 if relu and own[k, e] * scale + shift <= np.float32(0):  # a NaN is not below zero
                     gradient[k, e] = np.float32(0)
-                total += gradient[k, e]
-                products += gradient[k, e] * own[k, e]
-        total, products = block_total(total, of_warps, e), block_total(products, of_warps, WIDTH + e)
+                sums[e] += gradient[k, e]
+                sums[WIDTH + e] += gradient[k, e] * own[k, e]
+    all_block_totals(sums, of_warps, SUMS)
+
+    for e in range(WIDTH):
+        channel = min(np.uint32(c + e), np.uint32(channels - 1))
+        root = sqrt(variance[channel] + eps)
+        scale = weight[channel] / root
+        total, products = sums[e], sums[WIDTH + e]
         if t == 0 and c + e < channels:
             dbias[channel] = total
             dweight[channel] = products / root
