@@ -14,7 +14,7 @@ PROBLEMS = norm.RowForward, norm.RowBackward
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("of", PROBLEMS)
-@pytest.mark.parametrize("columns", [1, 511, 512, 513, 8191, 8192, 8193, 131_071, 131_072])
+@pytest.mark.parametrize("columns", [1, 512, 513, 8191, 8192, 8193, 32_768, 32_769, 65_536, 114_688, 131_072])
 def test_a_step_takes_the_rows_that_it_is_chosen_for(of, columns, format):
     problem = of(1, columns, "rms")
     step = step_of(problem, format)

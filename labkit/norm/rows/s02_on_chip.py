@@ -40,6 +40,7 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     columns = np.uint32(weight.shape[0])
     values = np.float32(columns)
+    share = np.float32(1) / values  # a division is some ten instructions
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
@@ -50,7 +51,7 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
                     total += own[k, e]
-        average = block_total(total, of_warps[0]) / values
+        average = block_total(total, of_warps[0]) * share
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
@@ -59,10 +60,10 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
                 squares += own[k, e] * own[k, e]
     away, squares = block_totals(away, squares, of_warps[1:])
     if CENTRED:
-        rest = away / values
+        rest = away * share
         squares -= rest * rest * values
         squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-    scale = np.float32(1) / sqrt(squares / values + eps)
+    scale = np.float32(1) / sqrt(squares * share + eps)
     if t == 0:
         rstd[row] = scale
         if CENTRED:

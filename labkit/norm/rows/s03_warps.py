@@ -8,7 +8,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       warps: read, written
     2       passes in all
 
-Limited by memory. A lane keeps up to 32 values, so that rows are at most 1024 wide. `s04_overlapped` is for wide ones.
+Limited by memory, and where values have 2 bytes nearly by instructions. A lane keeps up to 32 values, so that rows are
+at most 1024 wide. `s04_overlapped` is for wide ones.
 """
 
 from math import sqrt
@@ -37,11 +38,12 @@ WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 def warps(x, weight, bias, y, mean, rstd, eps):
     own = cuda.local.array((SLOTS, WIDTH), np.float32)
     of_column = cuda.local.array((2, WIDTH), np.float32)
-    rests = cuda.local.array(ROWS, np.float32)
     scales = cuda.local.array(ROWS, np.float32)
+    shifts = cuda.local.array(ROWS, np.float32)
     start = np.uint32((cuda.blockIdx.x * WARPS + cuda.threadIdx.x // WARP) * ROWS)
     lane, columns = np.uint32(cuda.threadIdx.x % WARP), np.uint32(weight.shape[0])
     last, values = np.uint32(x.shape[0] - 1), np.float32(columns)
+    share = np.float32(1) / values  # a division is some ten instructions
     if start <= last:
         for r in range(ROWS):  # the last row twice, where their number is odd
             for k in range(PIECES):
@@ -55,7 +57,7 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                     if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                         for e in range(WIDTH):
                             total += own[r * PIECES + k, e]
-                average = warp_total(total) / values
+                average = warp_total(total) * share
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
@@ -64,10 +66,11 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                         squares += own[r * PIECES + k, e] * own[r * PIECES + k, e]
             squares = warp_total(squares)
             if CENTRED:
-                rest = warp_total(away) / values
+                rest = warp_total(away) * share
                 squares -= rest * rest * values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-            rests[r], scales[r] = rest, np.float32(1) / sqrt(squares / values + eps)
+            scales[r] = np.float32(1) / sqrt(squares * share + eps)
+            shifts[r] = -rest * scales[r]
             if lane == 0:
                 row = min(np.uint32(start + r), last)
                 rstd[row] = scales[r]
@@ -81,7 +84,7 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                     load_numbers(bias, i, of_column, 1)
                 for r in range(ROWS):
                     for e in range(WIDTH):
-                        value = (own[r * PIECES + k, e] - rests[r]) * scales[r] * of_column[0, e]
+                        value = (own[r * PIECES + k, e] * scales[r] + shifts[r]) * of_column[0, e]
                         if CENTRED:
                             value += of_column[1, e]
                         own[r * PIECES + k, e] = value

@@ -12,8 +12,10 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       clusters: read, written
     2       passes in all
 
-Limited by memory. The sums of the cluster's blocks are about the mean of its first one, which may be away from that of
-the row: its distance squared is at most as many times the variance as there are blocks, so that little is lost.
+Limited by memory in float32; in bfloat16, where a row has half the bytes, by instructions and barriers, so that
+`s04_overlapped` is faster as long as it takes the row. The sums of the cluster's blocks are about the mean of its first
+one, which may be away from that of the row: its distance squared is at most as many times the variance as there are
+blocks, so that little is lost.
 """
 
 from math import sqrt
@@ -56,6 +58,8 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
     first = min(rank * share, columns)
     count = np.uint32(min(first + share, columns) - first)
     values, of_block = np.float32(columns), np.float32(count)
+    inverse = np.float32(1) / values  # a division is some ten instructions
+    inverse_of_block = np.float32(1) / max(of_block, np.float32(1))
 
     for r in range(ROWS):  # the last row twice, where their number is odd
         for k in range(PIECES):
@@ -71,7 +75,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 if np.uint32(WIDTH * (k * threads + t)) < count:
                     for e in range(WIDTH):
                         total += own[r * PIECES + k, e]
-            average = block_total(total, of_warps[r, 0]) / max(of_block, np.float32(1))
+            average = block_total(total, of_warps[r, 0]) * inverse_of_block
         for k in range(PIECES):
             if np.uint32(WIDTH * (k * threads + t)) < count:
                 for e in range(WIDTH):
@@ -101,10 +105,10 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                     squares += apart * (n * apart + np.float32(2) * parts[r, 2, block])
         rest = np.float32(0)
         if CENTRED:
-            rest = away / values
+            rest = away * inverse
             squares -= rest * rest * values
             squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-        averages[r], rests[r], scales[r] = average, rest, np.float32(1) / sqrt(squares / values + eps)
+        averages[r], rests[r], scales[r] = average, rest, np.float32(1) / sqrt(squares * inverse + eps)
         if rank == 0 and t == 0:
             row = min(np.uint32(start + r), last)
             rstd[row] = scales[r]

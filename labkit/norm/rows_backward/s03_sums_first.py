@@ -11,7 +11,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
     0       merged: as many rows as there are blocks to a column
     5       passes in all
 
-Limited by memory. `s04_one_read` keeps a row on the chip between its two uses.
+Limited by memory where rows are wide; of narrow ones a block of 256 threads leaves most of these idle. `s04_one_read`
+keeps a row on the chip between its two uses.
 """
 
 import numpy as np

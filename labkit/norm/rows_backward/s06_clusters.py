@@ -11,7 +11,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
     0       merged: as many rows as there are clusters
     3       passes in all
 
-Limited by memory.
+Limited by memory as long as a block has a row by itself. Blocks that share one meet at each row, and at the barrier
+all must wait until what they wrote of the row before has arrived. In bfloat16, where a row has half the bytes,
+`s03_sums_first` is faster then.
 """
 
 import numpy as np
