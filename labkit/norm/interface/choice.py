@@ -1,7 +1,7 @@
 """Which step computes a norm: of those that take the images as they lie, the one that crosses memory least often.
 
-In training that is one that reads each value once. Where a block keeps a channel in its registers, and there are
-channels for half of the GPU's SMs, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
+In training that is one that reads each value once. Where a block keeps a channel in its registers, and all such blocks
+run at once, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
 "overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read"; in NHWC all
 blocks keep some channels together and meet ("one_read"). Where neither does, or the GPU has no clusters, each value is
 read twice, and the second time some are found in L2.
@@ -33,15 +33,21 @@ STEPS = {  # ladder and step, the best first
         ("channels_last", "columns"),
     ],
     (BatchBackward, "NCHW"): [
+        ("batch_backward", "in_registers"),
         ("batch_backward", "overlapped"),
         ("batch_backward", "one_read"),
         ("batch_backward", "last_first"),
     ],
-    (BatchBackward, "NHWC"): [("channels_last_backward", "one_read"), ("channels_last_backward", "last_first")],
+    (BatchBackward, "NHWC"): [
+        ("channels_last_backward", "in_registers"),
+        ("channels_last_backward", "one_read"),
+        ("channels_last_backward", "last_first"),
+    ],
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
-ALONE = "in_registers"  # whose blocks keep channels by themselves, so that few of them leave SMs idle
+AT_ONCE = "in_registers"  # each block reads, sums and writes: a second one in its place would have to wait for that
+SM_THREADS = 2048
 MEETING = {
     ("channels_last", "one_read"),
     ("channels_last_backward", "one_read"),
@@ -66,7 +72,7 @@ def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Works
         except TooLarge as error:
             why = error.why
             continue
-        if all(map(_begins_well, made)) and (slug != ALONE or _fills_half(made)):
+        if all(map(_begins_well, made)) and (slug != AT_ONCE or _runs_at_once(made)):
             return made
     raise ValueError(f"{why}: take fewer images or channels at a time")
 
@@ -85,7 +91,11 @@ def _begins_well(launch: Launch) -> bool:
     return not any(address_of(X) % PIECE_BYTES for X in moved)
 
 
-def _fills_half(made: list[Launch]) -> bool:
-    """Whether there are blocks for half of the SMs."""
-    grid = made[0].grid
-    return 2 * prod(grid if isinstance(grid, tuple) else (grid,)) >= cuda.get_current_device().MULTIPROCESSOR_COUNT
+def _runs_at_once(made: list[Launch]) -> bool:
+    """Whether there is room for all threads of these launches together, as far as their number tells."""
+    threads = max(prod(_sides(one.grid)) * prod(_sides(one.block)) for one in made)
+    return threads <= SM_THREADS * cuda.get_current_device().MULTIPROCESSOR_COUNT
+
+
+def _sides(size):
+    return size if isinstance(size, tuple) else (size,)
