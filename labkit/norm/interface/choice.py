@@ -5,6 +5,9 @@ run at once, no block waits for another ("in_registers"). Larger channels are ke
 "overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read"; in NHWC all
 blocks keep some channels together and meet ("one_read"). Where neither does, or the GPU has no clusters, each value is
 read twice, and the second time some are found in L2.
+
+A row of up to 512 values is taken by a warp, a longer one stays in the registers of a block ("on_chip"), in its shared
+memory ("overlapped"), or in a cluster, whichever is the first that holds it.
 """
 
 from math import prod
@@ -13,11 +16,11 @@ from labkit import cuda, ptx
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.formats import Format
-from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.ladder import Launch, Problem, Step, TooLarge, ladder
 from labkit.norm.backward import BatchBackward
-from labkit.norm.images import OfImages
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward
+from labkit.norm.rows.problem import RowForward
 from labkit.ptx.capabilities import runs
 
 STEPS = {  # ladder and step, the best first
@@ -46,6 +49,8 @@ STEPS = {  # ladder and step, the best first
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
+ROWS = [("rows", slug) for slug in ("warps", "on_chip", "overlapped", "clusters", "three_reads")]
+NARROW = 512  # values of a row, up to which a warp takes it
 AT_ONCE = "in_registers"  # each block reads, sums and writes: a second one in its place would have to wait for that
 SM_THREADS = 2048
 MEETING = {
@@ -54,7 +59,7 @@ MEETING = {
 }  # steps whose blocks all wait for one another
 
 
-def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:
+def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Workspace) -> list[Launch]:
     """What the best step launches for arrays that fit the problem.
 
     Raises
@@ -63,9 +68,9 @@ def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Works
         There are too many images or channels for any of them.
     """
     why = ""
-    for name, slug in STEPS[type(asked), asked.layout]:
+    for name, slug in _steps_for(asked):
         step = ladder("norm", name).step(slug)
-        if not _runs_here(step, format):
+        if format not in step.formats or not _runs_here(step, format):
             continue
         try:
             made = step.launches(*arrays, asked, format=format, workspace=workspace)
@@ -75,6 +80,13 @@ def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Works
         if all(map(_begins_well, made)) and (slug != AT_ONCE or _runs_at_once(made)):
             return made
     raise ValueError(f"{why}: take fewer images or channels at a time")
+
+
+def _steps_for(asked: Problem) -> list[tuple[str, str]]:
+    """Ladders and steps, the best first."""
+    if isinstance(asked, RowForward):
+        return ROWS if asked.columns <= NARROW else ROWS[1:]
+    return STEPS[type(asked), asked.layout]
 
 
 def _runs_here(step: Step, format: Format) -> bool:
