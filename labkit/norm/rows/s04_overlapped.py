@@ -1,16 +1,17 @@
-"""Blocks go from row to row, and each value that was written makes room for one of the next row.
+"""A row stays in shared memory, and each value that was written makes room for one of the block's next row.
 
-A block keeps its row in shared memory, of which an SM has 227 KB. A thread that has written y of a piece begins at once
-to copy the next row's piece into its place: nobody else reads or writes there. So memory is read and written at the
-same time, also where a row leaves room for one block only.
+Shared memory keeps rows that are too wide for registers: an SM has 227 KB of it, and a thread's copies to it need no
+registers while they are under way. Blocks go from row to row. A thread that has written y of a piece begins at once to
+copy the next row's piece into its place, where nobody else reads or writes: memory is read and written at the same time
+even where a row leaves room for one block only.
 
 Costs, in passes over memory, each of them the matrix read or written once:
 
     2       overlapped: read, written
     2       passes in all
 
-Limited by memory, and by what L2 delivers: for each value of 4 bytes that it reads, a block reads 8 bytes of weight and
-bias, which no other level holds where rows are wide. `s05_clusters` keeps them in registers.
+Limited by what a block waits for between two rows, where registers suffice: there `s02_on_chip` is faster, whose blocks
+end, and leave their place to one that has already asked for its row. Rows of more than 226 KB are for `s05_clusters`.
 """
 
 from math import sqrt

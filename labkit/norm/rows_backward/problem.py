@@ -6,7 +6,7 @@ from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
 from labkit.norm.problem import EPS
-from labkit.norm.rows.problem import Rows
+from labkit.norm.rows.problem import LARGE, Rows
 
 ARRAYS = "dy", "x", "weight", "mean", "rstd", "dx", "dweight", "dbias"
 
@@ -36,16 +36,24 @@ class RowBackward(Rows):
         beside = self.columns * (3 if self.is_centred else 2) + self.rows * (2 if self.is_centred else 1)
         return 3 * self.elements * format.itemsize + beside * FP32.itemsize
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What is computed."""
+        return tuple(name for name in ("dx", "dweight", "dbias") if name in self.shapes)
+
     def part(self, operands: tuple) -> tuple:
-        """All: the gradients of weight and bias are sums over all rows."""
-        return operands
+        """Of a large problem dx of some rows, the first and the last among them."""
+        *arrays, problem = super().part(operands)
+        return operands if problem is self else (*arrays, SomeRows(**vars(problem)))
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Random matrices and weights, the statistics of x, NaN where a step writes; and the problem."""
         rng = np.random.default_rng([seed, self.rows, self.columns, 1])
         of = {"weight": rng.standard_normal(self.columns).astype(np.float32), "x": format.encode(self.drawn(rng))}
         of["dy"] = normal(rng, (self.rows, self.columns), format)
-        mean, variance = self.statistics(format.decode(of["x"]))
+        pieces = np.array_split(of["x"], min(self.rows, -(-self.elements // LARGE)))
+        found = (self.statistics(format.decode(x)) for x in pieces)
+        mean, variance = map(np.concatenate, zip(*found, strict=True))
         of["mean"], of["rstd"] = (X[:, 0].astype(np.float32) for X in (mean, 1 / np.sqrt(variance + self.eps)))
         of["dx"] = np.full((self.rows, self.columns), format.result.encode(np.nan), format.result.dtype)
         of |= {name: np.full(self.columns, np.nan, np.float32) for name in ("dweight", "dbias")}
@@ -71,4 +79,10 @@ class RowBackward(Rows):
         roundings = EPS * (8 + np.sqrt(problem.rows))
         for name, terms in (("dweight", dy * n), ("dbias", dy)):
             of[name] = terms.sum(0), roundings * np.abs(terms).sum(0)
-        return {ARRAYS.index(name): ladder.Expected(*of[name]) for name in of if name in problem.shapes}
+        return {ARRAYS.index(name): ladder.Expected(*of[name]) for name in problem.outputs}
+
+
+class SomeRows(RowBackward):
+    """Some rows of a larger problem, and dx alone: the gradients of weight and bias are sums over all rows."""
+
+    outputs = ("dx",)
