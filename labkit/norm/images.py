@@ -49,10 +49,11 @@ class OfImages(ladder.Problem):
     called = "batch norm"
     arrays: ClassVar[tuple[str, ...]]  # their names, in the order in which steps take them
     of_pixels: ClassVar[tuple[str, ...]]  # those that are images; the others have a value for each channel
+    least_values: ClassVar[int] = 2  # of a channel
 
     def __post_init__(self):
         self._check_counts(N=1, C=1, H=1, W=1)
-        if self.values == 1:
+        if self.values < self.least_values:
             raise ValueError("each channel has one value, which has no unbiased variance: train with more than one")
         if self.values >= MOST:
             raise ValueError(f"each channel has {self.values} values, and kernels count them below {MOST}: take fewer")

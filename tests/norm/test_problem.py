@@ -82,6 +82,15 @@ def test_the_bounds_tell_what_is_slightly_wrong():
             assert not problem.is_right(operands, (*wrong, problem)), ARRAYS[place]
 
 
+def test_what_is_surely_rectified_is_zero():
+    operands = SMALL.operands()
+    expected = SMALL.expected(operands)[ARRAYS.index("y")]
+    plain = norm.BatchForward(3, 4, 5, 2, relu=False)
+    below = plain.expected((*operands[:-1], plain))[ARRAYS.index("y")].value
+    assert expected.holds(expected.value)
+    assert not expected.holds(np.where(below < 0, 1e-6 * below, below))
+
+
 def test_a_part_has_the_results_of_the_whole():
     problem = norm.BatchForward(2**12, 8, 24, 24)
     small = problem.part(problem.operands())

@@ -26,7 +26,7 @@ def batches(step):
         "layout": st.sampled_from(step.TAKES["layout"]),
         "momentum": st.none() | st.floats(0, 1),
         "batches": st.integers(0, 5),
-        "eps": st.sampled_from([1e-5, 1e-3]),
+        "eps": st.sampled_from([1e-5, 1e-3, 0.1]),
         "hard": hard,
     }
 

@@ -12,7 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       one_read: read, written
     2       passes in all
 
-Limited by memory, and by the time in which blocks meet.
+Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
+and write, and five of these waits follow one another.
 """
 
 from functools import cache
@@ -34,7 +35,7 @@ from labkit.norm.vectors import give, give_bits, take, take_bits
 FORMATS = FP32, BF16
 EXAMPLES = (
     (2, 8, 3, 5, True, "NHWC"),
-    (3, 16, 8, 9, False, "NHWC", None, 3),
+    (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
     (6, 24, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True),
     (1, 528, 4, 5, True, "NHWC"),
     (5, 40, 12, 15, True, "NHWC"),
@@ -47,11 +48,11 @@ ELEMENT = np.float32  # what memory holds, or words of two bfloat16
 VECTORS = 4  # of a row of a piece
 CHANNELS = WIDTH * VECTORS
 PIECES = 8  # of a block, one for each of its warps
+PER_WARP = -(-CHANNELS // PIECES)  # channels whose sums a warp merges
 BOX_PIXELS = 192  # of a piece
 LINES = BOX_PIXELS * VECTORS // LINE_VECTORS
 GROUPS = 2
 SHARE = 5  # of the blocks of a group, that a lane merges
-LATER_NS = 6000  # that every other group waits: about half of the time of some channels
 NEAR = 4  # pixels, at the beginning of a block's first piece, whose mean is taken away from all of its values
 LEAST_PIECES, MOST_PIECES, MOST_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # at multiples of which pieces begin
@@ -75,7 +76,7 @@ def one_read(
     near = cuda.local.array(WIDTH, np.float32)
     total = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
-    theirs = cuda.local.array((FIELDS, SHARE), np.float32)
+    theirs = cuda.local.array((PER_WARP, FIELDS, SHARE), np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     group, block = np.uint32(cuda.blockIdx.x % GROUPS), np.uint32(cuda.blockIdx.x // GROUPS)
     blocks, channels = np.uint32(cuda.gridDim.x // GROUPS), np.uint32(weight.shape[0])
@@ -90,8 +91,6 @@ def one_read(
         ptx.mbarrier_init(landed, warp, 1)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
-    if group % 2 == 1:
-        cuda.nanosleep(np.uint32(LATER_NS))
     if count > 0 and lane == 0:
         ptx.mbarrier_expect(landed, warp, BOX_PIXELS * VECTORS * 16)
         ptx.tma_load(tiles, (warp, 0, 0), x_map, (pixel, group * words), landed, warp)
@@ -138,19 +137,23 @@ def one_read(
                 partials[2, c + channel, block] = all_squares - all_total * rest
         meet(arrived, part, blocks)
 
-        for channel in range(warp, min(np.uint32(CHANNELS), channels - c), PIECES):
-            values = average = rest = deviations = np.float32(0)
+        for mine in range(PER_WARP):
+            channel = c + min(np.uint32(warp + mine * PIECES), min(np.uint32(CHANNELS), channels - c) - np.uint32(1))
             for step in range(SHARE):
                 other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
                 for field in range(FIELDS):
-                    theirs[field, step] = partials[field, c + channel, other]
+                    theirs[mine, field, step] = partials[field, channel, other]
+        for mine in range(PER_WARP):
+            channel = np.uint32(warp + mine * PIECES)
+            values = average = rest = deviations = np.float32(0)
             for step in range(SHARE):
                 there = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, there) - there))
-                m, r, s = theirs[0, step], theirs[1, step], theirs[2, step] if n > np.float32(0) else np.float32(0)
+                s = theirs[mine, 2, step] if n > np.float32(0) else np.float32(0)
+                m, r = theirs[mine, 0, step], theirs[mine, 1, step]
                 values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
             values, average, rest, deviations = of_warp(values, average, rest, deviations)
-            if lane == 0:
+            if lane == 0 and channel < CHANNELS and c + channel < channels:
                 centre = average + rest
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(deviations / values + eps)
                 if block == 0:
