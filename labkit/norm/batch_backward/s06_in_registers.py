@@ -20,12 +20,12 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import warp_sum
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.kept import fetch, give, ways_of
 from labkit.norm.problem import planes_of
+from labkit.norm.totals import block_totals
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -34,7 +34,6 @@ SHARE, MOST_SHARE = 4, 16  # values of a thread, of each array
 MOST_THREADS = 512
 PIXELS = 49  # of a plane
 WARP, MOST_WARPS = 32, 16
-ALL = 0xFFFFFFFF
 
 
 @cuda.jit
@@ -44,7 +43,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
     one = cuda.local.array(1, np.float32)
     of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
-    lane, channels = np.uint32(t % WARP), np.uint32(cuda.gridDim.x)
+    channels = np.uint32(cuda.gridDim.x)
     for k in range(SHARE):
         image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
         gradient[k] = own[k] = np.float32(0)
@@ -64,14 +63,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
                 gradient[k] = np.float32(0)
             total += gradient[k]
             products += gradient[k] * own[k]
-    total, products = warp_sum(total), warp_sum(products)
-    if lane == 0:
-        of_warps[0, t // WARP], of_warps[1, t // WARP] = total, products
-    cuda.syncthreads()
-    total = products = np.float32(0)
-    if lane < threads // WARP:
-        total, products = of_warps[0, lane], of_warps[1, lane]
-    total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
+    total, products = block_totals(total, products, of_warps)
     if t == 0:
         dbias[c] = total
         dweight[c] = products / root
