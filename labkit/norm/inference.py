@@ -78,4 +78,6 @@ class BatchInference(OfImages):
         centred = (x - of["running_mean"]) * of["weight"] / np.sqrt(of["running_variance"] + problem.eps)
         y = centred + of["bias"]
         bound = 8 * EPS * (np.abs(centred) + np.abs(of["bias"])) + format.result.rounding * np.abs(y)
-        return {ARRAYS.index("y"): ladder.Expected(np.maximum(y, 0) if problem.relu else y, bound)}
+        if problem.relu:
+            y, bound = np.maximum(y, 0), np.where(y < -bound, 0, bound)  # what is surely rectified is zero
+        return {ARRAYS.index("y"): ladder.Expected(y, bound)}

@@ -31,11 +31,11 @@ BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
 WIDTH = 4  # channels of a thread
 SUMS = 2 * WIDTH  # of a block
-SHARE, MOST_SHARE = 2, 4  # pixels of a thread
+SHARE, MOST_SHARE = 2, 3  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * MOST_WARPS)
 def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, relu):
     gradient = cuda.local.array((SHARE, WIDTH), np.float32)
     own = cuda.local.array((SHARE, WIDTH), np.float32)
@@ -51,8 +51,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
-        centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
-        scale = weight[channel] / root
+        centre, shift, scale = mean[channel], bias[channel], weight[channel] / sqrt(variance[channel] + eps)
         sums[e] = sums[WIDTH + e] = np.float32(0)
         for k in range(SHARE):
             if t + k * threads < pixels:
@@ -66,12 +65,10 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         root = sqrt(variance[channel] + eps)
-        scale = weight[channel] / root
-        total, products = sums[e], sums[WIDTH + e]
         if t == 0 and c + e < channels:
-            dbias[channel] = total
-            dweight[channel] = products / root
-        level, slope = total / values, products / values / (root * root)
+            dbias[channel] = sums[e]
+            dweight[channel] = sums[WIDTH + e] / root
+        scale, level, slope = weight[channel] / root, sums[e] / values, sums[WIDTH + e] / values / (root * root)
         for k in range(SHARE):
             if t + k * threads < pixels:
                 own[k, e] = scale * (gradient[k, e] - level - own[k, e] * slope)
