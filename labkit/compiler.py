@@ -26,7 +26,7 @@ config.CUDA_WARN_ON_IMPLICIT_COPY = 0
 
 
 def jit(func_or_sig=None, **options):
-    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, with `cluster`, `early` and `cooperative`."""
+    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, and for our options beside its own."""
     if isfunction(func_or_sig):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
@@ -123,8 +123,9 @@ def prepare(kernel, cluster=1, early=False, cooperative=False):
     """Gives a compiled kernel the attributes and the launch that numba has no option for; returns it.
 
     Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, run in clusters of
-    so many blocks along x, begin early (`labkit.ptx.launches`), or only if all blocks run at once. (CUDA C++ Programming Guide, compute
-    capability 7.x, "Shared Memory": a kernel has to opt in to more; CUDA driver API, cuKernelSetAttribute.)
+    so many blocks along x, begin early (`labkit.ptx.launches`), or only if all blocks run at once. (CUDA C++
+    Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more; CUDA driver
+    API, cuKernelSetAttribute.)
     """
     function = kernel._codelibrary.get_cufunc()
     names = binding.CUfunction_attribute

@@ -117,7 +117,7 @@ def plan(
 
 
 def _planned(x, y, options, stream, **kept) -> Plan:
-    return Plan(partial(_launches, options=options), {"x": x, "y": y}, "y", stream=stream, **kept)
+    return Plan(partial(_launches, options=options), {"x": x, "y": y}, ["y"], stream=stream, **kept)
 
 
 def _with_copies(x, y, options, stream):

@@ -10,7 +10,7 @@ Costs, in passes over memory, each of them all values read or written once:
     2       last_first: read, written; what L2 holds is not read from memory
     3       passes in all
 
-Limited by memory: L2 holds a part only. `s09_one_read` keeps a channel on the chip.
+Limited by memory: L2 holds a part only. `s09_in_registers` keeps a channel on the chip, if it is small.
 """
 
 from math import sqrt

@@ -12,7 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       one_read: read, written
     2       passes in all
 
-Limited by memory, and by the time in which blocks meet.
+Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
+and write, and five of these waits follow one another.
 """
 
 from functools import cache
@@ -47,9 +48,11 @@ ELEMENT = np.float32  # what memory holds, or words of two bfloat16
 VECTORS = 4  # of a row of a piece
 CHANNELS = WIDTH * VECTORS
 PIECES = 8  # of a block, one for each of its warps
+PER_WARP = -(-CHANNELS // PIECES)  # channels whose sums a warp merges
 BOX_PIXELS = 192  # of a piece
 LINES = BOX_PIXELS * VECTORS // LINE_VECTORS
 GROUPS = 2
+SHARE = 5  # of the blocks of a group, that a lane merges
 NEAR = 4  # pixels, at the beginning of a block's first piece, whose mean is taken away from all of its values
 LEAST_PIECES, MOST_PIECES, MOST_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # at multiples of which pieces begin
@@ -66,12 +69,14 @@ def one_read(
     tiles = ptx.shared_array(0, (PIECES, LINES, LINE_WORDS), ELEMENT)
     landed = cuda.shared.array(PIECES, np.uint64)
     of_warps = cuda.shared.array((2, PIECES, CHANNELS), np.float32)
+    nears = cuda.shared.array(CHANNELS, np.float32)
     centres = cuda.shared.array(CHANNELS, np.float32)
     scales = cuda.shared.array(CHANNELS, np.float32)
     own = cuda.local.array(WIDTH, np.float32)
     near = cuda.local.array(WIDTH, np.float32)
     total = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
+    theirs = cuda.local.array((PER_WARP, FIELDS, SHARE), np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     group, block = np.uint32(cuda.blockIdx.x % GROUPS), np.uint32(cuda.blockIdx.x // GROUPS)
     blocks, channels = np.uint32(cuda.gridDim.x // GROUPS), np.uint32(weight.shape[0])
@@ -80,6 +85,7 @@ def one_read(
     count = np.uint32(min(BOX_PIXELS, max(pixels, pixel) - pixel))
     block_count = np.uint32(min(PIECES * BOX_PIXELS, max(pixels, begin) - begin))
     first = np.uint32(lane % VECTORS * WIDTH)  # of the lane's channels
+    part_of_near = np.float32(1) / np.float32(max(np.uint32(1), min(np.uint32(NEAR), block_count)))
     words = np.uint32(CHANNELS * LINE_WORDS // (WIDTH * LINE_VECTORS))  # of a row of a piece
     if lane == 0:
         ptx.mbarrier_init(landed, warp, 1)
@@ -100,7 +106,7 @@ def one_read(
                 v = np.uint32(p * VECTORS + lane % VECTORS)
                 take(tiles, 0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4, own)
                 for e in range(WIDTH):
-                    near[e] += own[e] / np.float32(min(NEAR, block_count))
+                    near[e] += own[e] * part_of_near
         if count > 0:
             ptx.mbarrier_wait(landed, warp, turn % 2)
             for v in range(lane, count * VECTORS, LANES):
@@ -117,33 +123,37 @@ def one_read(
                 away //= 2
             if lane < VECTORS:
                 of_warps[0, warp, first + e], of_warps[1, warp, first + e] = total[e], squares[e]
+            if warp == 0 and lane < VECTORS:
+                nears[first + e] = near[e]
         cuda.syncthreads()
-        if warp == 0 and lane < VECTORS:
-            for e in range(WIDTH):
-                if c + first + e < channels:
-                    all_total = all_squares = np.float32(0)
-                    for other in range(PIECES):
-                        all_total += of_warps[0, other, first + e]
-                        all_squares += of_warps[1, other, first + e]
-                    rest = all_total / np.float32(max(np.uint32(1), block_count))
-                    partials[0, c + first + e, block] = near[e]
-                    partials[1, c + first + e, block] = rest
-                    partials[2, c + first + e, block] = all_squares - all_total * rest
+        if warp == 0:
+            for channel in range(lane, min(np.uint32(CHANNELS), channels - c), LANES):
+                all_total = all_squares = np.float32(0)
+                for other in range(PIECES):
+                    all_total += of_warps[0, other, channel]
+                    all_squares += of_warps[1, other, channel]
+                rest = all_total / np.float32(max(np.uint32(1), block_count))
+                partials[0, c + channel, block], partials[1, c + channel, block] = nears[channel], rest
+                partials[2, c + channel, block] = all_squares - all_total * rest
         meet(arrived, part, blocks)
 
-        for channel in range(warp, min(np.uint32(CHANNELS), channels - c), PIECES):
+        for mine in range(PER_WARP):
+            channel = c + min(np.uint32(warp + mine * PIECES), min(np.uint32(CHANNELS), channels - c) - np.uint32(1))
+            for step in range(SHARE):
+                other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
+                for field in range(FIELDS):
+                    theirs[mine, field, step] = partials[field, channel, other]
+        for mine in range(PER_WARP):
+            channel = np.uint32(warp + mine * PIECES)
             values = average = rest = deviations = np.float32(0)
-            for other in range(lane, blocks, LANES):
-                there = np.uint32(other * PIECES * BOX_PIXELS)
-                n = np.float32(min(PIECES * BOX_PIXELS, max(pixels, there) - there))
-                m, r, s = (
-                    partials[0, c + channel, other],
-                    partials[1, c + channel, other],
-                    partials[2, c + channel, other],
-                )
+            for step in range(SHARE):
+                there = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
+                n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, there) - there))
+                s = theirs[mine, 2, step] if n > np.float32(0) else np.float32(0)
+                m, r = theirs[mine, 0, step], theirs[mine, 1, step]
                 values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
             values, average, rest, deviations = of_warp(values, average, rest, deviations)
-            if lane == 0:
+            if lane == 0 and channel < CHANNELS and c + channel < channels:
                 centre = average + rest
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(deviations / values + eps)
                 if block == 0:
@@ -257,6 +267,7 @@ def _in_rows(X, problem):
 def suited(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and groups, and for bits of bfloat16."""
     constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}
+    constants["SHARE"] = -(-cut.blocks // LANES)
     if format is BF16:
         constants |= {"WIDTH": 8, "ELEMENT": np.uint32, "take": take_bits, "give": give_bits}
     return specialise(kernel, **constants)

@@ -14,7 +14,7 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
-cluster can begin. `s10_overlapped` reads the next channel while it writes this one.
+cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
 """
 
 from math import sqrt
@@ -127,4 +127,8 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(one_read, format.dtype, at_once, blocks), blocks * problem.C, threads, arguments, kept_bytes)]
+    return [
+        Launch(
+            suited(one_read, format.dtype, at_once, blocks, threads), blocks * problem.C, threads, arguments, kept_bytes
+        )
+    ]

@@ -1,0 +1,120 @@
+"""A few channels of small images stay in the registers of one block: no block waits for others.
+
+A thread takes four channels of a pixel at a time, and a block all pixels of these four: 1568 in a batch of 32 images of
+7 x 7 pixels, two for each of 800 threads. Other blocks take the other channels of the same pixels, and find what memory
+gave beside them in L2. As in NCHW the block finds the mean, then the squares about it, and corrects both by what is
+left over.
+
+Costs, in passes over memory, each of them all values read or written once:
+
+    2       in_registers: read, written
+    2       passes in all
+
+Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
+"""
+
+from functools import cache
+from math import prod, sqrt
+
+import numpy as np
+
+from labkit import cuda, specialise
+from labkit.arrays.views import reshaped
+from labkit.blas.sums import block_totals
+from labkit.formats import BF16, FP32
+from labkit.ladder import Launch, TooLarge
+from labkit.norm.access import suited
+from labkit.norm.channels_last import TAKES
+from labkit.ptx import load4, store4
+
+FORMATS = FP32, BF16
+BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
+COMPARED = 32, 512, 7, 7, True, "NHWC"
+WIDTH = 4  # channels of a thread
+SUMS = 2 * WIDTH  # of a block
+SHARE, MOST_SHARE = 2, 8  # pixels of a thread
+WARP, MOST_WARPS = 32, 32
+
+
+@cuda.jit(launch_bounds=WARP * MOST_WARPS)
+def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, eps, factor, relu):
+    own = cuda.local.array((SHARE, WIDTH), np.float32)
+    near = cuda.local.array(WIDTH, np.float32)
+    of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    sums = cuda.local.array(SUMS, np.float32)
+    t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
+    pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
+    c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
+    for k in range(SHARE):
+        if t + k * threads < pixels:
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+
+    for e in range(WIDTH):
+        sums[e] = np.float32(0)
+        for k in range(SHARE):
+            if t + k * threads < pixels:
+                sums[e] += own[k, e]
+    block_totals(sums, of_warps, WIDTH)
+    for e in range(WIDTH):
+        near[e] = sums[e] / values
+
+    for e in range(WIDTH):
+        sums[e] = sums[WIDTH + e] = np.float32(0)
+        for k in range(SHARE):
+            if t + k * threads < pixels:
+                value = own[k, e] - near[e]
+                sums[e] += value
+                sums[WIDTH + e] += value * value
+    block_totals(sums, of_warps, SUMS)
+
+    for e in range(WIDTH):
+        total, squares = sums[e], sums[WIDTH + e]
+        channel = min(np.uint32(c + e), np.uint32(channels - 1))
+        centre = near[e] + total / values
+        squares -= total * (total / values)
+        scale, shift = weight[channel] / sqrt(squares / values + eps), bias[channel]
+        if t == 0 and c + e < channels:
+            mean[channel] = centre
+            variance[channel] = squares / values
+            keep = np.float32(1) - factor
+            running_mean[channel] = keep * running_mean[channel] + factor * centre
+            running_variance[channel] = keep * running_variance[channel] + factor * squares / (values - np.float32(1))
+        for k in range(SHARE):
+            if t + k * threads < pixels:
+                value = (own[k, e] - centre) * scale + shift
+                own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+
+    for k in range(SHARE):
+        if t + k * threads < pixels:
+            store4(y, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+
+
+def geometry(problem) -> tuple[int, int]:
+    """How many pixels a thread takes, and threads of a block.
+
+    Raises
+    ------
+    TooLarge
+        There are more pixels than a block keeps.
+    """
+    share = -(-problem.values // (WARP * MOST_WARPS))
+    if share > MOST_SHARE:
+        raise TooLarge(f"there are {problem.values} pixels, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}")
+    return share, WARP * -(-problem.values // (share * WARP))
+
+
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
+    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
+    share, threads = geometry(problem)
+    numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
+    return [Launch(suited(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
+
+
+@cache
+def _sized(kernel, share: int):
+    """The kernel's copy for so many pixels a thread."""
+    return specialise(kernel, SHARE=share)

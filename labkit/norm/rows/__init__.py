@@ -1,0 +1,27 @@
+"""Layer norm and RMS norm of rows: ever fewer passes over memory, and rows of any width, one idea a step."""
+
+from labkit.formats import BF16, FP32
+from labkit.norm.rows.problem import RowForward
+
+PROBLEM = RowForward
+FORMATS = FP32, BF16
+EXAMPLES = (
+    (1, 1, "layer"),
+    (5, 48, "layer"),
+    (3, 77, "rms"),
+    (7, 256, "rms"),
+    (2, 1000, "layer"),
+    (4, 320, "layer", 1e-5, True),
+)
+WIDTHS = 256, 1024, 4096, 8192, 16384, 65536
+
+
+def benched(*widths: int) -> tuple:
+    """Sizes to be timed: rows of these widths, as many as make 2^26 elements, for both kinds of norm."""
+    return tuple((2**26 // columns, columns, kind) for kind in ("layer", "rms") for columns in widths)
+
+
+BENCHED = benched(*WIDTHS)
+COMPARED = 2**13, 2**13, "layer"
+STANDING = 64, 512, "layer"
+RECORD = "norm_rows"

@@ -1,0 +1,12 @@
+"""The gradients of layer norm and RMS norm: ever fewer passes over memory, and rows of any width, one idea a step."""
+
+from labkit.formats import BF16, FP32
+from labkit.norm.rows import COMPARED, EXAMPLES, STANDING, WIDTHS, benched
+from labkit.norm.rows_backward.problem import RowBackward
+
+__all__ = ["COMPARED", "EXAMPLES", "STANDING"]
+
+PROBLEM = RowBackward
+FORMATS = FP32, BF16
+BENCHED = benched(*WIDTHS)
+RECORD = "norm_rows_backward"
