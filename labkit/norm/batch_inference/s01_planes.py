@@ -28,7 +28,7 @@ from labkit.ptx import load4, store4
 EXAMPLES = (
     (1, 1, 1, 1),
     (3, 5, 4, 6),
-    (2, 4, 7, 7, False),
+    (2, 4, 7, 7, False, "NCHW", 0.1),
     (2, 7, 1, 2),
     (2, 3, 70, 73),
     (2, 3, 20, 10, True, "NCHW", 1e-5, True),
