@@ -107,4 +107,4 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
 @cache
 def _sized(kernel, vectors: int, share: int):
     """The kernel's copy for planes of so many vectors, so many of them a thread."""
-    return specialise(cuda.jit(launch_bounds=WARP * MOST_WARPS)(kernel.py_func), VECTORS=vectors, SHARE=share)
+    return specialise(kernel, VECTORS=vectors, SHARE=share)

@@ -28,11 +28,11 @@ from labkit.norm.channels_last import TAKES
 from labkit.norm.moments import ROWS, merged
 from labkit.ptx import load4, store4
 
-THREADS = 256
+THREADS = 512
 WIDTH = 4  # channels of a thread
 MOST_ACROSS = 32  # threads that stand side by side in a row
-LOADS = 8  # of 16 bytes, that a thread has under way
-BLOCKS = 396  # that sum: three for each SM of an H100
+LOADS = 4  # of 16 bytes, that a thread has under way
+BLOCKS = 264  # that sum: two for each SM of an H100
 
 
 @cuda.jit(device=True)
@@ -55,11 +55,11 @@ def merge_rows(moments, across):
         away = np.uint32(away // 2)
 
 
-@cuda.jit(launch_bounds=(THREADS, 3))
+@cuda.jit(launch_bounds=(THREADS, 2))
 def columns(x, mean, variance, running_mean, running_variance, partials, arrived, across, factor):
     own = cuda.local.array((LOADS, WIDTH), np.float32)
-    near = cuda.local.array(WIDTH, np.float32)
-    total = cuda.local.array(WIDTH, np.float32)
+    average = cuda.local.array(WIDTH, np.float32)
+    rest = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
     moments = cuda.shared.array((ROWS, WIDTH, THREADS), np.float32)
     t, part, parts = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
@@ -69,30 +69,28 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
 
     zero = count = np.float32(0)
     for e in range(WIDTH):
-        near[e] = total[e] = squares[e] = zero
+        average[e] = rest[e] = squares[e] = zero
     for start in range(part * LOADS * down + t // across, pixels, parts * LOADS * down):
         for load in range(LOADS):
             pixel = np.uint32(start + load * down)
             if pixel < pixels and c < channels:
                 own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (pixel, c))
         if c < channels:
-            loaded = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
-            if count == zero:  # the mean of the first values is near to all of them, wherever that is
+            values = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
+            for e in range(WIDTH):
+                total = own_squares = zero
                 for load in range(LOADS):
                     if np.uint32(start + load * down) < pixels:
-                        for e in range(WIDTH):
-                            near[e] += own[load, e] / loaded
-            count += loaded
-            for load in range(LOADS):
-                if np.uint32(start + load * down) < pixels:
-                    for e in range(WIDTH):
-                        value = own[load, e] - near[e]
-                        total[e] += value
-                        squares[e] += value * value
+                        value = own[load, e] - own[0, e]
+                        total += value
+                        own_squares += value * value
+                share = total / values
+                _, average[e], rest[e], squares[e] = merged(
+                    count, average[e], rest[e], squares[e], values, own[0, e], share, own_squares - total * share
+                )
+            count += values
     for e in range(WIDTH):
-        share = total[e] / max(count, np.float32(1))
-        moments[0, e, t], moments[1, e, t], moments[2, e, t] = count, near[e], share
-        moments[3, e, t] = squares[e] - total[e] * share
+        moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = count, average[e], rest[e], squares[e]
     merge_rows(moments, across)
     if t < across:
         for e in range(WIDTH):
@@ -102,13 +100,13 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
 
     if is_last(arrived, np.uint32(cuda.blockIdx.x), parts):
         for e in range(WIDTH):
-            values = centre = lost = away = zero
+            values = centre = lost = total = zero
             if c + e < channels:
                 for other in range(t // across, parts, down):
                     p, q = partials[0, other, c + e], partials[1, other, c + e]
                     r, s = partials[2, other, c + e], partials[3, other, c + e]
-                    values, centre, lost, away = merged(values, centre, lost, away, p, q, r, s)
-            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = values, centre, lost, away
+                    values, centre, lost, total = merged(values, centre, lost, total, p, q, r, s)
+            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = values, centre, lost, total
         merge_rows(moments, across)
         if t < across:
             for e in range(WIDTH):
@@ -129,7 +127,7 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c = np.uint32(WIDTH * (cuda.blockIdx.y * across + t % across))
     down = np.uint32(THREADS // across)  # rows of a block's threads
-    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * down + t // across  # as L2 holds the last pixels
+    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * down + t // across  # L2 holds the last pixels
     if c < channels:
         for load in range(LOADS):
             pixel = np.uint32(start + load * down)

@@ -101,4 +101,4 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
 @cache
 def _sized(kernel, share: int):
     """The kernel's copy for so many pixels a thread."""
-    return specialise(cuda.jit(launch_bounds=WARP * MOST_WARPS)(kernel.py_func), SHARE=share)
+    return specialise(kernel, SHARE=share)

@@ -1,9 +1,10 @@
 """A channel of x stays on the chip between its two uses, and each value that was written makes room for the next one.
 
-As many clusters are launched as run at once, and each goes from channel to channel. A thread sums what it has copied
-itself; the blocks of a cluster tell one another what they found, by writing it into one another's shared memory. The
-residual is read directly, when it is added. A thread that has written what became of a value begins at once to copy
-the next channel's into its place: so memory is read and written at the same time, as in a copy.
+As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken.
+A thread sums what it has copied itself; the blocks of a cluster tell one another what they found, by writing it into
+one another's shared memory. The residual is read directly, when it is added. A thread that has written what became of a
+value begins at once to copy the next channel's into its place: so memory is read and written at the same time, as in a
+copy.
 
 Costs, in passes over memory, each of them all values read or written once:
 
@@ -39,28 +40,41 @@ SMS = 132  # of an H100
 
 
 @cuda.jit(cluster=CLUSTER)
-def one_read(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
+def one_read(
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, taken, images, eps, factor, relu
+):
     kept = cuda.shared.array(0, ELEMENT, alignment=16)
     own = cuda.local.array(WIDTH, np.float32)
     beside = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
     parts = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
+    following = cuda.shared.array(2, np.uint32)  # the next channel
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
-    cluster, clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     channels = np.uint32(weight.shape[0])
+    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
     vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
     share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
     offset = min(rank * share, images * vectors)
     count = np.uint32(min(offset + share, images * vectors) - offset)
 
-    for v in range(t, count, threads):
-        image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        begin(kept, WIDTH * v, x, (image * channels + cluster, WIDTH * i))
-    ptx.cp_async_commit()
     ptx.cluster_sync()
+    if rank == 0 and t == 0:
+        begun = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        for block in range(CLUSTER):
+            ptx.cluster_store(following, 0, block, begun)
+    ptx.cluster_sync()
+    c = following[0]
+    if c < channels:
+        for v in range(t, count, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            begin(kept, WIDTH * v, x, (image * channels + c, WIDTH * i))
+    ptx.cp_async_commit()
 
     turn = np.uint32(0)
-    for c in range(cluster, channels, clusters):
+    while c < channels:
+        after = np.uint32(0)
+        if rank == 0 and t == 0:
+            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
         ptx.cp_async_wait(0)
         values = first = total = squares = np.float32(0)
         for v in range(t, count, threads):
@@ -78,6 +92,8 @@ def one_read(x, residual, weight, bias, y, mean, variance, running_mean, running
                 ptx.cluster_store(parts, (turn, 1, rank), block, average)
                 ptx.cluster_store(parts, (turn, 2, rank), block, rest)
                 ptx.cluster_store(parts, (turn, 3, rank), block, squares)
+                if rank == 0:
+                    ptx.cluster_store(following, 1 - turn, block, after)
         ptx.cluster_sync()
 
         values, average, rest, squares = parts[turn, 0, 0], parts[turn, 1, 0], parts[turn, 2, 0], parts[turn, 3, 0]
@@ -87,6 +103,7 @@ def one_read(x, residual, weight, bias, y, mean, variance, running_mean, running
             values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
         centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
         turn = np.uint32(1 - turn)
+        after = following[turn]
         if rank == 0 and t == 0:
             mean[c] = centre
             variance[c] = squares / values
@@ -103,16 +120,17 @@ def one_read(x, residual, weight, bias, y, mean, variance, running_mean, running
                 value = (own[e] - centre) * scale + shift + beside[e]
                 own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
             give(y, (plane, WIDTH * i), own)
-            if c + clusters < channels:
-                begin(kept, WIDTH * v, x, (plane + clusters, WIDTH * i))
+            if after < channels:
+                begin(kept, WIDTH * v, x, (image * channels + after, WIDTH * i))
         ptx.cp_async_commit()
+        c = after
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     """Clusters, blocks of each, threads of a block, and bytes of a channel that a block keeps.
 
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as run at once.
+    many as may run at once.
     """
     for blocks in SIZES:
         kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
@@ -126,7 +144,9 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, kept_bytes
 
 
-def launches(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
+def launches(
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32
+):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
@@ -134,6 +154,7 @@ def launches(x, residual, weight, bias, y, mean, variance, running_mean, running
     at_once = width(x, residual, y)
     clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
-    arguments = x, residual, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
+    others = weight, bias, y, mean, variance, running_mean, running_variance
+    arguments = x, residual, *others, workspace.counters(1), *numbers
     kernel = suited(one_read, format.dtype, at_once, blocks, threads)
     return [Launch(kernel, blocks * clusters, threads, arguments, kept_bytes)]
