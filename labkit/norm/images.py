@@ -131,7 +131,7 @@ class OfImages(ladder.Problem):
         return of_channel[:, None, None] if self.layout == "NCHW" else of_channel
 
     def _rectified(self, y: Float64[np.ndarray, "..."], bound: Float64[np.ndarray, "..."]) -> ladder.Expected:
-        """What is expected after ReLU, if there is one, where y is known within a bound; what it surely cuts is zero."""
+        """y after ReLU, if there is one, of a y that is known within a bound; what it surely cuts is zero."""
         if not self.relu:
             return ladder.Expected(y, bound)
         return ladder.Expected(np.maximum(y, 0), np.where(y < -bound, 0, bound))
