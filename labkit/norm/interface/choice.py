@@ -33,11 +33,16 @@ STEPS = {  # ladder and step, the best first
         ("channels_last", "columns"),
     ],
     (BatchBackward, "NCHW"): [
+        ("batch_backward", "in_registers"),
         ("batch_backward", "overlapped"),
         ("batch_backward", "one_read"),
         ("batch_backward", "last_first"),
     ],
-    (BatchBackward, "NHWC"): [("channels_last_backward", "one_read"), ("channels_last_backward", "last_first")],
+    (BatchBackward, "NHWC"): [
+        ("channels_last_backward", "in_registers"),
+        ("channels_last_backward", "one_read"),
+        ("channels_last_backward", "last_first"),
+    ],
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
