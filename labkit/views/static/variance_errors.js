@@ -77,8 +77,6 @@ const view = {
         }
         g.fillStyle = ui.colour('dim');
         g.fillRect(L, y(0.1) - 0.5, width - L - R, 2);
-        g.textAlign = 'left';
-        g.fillText('above: no digit is right', L + 6, y(0.1) - 6);
         g.textAlign = 'center';
         means.forEach((mean, i) => { if (Math.abs(Math.log10(mean) - Math.round(Math.log10(mean))) < 0.01) g.fillText(told(mean), x(i), height - B + 16); });
         g.fillText('mean', L + (width - L - R) / 2, height - 4);
@@ -94,6 +92,13 @@ const view = {
           g.textAlign = 'center';
           means.forEach((_, i) => g.fillText(looks[k][1], x(i), y(of(errors, k, i)) + 4));
         });
+        g.font = '11px system-ui, sans-serif';
+        g.textAlign = 'left';
+        g.strokeStyle = ui.colour('card');   // an edge, by which the words stand out from lines that pass here
+        g.lineWidth = 3;
+        g.strokeText('above: no digit is right', L + 16, y(0.1) - 6);
+        g.fillStyle = ui.colour('dim');
+        g.fillText('above: no digit is right', L + 16, y(0.1) - 6);
       },
     });
     const list = ui.element('table', {style: 'margin-top:6px'}, panel);
