@@ -90,11 +90,12 @@ class Expected:
     bound: Float64[np.ndarray, "..."]
 
     def holds(self, found: Shaped[np.ndarray, "..."]) -> bool:
-        """Whether all of the found values are within their bounds."""
+        """Whether all of the found values are within their bounds; NaN is right where it is expected."""
         if np.shape(found) != np.shape(self.value):
             return False
         with np.errstate(invalid="ignore"):
-            return bool(((np.abs(found - self.value) <= self.bound) | (found == self.value)).all())
+            same = (found == self.value) | (np.isnan(found) & np.isnan(self.value))
+            return bool(((np.abs(found - self.value) <= self.bound) | same).all())
 
 
 class Problem(ABC):

@@ -10,11 +10,12 @@ None of that depends on where the operands are, as long as they are aligned alik
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
+from types import MappingProxyType
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, check_own_memory, extent, share_memory
@@ -25,6 +26,7 @@ from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
 MOST_GRAPHS = 16  # of a plan, and addresses that are counted
+MOST_ADDRESSES = 64  # of a plan, that are known to be apart
 MOST_PLANS = 256  # that calls of an operation remember
 
 
@@ -49,8 +51,10 @@ class Plan:
         `launches(*operands, workspace=...)` gives the launches, as a step does.
     operands
         Arrays of the device by their names.
-    output
-        The name of the operand that is written, and must share memory with no other one.
+    outputs
+        The names of the operands that are written, and must share memory with no other one.
+    in_place
+        For an output the name of the operand in whose very place it may be written.
     stream
         On which it runs, unless a call names another one.
     workspace
@@ -63,21 +67,24 @@ class Plan:
         self,
         launches: Callable[..., list[Launch]],
         operands: dict[str, object],
-        output: str,
+        outputs: Sequence[str],
         *,
+        in_place: Mapping[str, str] = MappingProxyType({}),
         stream=0,
         workspace: Workspace | None = None,
         keep: bool = True,
     ):
         self._names, arrays = list(operands), list(operands.values())
-        self._output = self._names.index(output)
+        self._outputs = [self._names.index(name) for name in outputs]
         for name, X in operands.items():
             check_on_device(name, X)
-        check_own_memory(output, taken(operands[output]))
+        for name in outputs:
+            check_own_memory(name, taken(operands[name]))
         self._layouts = [layout(X) for X in arrays]
-        self._near = self._distances()
+        self._near = self._distances(in_place)
         self._known = [set() for _ in arrays]  # as `seen`, of arrays that have these layouts
-        self._apart = set()  # distances from other operands to the output at which they share nothing
+        self._apart = set()  # outputs, other operands, and distances between them at which they share nothing
+        self._apart_at = set()  # addresses of all operands at which no two share anything
         addresses = self._where(arrays)
         self._check_apart(arrays, addresses)
         self._keeps, self._operands, self._addresses = keep, arrays if keep else (), addresses
@@ -152,26 +159,37 @@ class Plan:
                 "make a plan for such an array"
             )
 
-    def _distances(self) -> list[tuple[int, int, int]]:
-        """For each operand beside the output: between which distances from the output it may share bytes with it."""
+    def _distances(self, in_place) -> list[tuple[int, int, int, int, int | None]]:
+        """Outputs and other operands, between which distances the two may share bytes, and at which one they may."""
         extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
-        begin, end = extents[self._output]
-        return [(n, begin - high, end - low) for n, (low, high) in enumerate(extents) if n != self._output]
+        near = []
+        for output in self._outputs:
+            (begin, end), same = extents[output], in_place.get(self._names[output])
+            for number, (low, high) in enumerate(extents):
+                if number == output or (number in self._outputs and number < output):  # of two outputs once
+                    continue
+                alike = self._names[number] == same and self._layouts[number] == self._layouts[output]
+                near.append((output, number, begin - high, end - low, 0 if alike else None))
+        return near
 
     def _check_apart(self, operands, addresses):
-        """Raises ValueError where writing the output would change another operand."""
-        written = addresses[self._output]
-        for number, least, most in self._near:
-            distance = addresses[number] - written
-            if not least < distance < most or (number, distance) in self._apart:
+        """Raises ValueError where writing an output would change another operand."""
+        if (at := tuple(addresses)) in self._apart_at:
+            return
+        for output, number, least, most, allowed in self._near:
+            distance = addresses[number] - addresses[output]
+            if not least < distance < most or distance == allowed or (output, number, distance) in self._apart:
                 continue
-            if share_memory(taken(operands[number]), taken(operands[self._output])):
-                name, output = self._names[number], self._names[self._output]
+            if share_memory(taken(operands[number]), taken(operands[output])):
+                name, written = self._names[number], self._names[output]
+                used = "written too" if number in self._outputs else f"read while {written} is written"
                 raise ValueError(
-                    f"{output} shares memory with {name}, which is read while {output} is written: "
-                    f"give {output} memory of its own"
+                    f"{written} shares memory with {name}, which is {used}: give {written} memory of its own"
                 )
-            self._apart.add((number, distance))
+            self._apart.add((output, number, distance))
+        if len(self._apart_at) == MOST_ADDRESSES:
+            self._apart_at.clear()
+        self._apart_at.add(at)
 
 
 class Remembered:

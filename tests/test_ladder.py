@@ -63,6 +63,12 @@ def test_an_output_of_another_shape_is_not_right():
     assert ladder.Expected(np.array([np.inf]), np.zeros(1)).holds(np.array([np.inf]))
 
 
+def test_a_nan_is_right_where_one_is_expected():
+    expected = ladder.Expected(np.array([np.nan, 1.0]), np.array([np.nan, 0.1]))
+    assert expected.holds(np.array([np.nan, 1.0]))
+    assert not expected.holds(np.array([0.0, 1.0])) and not expected.holds(np.array([np.nan, np.nan]))
+
+
 def test_what_a_ladder_does_not_state_is_told():
     step = ladder.ladder("loops")[0]
     with pytest.raises(LookupError, match="the ladder loops states no FORMAT: add it to its __init__.py"):

@@ -106,6 +106,34 @@ def format_of(
     return declared[0]
 
 
+def format_held(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
+    """The format of one operand, one of `formats`: the one that is named, or else the one that its type declares.
+
+    Raises
+    ------
+    TypeError
+        It holds something else than this format, or bits that nobody declared.
+    ValueError
+        There is no format of that name, or it is none of `formats`.
+    """
+    known = " or ".join(map(str, formats))
+    if format is not None:
+        wanted = format_named(format)
+        if wanted not in formats:
+            raise ValueError(f"{wanted} is not computed here: give {known}")
+        if not holds(X, wanted):
+            raise TypeError(
+                f"{name} holds {type_name(X)}, but {wanted} is held by arrays of {wanted.dtype}: convert it"
+            )
+        return wanted
+    declared = DECLARED.get(type_name(X))
+    if declared not in formats:
+        bits = [str(one) for one in formats if str(one) in BITS and BITS[str(one)] == dtype_of(X)]
+        hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
+        raise TypeError(f"{name} holds {type_name(X)}: give {known}{hint}")
+    return declared
+
+
 def taken(X, owner=None):
     """An array of the device as a view of its memory, of a type that NumPy has.
 
@@ -129,12 +157,34 @@ def seen(X) -> tuple[Hashable, int]:
     The first is the same for arrays for which the same launches will do; it also tells how aligned they are.
     It is found quickly, so that it may differ for arrays of different makers.
     """
-    if hasattr(X, "device_ctypes_pointer"):  # numba's
-        address = X.device_ctypes_pointer.value or 0
-        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
-    if hasattr(X, "data_ptr"):  # torch's
-        address = X.data_ptr()
-        return (X.__class__, X.shape, X.stride(), X.dtype, address % PIECE_BYTES), address
+    kind = X.__class__
+    if (look := _looks.get(kind)) is None:  # what an array can be asked depends on its class
+        look = _looks[kind] = _look_of(X)
+    return look(X)
+
+
+_looks: dict = {}
+
+
+def _look_of(X):
+    if hasattr(X, "device_ctypes_pointer"):
+        return _seen_of_numba
+    if hasattr(X, "data_ptr"):
+        return _seen_of_torch
+    return _seen_of_other
+
+
+def _seen_of_numba(X):
+    address = X.device_ctypes_pointer.value or 0
+    return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
+
+
+def _seen_of_torch(X):
+    address = X.data_ptr()
+    return (X.__class__, X.shape, X.stride(), X.dtype, address % PIECE_BYTES), address
+
+
+def _seen_of_other(X):
     if not isinstance(X, DeviceArray | View):
         _wait_for_its_stream(X)
     address = address_of(X)

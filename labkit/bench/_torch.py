@@ -40,6 +40,18 @@ def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
     return launch
 
 
+def compiled(function: Callable) -> Callable:
+    """torch.compile's version of a function, made anew for each shape, type and layout.
+
+    As it stands, torch gives up on a function after eight of them, and runs it as it is.
+    """
+    import torch
+    import torch._dynamo
+
+    torch._dynamo.config.recompile_limit = 1000
+    return torch.compile(function, dynamic=False)
+
+
 def random(*shape):
     """Random normal float32 on the GPU."""
     import torch

@@ -6,31 +6,33 @@ from pathlib import Path
 from labkit.bench import _harness, _torch
 from labkit.formats import BF16
 from labkit.ladder import ladders
-from labkit.norm.problem import ARRAYS, BatchForward
+from labkit.norm.problem import BatchForward
 
 
 def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
-    """torch's batch norm and ReLU, with the images in the layout that is asked for.
+    """torch's batch norm, a residual where there is one, and ReLU, with the images in the layout that is asked for.
 
     The first call also copies its results to where ours stand, for their error to be found; torch keeps the variance of
     the batch to itself, so that it is computed for that.
     """
     import torch
 
-    of = dict(zip(ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    images = of["x"] if problem.layout == "NCHW" else of["x"].permute(0, 3, 1, 2)
+    of = problem.named(_torch.tensors(format, *operands[:-1]))
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
-    given = images.contiguous(memory_format=memory_format)
+    images = {
+        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.of_pixels
+    }
+    x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
     running = [of[name] for name in ("running_mean", "running_variance", "weight", "bias")]
     call = (_compiled if compiled else _forward)(problem.relu, problem.factor, problem.eps)
     done = []
 
     def launch():
-        y = call(given, *running)
+        y = call(x, *running, *residual)
         if not done:
             done.append(True)
-            of["y"].copy_(y if problem.layout == "NCHW" else y.permute(0, 2, 3, 1))
-            variance, mean = torch.var_mean(images.float(), (0, 2, 3), correction=0)
+            images["y"].copy_(y)
+            variance, mean = torch.var_mean(images["x"].float(), (0, 2, 3), correction=0)
             of["variance"].copy_(variance)
             of["mean"].copy_(mean)
 
@@ -40,8 +42,9 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
 def _forward(relu, factor, eps):
     import torch
 
-    def forward(x, running_mean, running_variance, weight, bias):
+    def forward(x, running_mean, running_variance, weight, bias, *residual):
         y = torch.nn.functional.batch_norm(x, running_mean, running_variance, weight, bias, True, factor, eps)
+        y = y + residual[0] if residual else y
         return torch.relu(y) if relu else y
 
     return forward
@@ -49,9 +52,7 @@ def _forward(relu, factor, eps):
 
 @cache
 def _compiled(relu, factor, eps):
-    import torch
-
-    return torch.compile(_forward(relu, factor, eps), dynamic=False)
+    return _torch.compiled(_forward(relu, factor, eps))
 
 
 def rivals(problem, format):
@@ -67,9 +68,10 @@ def rivals(problem, format):
     }
 
 
-def copy(problem, format, x, weight, bias, y, *_):
-    """A copy of the images, which reads and writes as much as batch norm must at least."""
-    return lambda stream: y.copy_to_device(x, stream=stream)
+def copy(problem, format, *operands):
+    """A copy of the images, which reads and writes as much as batch norm must at least, if nothing is added."""
+    of = problem.named(operands)
+    return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
 
 
 TABLES = [
@@ -82,7 +84,7 @@ TABLES = [
         yardsticks={"copy": copy},
     )
     for ladder in ladders("norm")
-    if ladder.module.PROBLEM is BatchForward
+    if issubclass(ladder.module.PROBLEM, BatchForward)
 ]
 
 

@@ -35,20 +35,22 @@ def block_sum(value, of_warps):
 
 
 @cuda.jit(device=True)
-def block_total(value, of_warps, row):
-    """The sum over a block of one row of threads, in all of them. All threads must call.
+def block_totals(values, of_warps, count):
+    """The first `count` values of each thread become their sums over a block of one row, in all threads. All must call.
 
-    `of_warps[row]` has an element for each warp of the block, and is not used again until they meet once more.
+    `of_warps` is a shared array of a row for each sum, with as many elements as a warp has lanes.
     """
-    own = warp_sum(value)
-    t = cuda.threadIdx.x
-    if t % WARP == 0:
-        of_warps[row, t // WARP] = own
+    lane, warp, warps = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP, cuda.blockDim.x // WARP
+    for i in range(count):
+        values[i] = warp_sum(values[i])
+    cuda.syncthreads()  # nobody still reads what was there before
+    for i in range(count):
+        if lane == 0:
+            of_warps[i, warp] = values[i]
     cuda.syncthreads()
-    own = of_warps[row, 0]
-    for warp in range(1, cuda.blockDim.x // WARP):
-        own += of_warps[row, warp]
-    return own
+    for i in range(count):
+        values[i] = warp_sum(of_warps[i, lane] if lane < warps else np.float32(0))
+        values[i] = cuda.shfl_sync(0xFFFFFFFF, values[i], 0)
 
 
 @cuda.jit(device=True)

@@ -39,7 +39,8 @@ __all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder",
 
 def __getattr__(name):
     if name in _PLACES:
-        return resolve_name(_PLACES[name])
+        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        return found
     raise AttributeError(f"module 'labkit.conv' has no attribute {name!r}")
 
 

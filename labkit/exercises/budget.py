@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+import numpy as np
+
 from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import TENSOR, SiteCounters, Trace
 
@@ -13,6 +15,7 @@ FLOAT64 = "FLOPs in float64"
 KEPT = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
 BARRIERS = "barriers"
+AT_WORK = "threads of the last block at work"  # those that load or store global memory
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "elements"),
     "global stores": ("global", "store", "elements"),
@@ -20,6 +23,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
     "sectors stored": ("global", "store", "sectors"),
     "load requests": ("global", "load", "requests"),
     "shared loads": ("shared", "load", "elements"),
+    "load requests to shared memory": ("shared", "load", "requests"),
     "store requests to shared memory": ("shared", "store", "requests"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
     "misses of the L1 cache": ("global", "any", "l1_misses"),
@@ -30,8 +34,9 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS` or `BARRIERS`. Where several
-    arrays draw on it, `shares` has what each of them needs by its name, so that the one which takes too much is named.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `BARRIERS` or `AT_WORK`. Where
+    several arrays draw on it, `shares` has what each of them needs by its name, so that the one which takes too much is
+    named.
     """
 
     counter: str
@@ -53,9 +58,20 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
         return trace.counters.flops_by_dtype.get("float64", 0)
     if counter == BARRIERS:
         return trace.counters.barriers
+    if counter == AT_WORK:
+        return _at_work(trace)
     if counter == TENSOR_FLOPS:
         return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR))
     return sum(share(counter, site) for site in trace.sites)
+
+
+def _at_work(trace):
+    samples = trace.samples
+    last = samples.blocks.index(tuple(size - 1 for size in trace.grid))
+    of_memory = np.array([counters.site.space == "global" for counters in trace.sites] + [False])  # -1 is a barrier
+    rows = (samples.block == last) & of_memory[samples.site]
+    lanes = samples.index[rows] >= 0
+    return sum(int(lanes[samples.warp[rows] == warp].any(0).sum()) for warp in np.unique(samples.warp[rows]))
 
 
 def share(counter: str, counters: SiteCounters | LoopSite) -> int:

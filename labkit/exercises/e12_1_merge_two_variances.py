@@ -2,23 +2,26 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for, unwritten
 from labkit.ladder import Expected
 
-BLOCK = (64,)
+BLOCK, WARP = (64,), 32
 SIZES = ((4, 70), (9, 33), (1, 5))  # parts, channels
-FAR = 2000, 4000  # spreads from zero
+FAR = 2000, 4000  # spreads from zero, half of the channels
+MOST = 200  # values of a part
 EPS = float(np.finfo(np.float32).eps)
 EMPTY = 0.2  # of the parts
 
 
 def launch(rng, parts, channels):
-    count = rng.integers(1, 200, (parts, channels))
+    count = np.exp(rng.uniform(0, np.log(MOST), (parts, channels))).astype(int)  # many of one value, and of few
     count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
-    spread = rng.uniform(0.5, 2, channels)
-    centre = rng.uniform(*FAR, channels) * rng.choice((-1, 1), channels) * spread
+    spread = 10 ** rng.uniform(-3, 3, channels)
+    far = np.where(rng.random(channels) < 0.5, rng.uniform(*FAR, channels), rng.uniform(0, 30, channels))
+    centre = far * rng.choice((-1, 1), channels) * spread
     means = (centre + 2 * spread * rng.standard_normal((parts, channels))).astype(np.float32)
     squares = (count * spread**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
     means[count == 0] = squares[count == 0] = np.float32(7)  # of no values: whatever was there
@@ -28,20 +31,29 @@ def launch(rng, parts, channels):
     variance = (count * (squares / np.maximum(count, 1) + apart**2)).sum(0) / total
     off = EPS * (np.abs(mean) * np.sqrt(parts) + 8 * np.sqrt(variance))
     distances = np.sqrt((count * apart**2).sum(0) / total)
+    width = np.ptp(np.where(count, apart, 0), axis=0)  # no part is farther from another
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {channels} channels",
         args=(count.astype(np.float32), means, squares, unwritten((channels,)), unwritten((channels,))),
         outputs={
             3: Expected(mean, 2 * off),
-            4: Expected(variance, 16 * parts * EPS * variance + 4 * off * (distances + off)),
+            4: Expected(variance, 16 * parts * EPS * (variance + width**2 / 4) + 4 * off * (distances + off)),
         },
         grid=grid_for((channels,), BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", 3 * parts * channels, "three numbers of each part, each once"),
             Budget("global stores", 2 * channels, "mean and variance of each channel"),
+            Budget(
+                "load requests",
+                6 * parts * -(-channels // WARP),
+                "6 for each part of 32 channels, which a warp loads together",
+            ),
+            Budget(KEPT, 8, "8: there may be any number of parts"),
+            Budget(SHARED_BYTES, 0, "none: a thread has a channel"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty(AT_WORK, channels - (channels - 1) // BLOCK[0] * BLOCK[0], "a thread for each channel"),),
     )
 
 
@@ -49,7 +61,8 @@ EXERCISE = Exercise(
     id="12.1",
     title="Merge two variances",
     task="Write the mean and the variance of all values of a channel from the counts, means and squares of its parts, "
-    "and load each number once. A part may be empty. The means are thousands of spreads from zero.",
+    "and load each number once. A part may be empty, and there may be any number of parts. Many means are thousands of "
+    "spreads from zero.",
     points=3,
     function="merge",
     launch=launch,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import matrix, unwritten
 from labkit.ladder import Expected
@@ -28,14 +29,18 @@ def launch(rng, M, N):
                 "global loads", 2 * M * (N + WARP), "each element once, and a shift of X and one of Y for each lane"
             ),
             Budget("global stores", M, "a number for each row"),
+            Budget("load requests", 2 * M * (-(-N // WARP) + 2), "2 for 32 columns of a row, and 4 for its shifts"),
+            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty(AT_WORK, min(N, WARP) // 2, "a warp for each row"),),
     )
 
 
 def _far_away(rng, rows):
     """Rows with a spread and a place of their own, some of them below zero."""
-    spread = rng.uniform(0.1, 4, (len(rows), 1))
+    spread = 10 ** rng.uniform(-3, 3, (len(rows), 1))
     return (spread * (rows + rng.uniform(*FAR, spread.shape) * rng.choice((-1, 1), spread.shape))).astype(np.float32)
 
 
@@ -44,7 +49,7 @@ EXERCISE = Exercise(
     title="Shift the sums",
     task="The **covariance** of two rows is the mean of all (x - mean of X) times (y - mean of Y). This kernel finds "
     "it in one pass, by mean(x y) - mean(x) mean(y), and all digits are lost. Put it right, still in one pass: load "
-    "each element once, and beside these one element of each row for each lane.",
+    "each element once, and beside these one element of each row for each lane. A row may have any length.",
     points=3,
     function="covariance",
     launch=launch,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import matrix, unwritten
 from labkit.ladder import Expected
@@ -13,18 +14,21 @@ EPS = float(np.finfo(np.float32).eps)
 
 
 def launch(rng, rows, columns):
-    x = matrix(rng, rows, columns) * rng.uniform(0.01, 20, (rows, 1)).astype(np.float32)
+    eps = np.float32(10 ** rng.uniform(-5, 0))
+    spread = np.where(rng.random((rows, 1)) < 0.5, np.sqrt(eps), 10 ** rng.uniform(-3, 3, (rows, 1)))
+    x = ((matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
     (weight,) = matrix(rng, 1, columns)
-    eps = np.float32(rng.uniform(0.01, 0.5))
     mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
     y = x / np.sqrt(mean_square + eps) * weight
+    memory = 4 * (columns + WARP)
+    warps = rows * THREADS // WARP
     return Launch(
         label=f"x {rows} x {columns}, a block of {THREADS} threads a row",
         args=(x, weight, unwritten((rows, columns)), eps),
         outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
         grid=(rows,),
         block=(THREADS,),
-        shared_bytes=4 * (columns + WARP),
+        shared_bytes=memory,
         budgets=(
             Budget(
                 "global loads",
@@ -33,8 +37,12 @@ def launch(rng, rows, columns):
                 shares={"x": rows * columns, "weight": rows * columns},
             ),
             Budget("global stores", rows * columns, "each element of y once"),
+            Budget("load requests", 2 * warps * -(-columns // THREADS), "2 of each warp for 128 columns of its row"),
+            Budget(SHARED_BYTES, memory + 1024, "what the launch gives, and 1 KB: a row may have any length"),
+            Budget(KEPT, 8, "8: a row may have any length"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty(AT_WORK, min(columns, THREADS) // 2, "the row for all threads of its block"),),
     )
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
+from labkit.exercises.budget import AT_WORK, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, matrix, unwritten
 
@@ -16,11 +17,12 @@ def launch(rng, pixels, C, V):
     y = np.zeros((pixels, V))
     y[:, :C] = x.T
     return Launch(
-        label=f"{pixels} pixels, {C} channels, V = {V}, blocks of {THREADS}",
+        label=f"{pixels} pixel{'s' * (pixels > 1)}, {C} channel{'s' * (C > 1)}, V = {V}, blocks of {THREADS}",
         args=(x, unwritten(y.shape)),
         outputs={1: expect(y)},
         grid=(-(-y.size // THREADS),),
         block=(THREADS,),
+        duties=(Duty(AT_WORK, -(-(y.size - (y.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),),
         budgets=(
             Budget("global loads", x.size, "C * pixels: each element once, and none for the zeros"),
             Budget("global stores", y.size, "V * pixels: each element once"),
@@ -38,9 +40,10 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(129, 400), (2, 3, 5), (8, 16)),
-        ((1, 2, 5), range(6, 13), (16, 32)),
+        (range(129, 400), (2, 3, 5), range(6, 17)),
+        ((1, 2, 5), range(6, 13), range(13, 33)),
         (Beyond(400), (3, 4), (4, 8)),
-        (range(33, 60), Beyond(12), (4, 32, 64)),
+        (range(33, 60), Beyond(12), (4, 32)),
+        (range(33, 60), Beyond(31), Beyond(64)),
     ),
 )

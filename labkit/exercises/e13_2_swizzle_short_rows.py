@@ -1,6 +1,7 @@
 """Exercise 13.2: a tile of 8 channels x 32 pixels whose columns meet in a few banks."""
 
-from labkit.exercises.budget import SHARED_BYTES, Budget
+from labkit.exercises.budget import AT_WORK, SHARED_BYTES, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
@@ -11,11 +12,13 @@ SIZES = ((96,), (75,))  # pixels; the second is ragged
 def launch(rng, pixels):
     x = matrix(rng, CHANNELS, pixels)
     whole = pixels % 8 == 0  # otherwise rows of x begin within a sector
+    blocks = -(-pixels // PIXELS)
+    last = pixels - (blocks - 1) * PIXELS  # pixels of the last block
     return Launch(
         label=f"{pixels} pixels of {CHANNELS} channels, tiles of {CHANNELS} x {PIXELS}",
         args=(x, unwritten((pixels, CHANNELS))),
         outputs={1: expect(x.T.astype(float))},
-        grid=(-(-pixels // PIXELS),),
+        grid=(blocks,),
         block=(PIXELS, CHANNELS),
         budgets=(
             Budget(SHARED_BYTES, CHANNELS * PIXELS * 4, "CHANNELS * PIXELS * 4: the tile, without padding"),
@@ -23,7 +26,9 @@ def launch(rng, pixels):
             *(Budget("sectors loaded", pixels, "CHANNELS * pixels / 8: each sector of x once"),) * whole,
             Budget("sectors stored", pixels, "CHANNELS * pixels / 8: each sector of y once"),
             Budget("bank conflicts", 0, "none"),
+            Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
+        duties=(Duty(AT_WORK, CHANNELS * last // 4, "the elements for all threads"),),
         dependences=(from_tile(x.T),),
     )
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
+from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, unwritten
 
@@ -16,7 +17,8 @@ def launch(rng, N, C, pixels, V):
     groups = -(-C // V)
     channel = (np.arange(groups)[:, None] * V + np.arange(V))[:, None, :]  # C/V x 1 x V
     bias = rng.standard_normal(C, np.float32)
-    x = np.where(channel < C, rng.standard_normal((N, groups, pixels, V), np.float32), np.float32(0))
+    x = rng.standard_normal((N, groups, pixels, V), np.float32)
+    x = np.where((channel < C) & (rng.random(x.shape) < 0.95), x, np.float32(0))  # zeros are not padding alone
     y = np.where(channel < C, x + np.append(bias, np.zeros(V, np.float32))[channel], 0)
     warps = -(-x.size // 32)
     return Launch(
@@ -36,6 +38,7 @@ def launch(rng, N, C, pixels, V):
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
             FLOAT32_ALONE,
         ),
+        duties=(Duty(AT_WORK, -(-(x.size - (x.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),),
     )
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
+from labkit.exercises.budget import AT_WORK, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
@@ -31,6 +32,7 @@ def launch(rng, structs):
             ),
             Budget("bank conflicts", 0, "none"),
         ),
+        duties=(Duty(AT_WORK, -(-(structs - (blocks - 1) * STRUCTS) // 2), "the elements for all threads"),),
         dependences=(from_tile(fields),),
     )
 

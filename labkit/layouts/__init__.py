@@ -22,7 +22,8 @@ __all__ = ["Conversion", "ladder", *_PLACES]
 
 def __getattr__(name):
     if name in _PLACES:
-        return resolve_name(_PLACES[name])
+        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        return found
     raise AttributeError(f"module 'labkit.layouts' has no attribute {name!r}")
 
 

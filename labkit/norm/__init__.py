@@ -4,15 +4,49 @@
 >>> layer = norm.BatchForward(N=64, C=256, H=56, W=56)
 >>> operands = layer.operands()
 >>> norm.ladder("batch").step("fused").launch(*operands)
+>>> y = norm.batch_norm(x, weight, bias, running_mean=mean, running_variance=variance, relu=True)
 """
 
 from functools import partial
+from pkgutil import resolve_name
 
 from labkit import ladder as _ladder
+from labkit.norm.backward import BatchBackward
+from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward, average_factor
+from labkit.norm.residual.problem import ResidualBackward, ResidualForward
 from labkit.norm.rows.problem import RowForward
 from labkit.norm.rows_backward.problem import RowBackward
 
 ladder = partial(_ladder.ladder, "norm")
 
-__all__ = ["BatchForward", "RowBackward", "RowForward", "average_factor", "ladder"]
+# What is loaded when it is asked for: it stands on the ladders.
+_PLACES = {
+    "batch_norm": "labkit.norm.interface.batch_norm:batch_norm",
+    "batch_norm_backward": "labkit.norm.interface.batch_norm_backward:batch_norm_backward",
+    "fold": "labkit.norm.folding:fold",
+    "plan": "labkit.norm.interface.plans:plan",
+}
+__all__ = [
+    "BatchBackward",
+    "BatchForward",
+    "BatchInference",
+    "ResidualBackward",
+    "ResidualForward",
+    "RowBackward",
+    "RowForward",
+    "average_factor",
+    "ladder",
+    *_PLACES,
+]
+
+
+def __getattr__(name):
+    if name in _PLACES:
+        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        return found
+    raise AttributeError(f"module 'labkit.norm' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

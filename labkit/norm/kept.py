@@ -1,8 +1,8 @@
 """How a thread copies neighbours of a plane into shared memory, takes them from there, and gives what became of them.
 
-A kernel that calls `begin`, `take` and `give` is made for four float32 at once. `suited` gives its copy for planes that
-do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a time, and for bits
-of bfloat16, which stay as they are in shared memory.
+A kernel that calls `begin`, `take`, `put`, `give` and `fetch` is made for four float32 at once. `suited` gives its copy
+for planes that do not begin at multiples of four elements, such as those of 7 x 7 pixels, of which it takes one at a
+time, and for bits of bfloat16, which stay as they are in shared memory.
 """
 
 from functools import cache
@@ -12,6 +12,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import BF16
 from labkit.norm.access import bits, has_rows_in_fours, numbers
+from labkit.rebinding import names_of
 
 FORMAT = ptx.BF16
 LOW = np.uint32(0xFFFF)
@@ -31,10 +32,23 @@ def take(kept, place, own):
 
 
 @cuda.jit(device=True)
+def put(kept, place, own):
+    """Puts neighbours of the thread to `kept[place]`."""
+    ptx.store4(kept, place, own[0], own[1], own[2], own[3])
+
+
+@cuda.jit(device=True)
 def give(planes, index, own):
     """Writes the neighbours to a plane."""
     plane, i = index
     ptx.store4(planes, (plane, i), own[0], own[1], own[2], own[3])
+
+
+@cuda.jit(device=True)
+def fetch(planes, index, own):
+    """The neighbours of a plane as float32, into an array of the thread."""
+    plane, i = index
+    own[0], own[1], own[2], own[3] = ptx.load4(planes, (plane, i))
 
 
 @cuda.jit(device=True)
@@ -49,9 +63,20 @@ def take_one(kept, place, own):
 
 
 @cuda.jit(device=True)
+def put_one(kept, place, own):
+    kept[place] = own[0]
+
+
+@cuda.jit(device=True)
 def give_one(planes, index, own):
     plane, i = index
     planes[plane, i] = own[0]
+
+
+@cuda.jit(device=True)
+def fetch_one(planes, index, own):
+    plane, i = index
+    own[0] = planes[plane, i]
 
 
 @cuda.jit(device=True)
@@ -67,10 +92,23 @@ def take_bits(kept, place, own):
 
 
 @cuda.jit(device=True)
+def put_bits(kept, place, own):
+    a, b, c, d = bits(own[0], own[1], own[2], own[3])
+    ptx.store4(kept, place, a, b, c, d)
+
+
+@cuda.jit(device=True)
 def give_bits(planes, index, own):
     plane, i = index
     a, b, c, d = bits(own[0], own[1], own[2], own[3])
     ptx.store4(planes, (plane, i), a, b, c, d)
+
+
+@cuda.jit(device=True)
+def fetch_bits(planes, index, own):
+    plane, i = index
+    a, b, c, d = ptx.load4(planes, (plane, i))
+    own[0], own[1], own[2], own[3] = numbers(a, b, c, d)
 
 
 @cuda.jit(device=True)
@@ -85,16 +123,28 @@ def take_one_of_bits(kept, place, own):
 
 
 @cuda.jit(device=True)
+def put_one_of_bits(kept, place, own):
+    kept[place] = np.uint16(ptx.pack2(own[0], own[0], FORMAT) & LOW)
+
+
+@cuda.jit(device=True)
 def give_one_of_bits(planes, index, own):
     plane, i = index
     planes[plane, i] = np.uint16(ptx.pack2(own[0], own[0], FORMAT) & LOW)
 
 
+@cuda.jit(device=True)
+def fetch_one_of_bits(planes, index, own):
+    plane, i = index
+    own[0], _ = ptx.unpack2(np.uint32(planes[plane, i]), FORMAT)
+
+
+NAMES = "begin", "take", "put", "give", "fetch"
 WAYS = {  # by whether arrays hold bits, and how many neighbours are taken at once
-    (False, 4): {"begin": begin, "take": take, "give": give},
-    (False, 1): {"begin": begin_one, "take": take_one, "give": give_one},
-    (True, 4): {"begin": begin_bits, "take": take_bits, "give": give_bits},
-    (True, 1): {"begin": begin_one_of_bits, "take": take_one_of_bits, "give": give_one_of_bits},
+    (False, 4): (begin, take, put, give, fetch),
+    (False, 1): (begin_one, take_one, put_one, give_one, fetch_one),
+    (True, 4): (begin_bits, take_bits, put_bits, give_bits, fetch_bits),
+    (True, 1): (begin_one_of_bits, take_one_of_bits, put_one_of_bits, give_one_of_bits, fetch_one_of_bits),
 }
 
 
@@ -103,12 +153,19 @@ def width(*matrices) -> int:
     return 4 if all(map(has_rows_in_fours, matrices)) else 1
 
 
+def ways_of(kernel, dtype, width: int) -> dict:
+    """What stands for the functions of this file that a kernel calls, by their names."""
+    used = names_of(kernel.py_func)
+    ways = zip(NAMES, WAYS[dtype == BF16.dtype, width], strict=True)
+    return {name: way for name, way in ways if name in used}
+
+
 @cache
-def suited(kernel, dtype, width: int, cluster: int):
-    """The kernel's copy for images of a type, so many neighbours at once, and clusters of so many blocks.
+def suited(kernel, dtype, width: int, cluster: int, threads: int):
+    """The kernel's copy for images of a type, so many neighbours at once, clusters of so many blocks, and blocks of so
+    many threads, to each of which it leaves enough registers.
 
     It has the constants `WIDTH`, `ELEMENT` and `CLUSTER`.
     """
-    ways = WAYS[dtype == BF16.dtype, width]
-    in_clusters = cuda.jit(cluster=cluster)(kernel.py_func)
-    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways)
+    in_clusters = cuda.jit(cluster=cluster, launch_bounds=threads)(kernel.py_func)
+    return specialise(in_clusters, WIDTH=width, ELEMENT=dtype.type, CLUSTER=cluster, **ways_of(kernel, dtype, width))

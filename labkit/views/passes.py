@@ -1,5 +1,6 @@
 """Passes over memory: what each launch of several runs reads and writes of the large arrays, as bars that grow."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
@@ -8,21 +9,22 @@ from labkit.views.base import COLOURS, View, heading, table
 from labkit.views.wording import check_trace, join
 
 VERBS = {"load": "reads", "store": "writes"}
-LEAST = 0.05  # of an array: less is no pass over it
+MOVES = {"load": ("load",), "store": ("store",), "atomic": ("load", "store")}  # by the kind of an access
+LEAST = 0.05  # of an array: less is no pass over it, if no more comes from other places in the source
 
 
 def passes(runs: Mapping[str, Sequence[Trace]]) -> View:
     """Step through the launches of several runs; each adds to its run's bar what it reads and writes.
 
     A pass is as many bytes as the largest array has. Arrays that are half as large, or larger, have passes; what is
-    loaded of smaller ones is left out.
+    loaded of smaller ones is left out. An atomic reads, and writes.
 
     Parameters
     ----------
     runs
         A name for each run, and the traces of its launches, in their order.
     """
-    if not isinstance(runs, Mapping) or not runs or not all(isinstance(traces, Sequence) for traces in runs.values()):
+    if not isinstance(runs, Mapping) or not runs or not all(map(_is_list, runs.values())):
         raise TypeError("passes takes runs by their names, each a list of traces: passes({'fused': run.traces}).")
     for traces in runs.values():
         for trace in traces:
@@ -30,9 +32,14 @@ def passes(runs: Mapping[str, Sequence[Trace]]) -> View:
     return View("passes", "Passes over memory, launch by launch", passes_data(runs), still)
 
 
+def _is_list(traces):
+    return isinstance(traces, Sequence) and len(traces) > 0
+
+
 def passes_data(runs) -> dict:
     """Everything the view draws, as JSON-ready data."""
-    size_bytes = max(_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
+    sizes = (_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
+    size_bytes = max(sizes, default=1)
     kept = [
         {"name": name, "launches": [_launch(trace, size_bytes) for trace in traces]} for name, traces in runs.items()
     ]
@@ -43,7 +50,8 @@ def passes_data(runs) -> dict:
         for at, so_far in enumerate(done):
             is_last = at + 1 == len(done)
             steps.append([number, at])
-            fewer = f"{_number(kept[0]['total'] / so_far)} times" if is_last and number else "-"
+            compared = is_last and number and so_far and kept[0]["total"]
+            fewer = f"{_number(kept[0]['total'] / so_far)} times" if compared else "-"
             stats.append([_number(so_far), f"{so_far * size_bytes:,.0f}", fewer])
             says.append(_sentence(kept, number, at, so_far))
     labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
@@ -80,12 +88,20 @@ def _bytes_of(info):
 def _launch(trace, size_bytes):
     """The passes of a launch, reads first."""
     large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
-    found = []
-    for counted in sorted(trace.sites, key=lambda counted: counted.site.kind):
+    found, small = [], Counter()
+    for counted in trace.sites:
         site, share = counted.site, counted.bytes / size_bytes
-        if site.space == "global" and site.kind in VERBS and site.array in large and share >= LEAST:
-            found.append({"array": site.array, "kind": site.kind, "passes": _rounded(share)})
-    return {"kernel": trace.kernel, "passes": found}
+        for kind in MOVES[site.kind] if site.space == "global" and site.array in large else ():
+            if share >= LEAST:
+                found.append((kind, site.array, share))
+            else:
+                small[kind, site.array] += share
+    found += [(*of, share) for of, share in small.items() if share >= LEAST]
+    found.sort(key=lambda one: one[0])
+    return {
+        "kernel": trace.kernel,
+        "passes": [{"array": array, "kind": kind, "passes": _rounded(share)} for kind, array, share in found],
+    }
 
 
 def _total(launch):
@@ -93,7 +109,7 @@ def _total(launch):
 
 
 def _rounded(share):
-    return round(share, 2)
+    return round(share, 6)  # a sum of parts is one when they are all
 
 
 def _number(value):
@@ -108,22 +124,21 @@ def _sentence(runs, number, at, so_far):
         what = f"{VERBS[one['kind']]} `{one['array']}`"
         told[what] = told.get(what, 0) + one["passes"]
     words = [
-        f"{what}{'' if share == 1 else ' twice' if share == 2 else f' {_number(share)} times'}"
-        for what, share in told.items()
+        what + {"1": "", "2": " twice"}.get(_number(share), f" {_number(share)} times") for what, share in told.items()
     ]
     says = f"`{run['name']}`, launch {at + 1} of {len(run['launches'])}: `{launch['kernel']}` "
     says += join(words) or "touches no large array"
     if at + 1 < len(run["launches"]):
         return says + f". That makes **{_plural(so_far)}** so far."
     says += f". In all **{_plural(so_far)}**"
-    if number and (before := runs[number - 1]["total"]) != run["total"]:
+    if number and _number(before := runs[number - 1]["total"]) != _number(run["total"]):
         more = "fewer" if run["total"] < before else "more"
         says += f", {_number(abs(before - run['total']))} {more} than `{runs[number - 1]['name']}`"
     return says + "."
 
 
 def _plural(count):
-    return f"{_number(count)} pass{'es' * (count != 1)}"
+    return f"{_number(count)} pass{'es' * (_number(count) != '1')}"
 
 
 def still(figure, data, step):

@@ -1,6 +1,7 @@
 """One warp that reads images in each layout: the sectors that its loads touch, layout beside layout."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 from jaxtyping import Int
@@ -16,7 +17,8 @@ SIDE = 16  # of a tensor core's tile
 SHIFTS = 2  # first pixels: 0, and 1, where the second tap of a window begins
 SECTOR_BYTES = 32
 LINE = 16  # sectors in a line of the picture
-READS = ("one channel, neighbours along W", "one pixel, neighbours along C", "a tensor core's tile of 16 x 16")
+MOST = 256  # channels that it has room for
+READS = ("one channel, neighbours along W", "pixel after pixel, neighbours along C", "a tensor core's tile of 16 x 16")
 DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
 LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that lie together
 
@@ -56,8 +58,38 @@ def sectors(
     start
         What is shown first: channels, bytes, which of the three ways to read, and the first pixel, 0 or 1.
     """
+    channels, itemsizes = list(channels), list(itemsizes)
+    _check(channels, itemsizes, start)
     data = sectors_data(channels, itemsizes, start)
     return View("sectors", "Sectors: what one warp touches in each layout", data, still)
+
+
+def _check(channels, itemsizes, start):
+    for count in channels:
+        if not isinstance(count, Integral) or not 1 <= count <= MOST:
+            raise ValueError(f"{count} channels are not shown: take whole numbers from 1 to {MOST}.")
+    for size in itemsizes:
+        if size not in DTYPES:
+            raise ValueError(f"elements of {size} bytes are not shown: take sizes of {_listed(DTYPES)}.")
+    if len(start) != 4:
+        raise ValueError(f"start has {len(start)} numbers: give channels, bytes, way to read and first pixel.")
+    count, size, way, first = start
+    if count not in channels:
+        raise ValueError(
+            f"start has {count} channels, which are not in channels: start with one of {_listed(channels)}."
+        )
+    if size not in itemsizes:
+        raise ValueError(
+            f"start has elements of {size} bytes, which are not in itemsizes: start with one of {_listed(itemsizes)}."
+        )
+    if way not in range(len(READS)) or first not in range(SHIFTS):
+        raise ValueError(
+            f"start reads in way {way} from pixel {first}: give a way from 0 to {len(READS) - 1}, and pixel 0 or 1."
+        )
+
+
+def _listed(values):
+    return ", ".join(map(str, values))
 
 
 def sectors_data(channels, itemsizes, start) -> dict:
@@ -78,8 +110,8 @@ def sectors_data(channels, itemsizes, start) -> dict:
         "say": [f"Load **{load + 1}** of {LOADS} of a warp, over one row of {PIXELS} pixels." for load in range(LOADS)],
         "pixels": PIXELS,
         "line": LINE,
-        "channels": list(channels),
-        "itemsizes": list(itemsizes),
+        "channels": list(map(int, channels)),
+        "itemsizes": list(map(int, itemsizes)),
         "reads": list(READS),
         "layouts": list(LAYOUTS),
         "vectors": [[vector or count for vector in LAYOUTS.values()] for count in channels],

@@ -31,7 +31,7 @@ def variance_errors(
     found
         The variances of x that a kernel found, by its name; at most four.
     """
-    shape = len(means), len(spreads)
+    x, shape = np.asarray(x, np.float32), (len(means), len(spreads))
     if x.ndim != 3 or x.shape[:2] != shape or any(np.shape(of) != shape for of in found.values()):
         raise ValueError(
             f"variance_errors takes x with a row of values, and variances, for {shape[0]} x {shape[1]} places."
@@ -48,7 +48,7 @@ def errors_data(means, spreads, x, found) -> dict:
     exact = x.astype(float).var(2)
     errors = {name: relative_errors(np.asarray(of, float), exact) for name, of in found.items()}
     digits = {name: right_digits(error) for name, error in errors.items()}
-    lost = {name: float((error >= 1).mean()) for name, error in errors.items()}
+    lost = {name: float((of == 0).mean()) for name, of in digits.items()}
     most = max(lost, key=lost.get)
     first = len(means) * 2 // 3, len(spreads) // 2
     rows = [
@@ -97,7 +97,7 @@ def still(figure, data, step):
     for name, (colour, _), errors, marker in zip(data["names"], data["looks"], unpack(data["errors"]), "os^D"):
         shown = np.clip(errors[:, spread], least, most)
         axes.loglog(data["means"], shown, marker=marker, markersize=4, color=COLOURS[colour], label=name)
-    axes.axhline(1, color=COLOURS["dim"], linewidth=1, linestyle="--")
+    axes.axhline(0.1, color=COLOURS["dim"], linewidth=1, linestyle="--")
     axes.set_xlabel(f"mean, where the spread is {data['spreads'][spread]:g}", fontsize=8)
     axes.set_ylabel("error of the variance, over the variance", fontsize=8)
     axes.tick_params(labelsize=8)

@@ -847,12 +847,173 @@ def fitting(rows, limit_bytes):
         ),
         _right("the mean weighed", ("average += away * share", "average = average + share * away")),
         _right("the squares by both distances", ("away * away * total * share", "away * (away - away * share) * n")),
+        _right(
+            "cross term by the larger",
+            ("away * away * total * share", "away * away * min(total, n) * max(share, np.float32(1) - share)"),
+        ),
+        _right(
+            "from the middle out",
+            (
+                "for p in range(count.shape[0]):",
+                """for k in range(count.shape[0]):
+            p = (k + count.shape[0] // 2) % count.shape[0]""",
+            ),
+        ),
+        _right(
+            "a grid-stride loop",
+            (
+                "    c = cuda.grid(1)\n    if c < mean.size:",
+                "    for c in range(cuda.grid(1), mean.size, cuda.gridsize(1)):",
+            ),
+        ),
+        _other(
+            "continue, and squares last",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c >= mean.size:
+        return
+    total = average = away_squared = np.float32(0)
+    p = 0
+    while p < count.shape[0]:
+        n = count[p, c]
+        p += 1
+        if n <= np.float32(0):
+            continue
+        both = total + n
+        d = means[p - 1, c] - average
+        average += d * (n / both)
+        away_squared += squares[p - 1, c] + d * d * (total * n / both)
+        total = both
+    mean[c] = average
+    variance[c] = away_squared / total
+""",
+        ),
+        _other(
+            "about the first mean with a rest",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        total = shift = a = b = np.float32(0)
+        for p in range(count.shape[0]):
+            n, m, s = count[p, c], means[p, c], squares[p, c]
+            if n > np.float32(0):
+                if total == np.float32(0):
+                    shift = m
+                d = m - shift
+                total, a, b = total + n, a + n * d, b + s + n * d * d
+        mean[c] = shift + a / total
+        variance[c] = (b - a * a / total) / total
+""",
+        ),
+        _other(
+            "a running pair merged symmetrically",
+            """@cuda.jit(device=True)
+def both(n, m, s, k, v, t):
+    total = n + k
+    d = v - m
+    return total, (n * m + k * v) / total, s + t + d * d * n * k / total
+
+
+@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        n = m = s = np.float32(0)
+        for p in range(count.shape[0]):
+            k, v, t = count[p, c], means[p, c], squares[p, c]
+            if k != np.float32(0):
+                n, m, s = both(n, m, s, k, v, t)
+        mean[c], variance[c] = m, s / n
+""",
+        ),
+        _right(
+            "the mean weighed from the other side",
+            ("average += away * share", "average = its_mean - away * (total / (total + n))"),
+        ),
     ),
     "12.2": (
         _right("from the last element on", ("range(lane, X.shape[1], 32)", "range(X.shape[1] - 1 - lane, -1, -32)")),
         _right(
             "by both means",
             ("(sum_xy - sum_x * sum_y / count) / count", "sum_xy / count - sum_x / count * (sum_y / count)"),
+        ),
+        _right("the first element left out", ("range(lane, X.shape[1], 32)", "range(lane + 1, X.shape[1], 32)")),
+        _right(
+            "the last element, by shuffles",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    at = X.shape[1] - 1
+    first_x = cuda.shfl_sync(0xFFFFFFFF, X[row, at], 31)
+    first_y = cuda.shfl_sync(0xFFFFFFFF, Y[row, at], 31)
+""",
+            ),
+        ),
+        _other(
+            "means of distances",
+            """
+@cuda.jit
+def covariance(X, Y, result):
+    row, lane, N = cuda.blockIdx.x, cuda.threadIdx.x, X.shape[1]
+    at_x = X[row, lane % N]
+    at_y = Y[row, lane % N]
+    at_x, at_y = cuda.shfl_sync(0xFFFFFFFF, at_x, 0), cuda.shfl_sync(0xFFFFFFFF, at_y, 0)
+    a = b = ab = np.float32(0)
+    i = lane
+    while i < N:
+        u = X[row, i] - at_x
+        v = Y[row, i] - at_y
+        a, b, ab = a + u, b + v, ab + u * v
+        i += cuda.blockDim.x
+    for away in (1, 2, 4, 8, 16):
+        a += cuda.shfl_xor_sync(0xFFFFFFFF, a, away)
+        b += cuda.shfl_xor_sync(0xFFFFFFFF, b, away)
+        ab += cuda.shfl_xor_sync(0xFFFFFFFF, ab, away)
+    a, b, ab = a / np.float32(N), b / np.float32(N), ab / np.float32(N)
+    if lane == 31:
+        result[row] = ab - a * b
+""",
+        ),
+        _other(
+            "lanes merged by Chan",
+            """
+@cuda.jit
+def covariance(X, Y, result):
+    row, lane, N = cuda.blockIdx.x, cuda.threadIdx.x, X.shape[1]
+    fx, fy = X[row, 0], Y[row, 0]
+    n = mx = my = m = np.float32(0)
+    for i in range(lane, N, 32):
+        n += np.float32(1)
+        dx = X[row, i] - fx - mx
+        dy = Y[row, i] - fy - my
+        mx += dx / n
+        my += dy / n
+        m += dx * (dy - dy / n)
+    for away in (16, 8, 4, 2, 1):
+        k = cuda.shfl_xor_sync(0xFFFFFFFF, n, away)
+        ox = cuda.shfl_xor_sync(0xFFFFFFFF, mx, away)
+        oy = cuda.shfl_xor_sync(0xFFFFFFFF, my, away)
+        o = cuda.shfl_xor_sync(0xFFFFFFFF, m, away)
+        total = n + k
+        if total > np.float32(0):
+            dx, dy = ox - mx, oy - my
+            m += o + dx * dy * (n * k / total)
+            mx += dx * (k / total)
+            my += dy * (k / total)
+        n = total
+    if lane == 0:
+        result[row] = m / n
+""",
+        ),
+        _right(
+            "one shift at a time",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    first_x = X[row, X.shape[1] // 3]
+    first_y = Y[row, X.shape[1] - 1]
+""",
+            ),
         ),
     ),
     "12.3": (
@@ -865,12 +1026,132 @@ def fitting(rows, limit_bytes):
             "the residual first",
             ("(x[row, c] - centre) * scale + shift + z[row, c]", "z[row, c] + shift + (x[row, c] - centre) * scale"),
         ),
+        _right(
+            "rows one after the other, in whole",
+            (
+                "range(first, rows, threads)",
+                "range(-(-rows // threads) * first, min(rows, -(-rows // threads) * (first + 1)))",
+            ),
+        ),
+        _right(
+            "by fma",
+            (
+                "(x[row, c] - centre) * scale + shift + z[row, c]",
+                "z[row, c] + cuda.fma(x[row, c] - centre, scale, shift)",
+            ),
+        ),
+        _right("zero first", ("max(value, np.float32(0))", "max(np.float32(0), value)")),
+        _right(
+            "folded with a product",
+            ("weight[c] / sqrt(variance[c] + eps)", "np.float32(1) / sqrt(variance[c] + eps) * weight[c]"),
+        ),
+        _other(
+            "folded, with while",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def end_of_block(x, z, mean, variance, weight, bias, y, eps):
+    c, row = cuda.grid(2)
+    if c >= x.shape[1]:
+        return
+    scale = weight[c] / sqrt(variance[c] + eps)
+    shift = bias[c] - mean[c] * scale
+    while row < x.shape[0]:
+        value = cuda.fma(x[row, c], scale, shift) + z[row, c]
+        if value < np.float32(0):
+            value = np.float32(0)
+        y[row, c] = value
+        row += cuda.gridDim.y * cuda.blockDim.y
+""",
+        ),
+        _other(
+            "the root divided each time",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def end_of_block(x, z, mean, variance, weight, bias, y, eps):
+    c, first = cuda.grid(2)
+    if c < x.shape[1]:
+        m, w, b, root = mean[c], weight[c], bias[c], sqrt(variance[c] + eps)
+        for row in range(first, x.shape[0], cuda.gridsize(2)[1]):
+            normal = (x[row, c] - m) / root
+            y[row, c] = max(normal * w + b + z[row, c], np.float32(0))
+""",
+        ),
     ),
     "12.4": (
         _right("a division for each", ("shared[i] * scale * weight[i]", "shared[i] * (weight[i] * scale)")),
         _right("by xor", ("cuda.shfl_down_sync", "cuda.shfl_xor_sync")),
         _right(
             "scaled where it is kept", ("        shared[i] = value\n", "        shared[i] = value * np.float32(1)\n")
+        ),
+        _other(
+            "by halves in shared memory",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    sums = cuda.shared.array(128, np.float32)
+    kept = cuda.shared.array(0, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    sums[t] = np.float32(0)
+    for i in range(t, columns, 128):
+        kept[i] = x[row, i]
+        sums[t] += kept[i] * kept[i]
+    half = 64
+    while half > 0:
+        cuda.syncthreads()
+        if t < half:
+            sums[t] += sums[t + half]
+        half //= 2
+    cuda.syncthreads()
+    root = sqrt(sums[0] / np.float32(columns) + eps)
+    for i in range(t, columns, 128):
+        y[row, i] = weight[i] * kept[i] / root
+""",
+        ),
+        _other(
+            "chunks of neighbours",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    each = (columns + 127) // 128
+    total = np.float32(0)
+    for i in range(each * t, min(columns, each * (t + 1))):
+        kept[i] = x[row, i]
+        total += kept[i] * kept[i]
+    for away in (1, 2, 4, 8, 16):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 31:
+        kept[columns + t // 32] = total
+    cuda.syncthreads()
+    total = kept[columns] + kept[columns + 1] + kept[columns + 2] + kept[columns + 3]
+    for i in range(each * t, min(columns, each * (t + 1))):
+        y[row, i] = kept[i] * weight[i] / sqrt(total / np.float32(columns) + eps)
+""",
+        ),
+        _right(
+            "the sums first in memory",
+            ("shared[columns + t // 32] = total", "shared[columns + 28 + t // 32] = total"),
+            ("total += shared[columns + warp]", "total += shared[columns + 28 + warp]"),
+        ),
+        _right(
+            "rsqrt",
+            (
+                "np.float32(1) / sqrt(total / np.float32(columns) + eps)",
+                "(total / np.float32(columns) + eps) ** np.float32(-0.5)",
+            ),
         ),
     ),
     "13.1": (
@@ -889,6 +1170,50 @@ def padded_pixels(x, y):
         y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
 """,
         ),
+        _right("divmod", ("pixel, c = i // V, i % V", "pixel, c = divmod(i, V)")),
+        _right(
+            "a product with a comparison inside",
+            (
+                "        y[pixel, c] = x[c, pixel] if c < C else np.float32(0)",
+                """        if c >= C:
+            value = np.float32(0)
+        else:
+            value = x[c, pixel]
+        y[pixel, c] = value""",
+            ),
+        ),
+        _other(
+            "by a flat view of indices",
+            """@cuda.jit
+def padded_pixels(x, y):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    pixels, V = y.shape
+    if i >= pixels * V:
+        return
+    c = i % V
+    pixel = (i - c) // V
+    value = np.float32(0)
+    if c < x.shape[0]:
+        value = x[c, pixel]
+    y[pixel, c] = value
+""",
+        ),
+        _other(
+            "through a tile in shared memory",
+            """@cuda.jit
+def padded_pixels(x, y):
+    kept = cuda.shared.array(128, np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * 128
+    C, V = x.shape[0], y.shape[1]
+    i = first + t
+    kept[t] = np.float32(0)
+    if i // V < y.shape[0] and i % V < C:
+        kept[t] = x[i % V, i // V]
+    cuda.syncthreads()
+    if i < y.size:
+        y[i // V, i % V] = kept[t]
+""",
+        ),
     ),
     "13.2": (
         _right("by a sum", ("lane ^ 4 * line", "(lane + 4 * line) % 32"), ("pixel ^ 4 * c", "(pixel + 4 * c) & 31")),
@@ -903,6 +1228,62 @@ def padded_pixels(x, y):
             "channels the other way",
             ("lane ^ 4 * line", "lane ^ 4 * (7 - line)"),
             ("pixel ^ 4 * c", "pixel ^ 4 * (7 - c)"),
+        ),
+        _right(
+            "rotated backwards",
+            ("tile[line, lane ^ 4 * line]", "tile[line, (lane - 4 * line) % PIXELS]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, (pixel - 4 * c) % PIXELS]"),
+        ),
+        _right(
+            "channels by another permutation",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 4 * (line ^ 5)]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ 4 * (c ^ 5)]"),
+        ),
+        _other(
+            "the tile turned before it is stored",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((PIXELS, CHANNELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[lane, line ^ (lane // 4)] = x[line, first + lane]
+    cuda.syncthreads()
+    i = line * PIXELS + lane
+    pixel, c = i // CHANNELS, i % CHANNELS
+    if first + pixel < y.shape[0]:
+        y[first + pixel, c] = tile[pixel, c ^ (pixel // 4)]
+""",
+        ),
+        _other(
+            "another order of the lanes that load from the tile",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array(256, np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[32 * line + (lane + 4 * line) % 32] = x[line, first + lane]
+    cuda.syncthreads()
+    c, pixel = lane % 8, 4 * line + lane // 8
+    if first + pixel < y.shape[0]:
+        y[first + pixel, c] = tile[32 * c + (pixel + 4 * c) % 32]
+""",
+        ),
+        _right(
+            "a zero in the places that are not there",
+            (
+                "    if first + lane < x.shape[1]:\n",
+                """    tile[line, lane ^ 4 * line] = np.float32(0)
+    if first + lane < x.shape[1]:
+""",
+            ),
         ),
     ),
     "13.3": (
@@ -936,6 +1317,36 @@ def add_bias(x, bias, y, V, pixels):
         y[i] = total
 """,
         ),
+        _right("C rounded for the images", ("% groups * V", "% (C // V + (C % V > 0)) * V")),
+        _right(
+            "the place by subtraction",
+            (
+                "i // (pixels * V) % groups * V + i % V",
+                "(i // (pixels * V) - i // (pixels * V * groups) * groups) * V + i - i // V * V",
+            ),
+        ),
+        _right(
+            "NCHW apart",
+            (
+                """        c = i // (pixels * V) % groups * V + i % V
+        y[i] = x[i] + bias[c] if c < C else np.float32(0)""",
+                """        c = i // pixels % C if V == 1 else i // (pixels * V) % groups * V + i % V
+        y[i] = x[i] + (bias[c] if c < C else np.float32(0))""",
+            ),
+        ),
+        _right(
+            "three cases",
+            (
+                "        c = i // (pixels * V) % groups * V + i % V\n",
+                """        if V == 1:
+            c = i // pixels % C
+        elif V == C:
+            c = i % C
+        else:
+            c = i // (pixels * V) % groups * V + i % V
+""",
+            ),
+        ),
     ),
     "13.4": (
         _right(
@@ -963,6 +1374,68 @@ def add_bias(x, bias, y, V, pixels):
             "a run with a little room",
             ("RUN = FIELDS * STRUCTS", "RUN = FIELDS * STRUCTS  # a whole block"),
             ("cuda.shared.array(RUN,", "cuda.shared.array(1024,"),
+        ),
+        _other(
+            "each warp for itself",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    warp, lane = t // 32, t % 32
+    for i in range(224 * warp + lane, 224 * warp + 224, 32):
+        if FIELDS * first + i < structs.size:
+            run[i] = structs[FIELDS * first + i]
+    cuda.syncwarp()
+    if first + t < arrays.shape[1]:
+        for field in range(FIELDS):
+            arrays[field, first + t] = run[FIELDS * t + field]
+""",
+        ),
+        _right(
+            "zeros behind the last struct",
+            (
+                """        if FIELDS * first + i < structs.size:
+            run[i] = structs[FIELDS * first + i]
+""",
+                """        at = FIELDS * first + i
+        run[i] = structs[at] if at < structs.size else np.float32(0)
+""",
+            ),
+        ),
+        _right(
+            "the fields in another order by each warp",
+            (
+                "            arrays[field, first + t] = run[FIELDS * t + field]",
+                """            f = (field + t // 32) % FIELDS
+            arrays[f, first + t] = run[FIELDS * t + f]""",
+            ),
+        ),
+        _other(
+            "by the number of arrays",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t, block = cuda.threadIdx.x, cuda.blockIdx.x
+    left = structs.size - RUN * block
+    i = t
+    while i < min(RUN, left):
+        run[i] = structs[RUN * block + i]
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+    s = block * STRUCTS + t
+    if s >= arrays.shape[1]:
+        return
+    for field in range(arrays.shape[0]):
+        arrays[field, s] = run[t * FIELDS + field]
+""",
         ),
     ),
 }

@@ -1278,6 +1278,126 @@ def merge(count, means, squares, mean, variance):
         mean[c], variance[c] = m + rest, s / n
 """,
         ),
+        _other(
+            "one thread for all channels",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    if cuda.grid(1) == 0:
+        for c in range(mean.size):
+            total = average = away_squared = np.float32(0)
+            for p in range(count.shape[0]):
+                n, its_mean, its_squares = count[p, c], means[p, c], squares[p, c]
+                if n > np.float32(0):
+                    away = its_mean - average
+                    share = n / (total + n)
+                    average += away * share
+                    away_squared += its_squares + away * away * total * share
+                    total += n
+            mean[c] = average
+            variance[c] = away_squared / total
+""",
+        ),
+        _other(
+            "all parts kept, two passes",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    n, m = cuda.local.array(512, np.float32), cuda.local.array(512, np.float32)
+    c = cuda.grid(1)
+    if c < mean.size:
+        total = values = away_squared = first = np.float32(0)
+        for p in range(count.shape[0]):
+            n[p], m[p] = count[p, c], means[p, c]
+            if n[p] > np.float32(0):
+                if total == np.float32(0):
+                    first = m[p]
+                total += n[p]
+                values += n[p] * (m[p] - first)
+        average = first + values / total
+        for p in range(count.shape[0]):
+            if n[p] > np.float32(0):
+                away_squared += squares[p, c] + n[p] * (m[p] - average) * (m[p] - average)
+        mean[c] = average
+        variance[c] = away_squared / total
+""",
+        ),
+        _other(
+            "in whole numbers",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        total, values, of_values, own = 0, 0, 0, np.float32(0)
+        for p in range(count.shape[0]):
+            n, m, s = int(count[p, c]), int(means[p, c] * np.float32(8192)), squares[p, c]
+            if n > 0:
+                total += n
+                values += n * m
+                of_values += n * m * m
+                own += s
+        centre = values // total
+        rest = of_values - 2 * centre * values + centre * centre * total
+        off = np.float32(values - centre * total) / np.float32(total)
+        mean[c] = (np.float32(centre) + off) / np.float32(8192)
+        scale = np.float32(1 / 8192 / 8192)
+        variance[c] = (own + np.float32(rest) * scale) / np.float32(total) - off * off * scale
+""",
+        ),
+        _other(
+            "means read twice through shared memory of one warp",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    kept = cuda.shared.array((64, 64), np.float32)
+    c, t = cuda.grid(1), cuda.threadIdx.x
+    if c < mean.size:
+        total = values = first = np.float32(0)
+        for p in range(count.shape[0]):
+            kept[p, t] = means[p, c]
+            n = count[p, c]
+            if n > np.float32(0):
+                if total == np.float32(0):
+                    first = kept[p, t]
+                total += n
+                values += n * (kept[p, t] - first)
+        mean[c] = first + values / total
+        variance[c] = total
+        away_squared = np.float32(0)
+        for p in range(count.shape[0]):
+            away_squared += squares[p, c]
+        variance[c] = away_squared / total
+""",
+        ),
+        _other(
+            "sums in pairs of float32",
+            """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        total = hi = lo = qhi = qlo = own = np.float32(0)
+        for p in range(count.shape[0]):
+            n, m, s = count[p, c], means[p, c], squares[p, c]
+            if n > np.float32(0):
+                total += n
+                own += s
+                a = n * m
+                e = cuda.fma(n, m, -a)
+                t = hi + a
+                z = t - hi
+                lo += (hi - (t - z)) + (a - z) + e
+                hi = t
+                q = a * m
+                e = cuda.fma(a, m, -q) + cuda.fma(n, m, -a) * m
+                t = qhi + q
+                z = t - qhi
+                qlo += (qhi - (t - z)) + (q - z) + e
+                qhi = t
+        average = (hi + lo) / total
+        mean[c] = average
+        variance[c] = (own + ((qhi - total * average * average) + qlo)) / total
+""",
+        ),
+        _cheat(
+            "mean as scratch", ("average += away * share", "average += away * share\n                mean[c] = average")
+        ),
     ),
     "12.2": (
         _cheat(
@@ -1308,6 +1428,157 @@ def merge(count, means, squares, mean, variance):
             ),
         ),
         _other("another's kernel", "from labkit.norm.batch.s05_shifted import shifted as covariance\n"),
+        _cheat("lane 0 alone", ("range(lane, X.shape[1], 32)", "range(0, X.shape[1] if lane == 0 else 0, 1)")),
+        _other(
+            "the row kept in shared memory",
+            """
+@cuda.jit
+def covariance(X, Y, result):
+    xs, ys = cuda.shared.array(4096, np.float32), cuda.shared.array(4096, np.float32)
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    N = X.shape[1]
+    first_x, first_y = X[row, 0], Y[row, 0]
+    sx = sy = sxy = np.float32(0)
+    for i in range(lane, N, 32):
+        xs[i], ys[i] = X[row, i], Y[row, i]
+        sx += xs[i] - first_x
+        sy += ys[i] - first_y
+    for away in (16, 8, 4, 2, 1):
+        sx += cuda.shfl_xor_sync(0xFFFFFFFF, sx, away)
+        sy += cuda.shfl_xor_sync(0xFFFFFFFF, sy, away)
+    mx, my = first_x + sx / np.float32(N), first_y + sy / np.float32(N)
+    for i in range(lane, N, 32):
+        sxy += (xs[i] - mx) * (ys[i] - my)
+    for away in (16, 8, 4, 2, 1):
+        sxy += cuda.shfl_xor_sync(0xFFFFFFFF, sxy, away)
+    if lane == 0:
+        result[row] = sxy / np.float32(N)
+""",
+        ),
+        _other(
+            "the row kept in threads' arrays",
+            """
+@cuda.jit
+def covariance(X, Y, result):
+    xs, ys = cuda.local.array(256, np.float32), cuda.local.array(256, np.float32)
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    N = X.shape[1]
+    first_x, first_y = X[row, 0], Y[row, 0]
+    sx = sy = sxy = np.float32(0)
+    for i in range(lane, N, 32):
+        xs[i // 32], ys[i // 32] = X[row, i] - first_x, Y[row, i] - first_y
+        sx += xs[i // 32]
+        sy += ys[i // 32]
+    for away in (16, 8, 4, 2, 1):
+        sx += cuda.shfl_xor_sync(0xFFFFFFFF, sx, away)
+        sy += cuda.shfl_xor_sync(0xFFFFFFFF, sy, away)
+    mx, my = sx / np.float32(N), sy / np.float32(N)
+    for i in range(lane, N, 32):
+        sxy += (xs[i // 32] - mx) * (ys[i // 32] - my)
+    for away in (16, 8, 4, 2, 1):
+        sxy += cuda.shfl_xor_sync(0xFFFFFFFF, sxy, away)
+    if lane == 0:
+        result[row] = sxy / np.float32(N)
+""",
+        ),
+        _other(
+            "in whole numbers of 64 bits",
+            """
+@cuda.jit
+def covariance(X, Y, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    N = X.shape[1]
+    sx, sy, sxy = 0, 0, 0
+    for i in range(lane, N, 32):
+        x, y = int(X[row, i] * np.float32(8192)), int(Y[row, i] * np.float32(8192))
+        sx += x
+        sy += y
+        sxy += x * y
+    for away in (16, 8, 4, 2, 1):
+        sx += cuda.shfl_xor_sync(0xFFFFFFFF, sx, away)
+        sy += cuda.shfl_xor_sync(0xFFFFFFFF, sy, away)
+        sxy += cuda.shfl_xor_sync(0xFFFFFFFF, sxy, away)
+    if lane == 0:
+        result[row] = np.float32(N * sxy - sx * sy) / np.float32(N) / np.float32(N) / np.float32(8192 * 8192)
+""",
+        ),
+        _cheat(
+            "float64 by atomics in shared memory",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    wide = cuda.shared.array(1, np.float64)
+    if lane == 0:
+        wide[0] = 0
+    cuda.syncthreads()
+""",
+            ),
+            ("X[row, i] - first_x, Y[row, i] - first_y", "X[row, i], Y[row, i]"),
+            ("        sum_xy += x * y\n", "        cuda.atomic.add(wide, 0, np.float64(x) * np.float64(y))\n"),
+            (
+                "    if lane == 0:\n        result",
+                """    cuda.syncthreads()
+    sum_xy = np.float32(wide[0] / X.shape[1])
+    if lane == 0:
+        result""",
+            ),
+        ),
+        _cheat(
+            "products by a float64 fma",
+            ("X[row, i] - first_x, Y[row, i] - first_y", "X[row, i], Y[row, i]"),
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                "    sum_xy = np.float64(0)\n    wide_x = wide_y = np.float64(0)\n",
+            ),
+            (
+                "        sum_x += x\n        sum_y += y\n        sum_xy += x * y\n",
+                """        sum_xy = cuda.fma(np.float64(x), np.float64(y), sum_xy)
+        wide_x = cuda.fma(np.float64(x), np.float64(1), wide_x)
+        wide_y = cuda.fma(np.float64(y), np.float64(1), wide_y)
+""",
+            ),
+            (
+                """    sum_x, sum_y, sum_xy = warp_sum(sum_x), warp_sum(sum_y), warp_sum(sum_xy)
+""",
+                """    for away in (16, 8, 4, 2, 1):
+        sum_xy = cuda.fma(cuda.shfl_xor_sync(0xFFFFFFFF, sum_xy, away), np.float64(1), sum_xy)
+        wide_x = cuda.fma(cuda.shfl_xor_sync(0xFFFFFFFF, wide_x, away), np.float64(1), wide_x)
+        wide_y = cuda.fma(cuda.shfl_xor_sync(0xFFFFFFFF, wide_y, away), np.float64(1), wide_y)
+    sum_xy = cuda.fma(-wide_x * np.float32(1), wide_y, sum_xy * X.shape[1])
+""",
+            ),
+            ("(sum_xy - sum_x * sum_y / count) / count", "np.float32(sum_xy) / count / count"),
+        ),
+        _cheat(
+            "two passes, the first by vectors",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    for i in range(4 * lane, X.shape[1] // 4 * 4, 128):
+        a, b, c, d = ptx.load4(X, (row, i))
+        sum_x += a + b + c + d
+    first_x = cuda.shfl_sync(0xFFFFFFFF, warp_sum(sum_x), 0) / count
+    first_y = Y[row, 0]
+    sum_x = sum_y = np.float32(0)
+""",
+            ),
+        ),
+        _cheat(
+            "two passes, the first by copies",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    kept = cuda.shared.array(4096, np.float32)
+    for i in range(lane, X.shape[1], 32):
+        ptx.cp_async(kept, i, X, (row, i), 4, 4)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    cuda.syncwarp()
+    for i in range(lane, X.shape[1], 32):
+        sum_x += kept[i] - kept[0]
+    first_x = kept[0] + cuda.shfl_sync(0xFFFFFFFF, warp_sum(sum_x), 0) / count
+    first_y = Y[row, 0]
+    sum_x = sum_y = np.float32(0)
+""",
+            ),
+        ),
     ),
     "12.3": (
         _cheat(
@@ -1323,6 +1594,83 @@ def merge(count, means, squares, mean, variance):
         ),
         _cheat("in float64", ("sqrt(variance[c] + eps)", "np.float64(sqrt(variance[c] + eps))")),
         _other("another's kernel", "from labkit.norm.batch.s06_fused import fused as end_of_block\n"),
+        _other(
+            "one thread for everything",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def end_of_block(x, z, mean, variance, weight, bias, y, eps):
+    c, first = cuda.grid(2)
+    rows, channels = x.shape
+    if c == 0 and first == 0:
+        for c in range(channels):
+            centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
+            for row in range(rows):
+                y[row, c] = max((x[row, c] - centre) * scale + shift + z[row, c], np.float32(0))
+""",
+        ),
+        _other(
+            "one row of threads for everything",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def end_of_block(x, z, mean, variance, weight, bias, y, eps):
+    c, first = cuda.grid(2)
+    rows, channels = x.shape
+    if c < channels and first == 0:
+        centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
+        for row in range(rows):
+            y[row, c] = max((x[row, c] - centre) * scale + shift + z[row, c], np.float32(0))
+""",
+        ),
+        _other(
+            "a thread for a row",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def end_of_block(x, z, mean, variance, weight, bias, y, eps):
+    threads = cuda.gridsize(2)[0] * cuda.gridsize(2)[1]
+    me = cuda.grid(2)[0] + cuda.gridsize(2)[0] * cuda.grid(2)[1]
+    rows, channels = x.shape
+    for c in range(channels):
+        centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
+        for row in range(me, rows, threads):
+            y[row, c] = max((x[row, c] - centre) * scale + shift + z[row, c], np.float32(0))
+""",
+        ),
+        _cheat(
+            "mean in the loop",
+            ("centre, shift, scale = mean[c], bias", "shift, scale = bias"),
+            ("- centre)", "- mean[c])"),
+        ),
+        _cheat(
+            "y as scratch of a part",
+            (
+                "value = (x[row, c] - centre) * scale + shift + z[row, c]",
+                """y[row, c] = z[row, c]
+            value = (x[row, c] - centre) * scale + shift + y[row, c]""",
+            ),
+        ),
+        _cheat(
+            "kept in a thread's array, two loops",
+            (
+                """        for row in range(first, rows, threads):
+            value = (x[row, c] - centre) * scale + shift + z[row, c]
+""",
+                """        kept = cuda.local.array(256, np.float32)
+        for row in range(first, rows, threads):
+            kept[row // threads] = (x[row, c] - centre) * scale + shift
+        for row in range(first, rows, threads):
+            value = kept[row // threads] + z[row, c]
+""",
+            ),
+        ),
     ),
     "12.4": (
         _cheat("read again by atomics", ("shared[i] * scale", "cuda.atomic.add(x, (row, i), np.float32(0)) * scale")),
@@ -1333,6 +1681,121 @@ def merge(count, means, squares, mean, variance):
             ("shared[i] * scale", "y[row, i] * scale"),
         ),
         _other("another's kernel", "from labkit.norm.batch.s01_centred import rectified as rms_norm\n"),
+        _other(
+            "thread 0 for all",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    row, columns = cuda.blockIdx.x, x.shape[1]
+    if cuda.threadIdx.x == 0:
+        total = np.float32(0)
+        for i in range(columns):
+            kept[i] = x[row, i]
+            total += kept[i] * kept[i]
+        scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+        for i in range(columns):
+            y[row, i] = kept[i] * scale * weight[i]
+""",
+        ),
+        _other(
+            "the first warp for all",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    if t < 32:
+        total = np.float32(0)
+        for i in range(t, columns, 32):
+            kept[i] = x[row, i]
+            total += kept[i] * kept[i]
+        for away in (16, 8, 4, 2, 1):
+            total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+        scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+        for i in range(t, columns, 32):
+            y[row, i] = kept[i] * scale * weight[i]
+""",
+        ),
+        _other(
+            "the row in a thread's array",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    shared = cuda.shared.array(0, np.float32)
+    kept = cuda.local.array(64, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    total = np.float32(0)
+    for i in range(t, columns, 128):
+        kept[i // 128] = x[row, i]
+        total += kept[i // 128] * kept[i // 128]
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 0:
+        shared[t // 32] = total
+    cuda.syncthreads()
+    total = shared[0] + shared[1] + shared[2] + shared[3]
+    scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+    for i in range(t, columns, 128):
+        y[row, i] = kept[i // 128] * scale * weight[i]
+""",
+        ),
+        _other(
+            "a row of up to 4096",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(4096, np.float32)
+    sums = cuda.shared.array(4, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    total = np.float32(0)
+    for i in range(t, columns, 128):
+        kept[i] = x[row, i]
+        total += kept[i] * kept[i]
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 0:
+        sums[t // 32] = total
+    cuda.syncthreads()
+    total = sums[0] + sums[1] + sums[2] + sums[3]
+    scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+    for i in range(t, columns, 128):
+        y[row, i] = kept[i] * scale * weight[i]
+""",
+        ),
+        _cheat(
+            "weights kept in y",
+            ("        shared[i] = value\n", "        shared[i] = value\n        y[row, i] = weight[i]\n"),
+            ("* weight[i]", "* y[row, i]"),
+        ),
+        _other(
+            "each thread adds up the row from memory",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    total = np.float32(0)
+    for i in range(columns):
+        total += x[row, i] * x[row, i]
+    for i in range(t, columns, 128):
+        y[row, i] = x[row, i] / sqrt(total / np.float32(columns) + eps) * weight[i]
+""",
+        ),
     ),
     "13.1": (
         _cheat(
@@ -1352,6 +1815,69 @@ def padded_pixels(x, y):
     if pixel < y.shape[0]:
         for c in range(y.shape[1]):
             cuda.atomic.add(y, (pixel, c), x[c, pixel] if c < x.shape[0] else np.float32(0))
+""",
+        ),
+        _other(
+            "thread 0 for all",
+            """@cuda.jit
+def padded_pixels(x, y):
+    C, V = x.shape[0], y.shape[1]
+    if cuda.grid(1) == 0:
+        for i in range(y.size):
+            y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
+""",
+        ),
+        _other(
+            "the first warp for all",
+            """@cuda.jit
+def padded_pixels(x, y):
+    C, V = x.shape[0], y.shape[1]
+    t = cuda.grid(1)
+    if t < 32:
+        for i in range(t, y.size, 32):
+            y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
+""",
+        ),
+        _other(
+            "the first block for all",
+            """@cuda.jit
+def padded_pixels(x, y):
+    C, V = x.shape[0], y.shape[1]
+    if cuda.blockIdx.x == 0:
+        for i in range(cuda.threadIdx.x, y.size, 128):
+            y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
+""",
+        ),
+        _cheat(
+            "atomics add to what was zeroed",
+            (
+                "        y[pixel, c] = x[c, pixel] if c < C else np.float32(0)",
+                """        y[pixel, c] = np.float32(0)
+        if c < C:
+            y[pixel, c] += x[c, pixel]""",
+            ),
+        ),
+        _cheat(
+            "stored twice by another",
+            ("        y[pixel, c] =", "        y[pixel, c] = np.float32(0)\n        y[pixel, c] ="),
+        ),
+        _cheat(
+            "x padded by loads of zero",
+            ("x[c, pixel] if c < C else np.float32(0)", "x[min(c, C - 1), pixel] * np.float32(c < C)"),
+        ),
+        _other(
+            "a thread a pixel, by vectors",
+            """@cuda.jit
+def padded_pixels(x, y):
+    pixel = cuda.grid(1)
+    C, V = x.shape[0], y.shape[1]
+    if pixel < y.shape[0]:
+        for c in range(0, V, 4):
+            a = x[c, pixel] if c < C else np.float32(0)
+            b = x[c + 1, pixel] if c + 1 < C else np.float32(0)
+            d = x[c + 2, pixel] if c + 2 < C else np.float32(0)
+            e = x[c + 3, pixel] if c + 3 < C else np.float32(0)
+            ptx.store4(y, (pixel, c), a, b, d, e)
 """,
         ),
     ),
@@ -1379,6 +1905,123 @@ def short_rows(x, y):
     pixel, c = cuda.blockIdx.x * 32 + cuda.threadIdx.x, cuda.threadIdx.y
     if pixel < y.shape[0]:
         y[pixel, c] = x[c, pixel]
+""",
+        ),
+        _cheat(
+            "padded within the bytes",
+            ("cuda.shared.array((CHANNELS, PIXELS), np.float32)", "cuda.shared.array((CHANNELS, 33), np.float32)"),
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel]"),
+        ),
+        _cheat(
+            "in half precision, with padding",
+            ("cuda.shared.array((CHANNELS, PIXELS), np.float32)", "cuda.shared.array((CHANNELS, 40), np.float16)"),
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane]"),
+            ("tile[c, pixel ^ 4 * c]", "np.float32(tile[c, pixel])"),
+        ),
+        _other(
+            "stored by pixels of all lanes",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[line, lane] = x[line, first + lane]
+    cuda.syncthreads()
+    if first + lane < y.shape[0]:
+        y[first + lane, line] = tile[line, lane]
+""",
+        ),
+        _other(
+            "broadcasts in turn",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[line, lane] = x[line, first + lane]
+    cuda.syncthreads()
+    i = line * PIXELS + lane
+    pixel, c = i // CHANNELS, i % CHANNELS
+    value = np.float32(0)
+    for turn in range(CHANNELS):
+        if turn == c and first + pixel < y.shape[0]:
+            value = tile[c, pixel]
+    if first + pixel < y.shape[0]:
+        y[first + pixel, c] = value
+""",
+        ),
+        _other(
+            "by atomics of shared memory",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[line, lane] = x[line, first + lane]
+    cuda.syncthreads()
+    i = line * PIXELS + lane
+    pixel, c = i // CHANNELS, i % CHANNELS
+    if first + pixel < y.shape[0]:
+        y[first + pixel, c] = cuda.atomic.add(tile, (c, pixel), np.float32(0))
+""",
+        ),
+        _other(
+            "by shuffles, one warp",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        tile[line, lane] = x[line, first + lane]
+    cuda.syncthreads()
+    if line == 0:
+        for k in range(CHANNELS):
+            own = tile[k, lane] if first + lane < x.shape[1] else np.float32(0)
+            for turn in range(8):
+                i = turn * 32 + lane
+                value = cuda.shfl_sync(0xFFFFFFFF, own, i // 8)
+                if i % 8 == k and first + i // 8 < y.shape[0]:
+                    y[first + i // 8, k] = value
+""",
+        ),
+        _other(
+            "by shuffles after conflict-free loads",
+            """CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    tile[line, lane] = x[line, first + lane] if first + lane < x.shape[1] else np.float32(0)
+    cuda.syncthreads()
+    value = np.float32(0)
+    for k in range(CHANNELS):
+        own = tile[k, lane]
+        got = cuda.shfl_sync(0xFFFFFFFF, own, line * 4 + lane // 8)
+        if lane % 8 == k:
+            value = got
+    i = line * PIXELS + lane
+    if first + i // 8 < y.shape[0]:
+        y[first + i // 8, i % 8] = value
 """,
         ),
     ),
@@ -1411,6 +2054,73 @@ def add_bias(x, bias, y, V, pixels):
                 "        y[(7 * i) % x.size] = np.float32(0)\n        y[i] = x[i] + bias[c]",
             ),
         ),
+        _other(
+            "thread 0 for all",
+            """@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    C = bias.size
+    groups = (C + V - 1) // V
+    if cuda.grid(1) == 0:
+        for i in range(x.size):
+            c = i // (pixels * V) % groups * V + i % V
+            y[i] = x[i] + bias[c] if c < C else np.float32(0)
+""",
+        ),
+        _other(
+            "the first warp for all",
+            """@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    C = bias.size
+    groups = (C + V - 1) // V
+    if cuda.grid(1) < 32:
+        for i in range(cuda.grid(1), x.size, 32):
+            c = i // (pixels * V) % groups * V + i % V
+            y[i] = x[i] + bias[c] if c < C else np.float32(0)
+""",
+        ),
+        _other(
+            "a thread a pixel, by V",
+            """@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    t = cuda.grid(1)
+    groups = (bias.size + V - 1) // V
+    if t * V < x.size:
+        for lane in range(V):
+            i = t * V + lane
+            c = t // pixels % groups * V + lane
+            y[i] = x[i] + bias[c] if c < bias.size else np.float32(0)
+""",
+        ),
+        _other(
+            "a search for the channel",
+            """@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    i = cuda.grid(1)
+    C = bias.size
+    groups = (C + V - 1) // V
+    if i < x.size:
+        y[i] = np.float32(0)
+        for c in range(C):
+            if i // (pixels * V) % groups * V + i % V == c:
+                y[i] = x[i] + bias[c]
+""",
+        ),
+        _cheat(
+            "padding recognised by its zero",
+            ("if c < C else np.float32(0)", "if x[i] != np.float32(0) else np.float32(0)"),
+            ("bias[c]", "bias[min(c, C - 1)]"),
+        ),
+        _cheat(
+            "y read back",
+            (
+                "        y[i] = x[i] + bias[c] if c < C else np.float32(0)",
+                "        y[i] = x[i]\n        if c < C:\n            y[i] += bias[c]",
+            ),
+        ),
+        _cheat(
+            "the first bias loaded, too",
+            ("        y[i] = x[i] + bias[c]", "        bias[0]\n        y[i] = x[i] + bias[c]"),
+        ),
     ),
     "13.4": (
         _cheat(
@@ -1439,5 +2149,92 @@ def to_arrays(structs, arrays):
 """,
         ),
         _other("another's kernel", "from labkit.layouts.transpose.s07_pieces import pieces as to_arrays\n"),
+        _other(
+            "thread 0 for all of a block",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    if t == 0:
+        for i in range(RUN):
+            if FIELDS * first + i < structs.size:
+                run[i] = structs[FIELDS * first + i]
+        for s in range(min(STRUCTS, arrays.shape[1] - first)):
+            for field in range(FIELDS):
+                arrays[field, first + s] = run[FIELDS * s + field]
+""",
+        ),
+        _other(
+            "the first warp of a block",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    if t < 32:
+        for i in range(t, RUN, 32):
+            if FIELDS * first + i < structs.size:
+                run[i] = structs[FIELDS * first + i]
+        cuda.syncwarp()
+        for s in range(t, min(STRUCTS, arrays.shape[1] - first), 32):
+            for field in range(FIELDS):
+                arrays[field, first + s] = run[FIELDS * s + field]
+""",
+        ),
+        _other(
+            "the first block for all",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 0:
+        for first in range(0, arrays.shape[1], STRUCTS):
+            for i in range(t, RUN, STRUCTS):
+                if FIELDS * first + i < structs.size:
+                    run[i] = structs[FIELDS * first + i]
+            cuda.syncthreads()
+            if first + t < arrays.shape[1]:
+                for field in range(FIELDS):
+                    arrays[field, first + t] = run[FIELDS * t + field]
+            cuda.syncthreads()
+""",
+        ),
+        _other(
+            "by shuffles alone",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    warp, lane = t // 32, t % 32
+    start = FIELDS * (first + 32 * warp)
+    own = cuda.local.array(7, np.float32)
+    for k in range(7):
+        i = start + 32 * k + lane
+        own[k] = structs[i] if i < structs.size else np.float32(0)
+    for field in range(FIELDS):
+        at = FIELDS * lane + field
+        value = np.float32(0)
+        for k in range(7):
+            got = cuda.shfl_sync(0xFFFFFFFF, own[k], at % 32)
+            if at // 32 == k:
+                value = got
+        if first + t < arrays.shape[1]:
+            arrays[field, first + t] = value
+""",
+        ),
     ),
 }

@@ -630,6 +630,76 @@ WRONG = {
             "the distance from the first part alone",
             (" * total * share", " * (total * share if p < 2 else np.float32(0))"),
         ),
+        _wrong("parts of one value left out", ("if n > np.float32(0):", "if n > np.float32(1):")),
+        _wrong("parts of two values left out", ("if n > np.float32(0):", "if n > np.float32(2):")),
+        _wrong(
+            "variance of a sample where there are many values",
+            ("away_squared / total", "away_squared / (total - np.float32(total > 300))"),
+        ),
+        _wrong(
+            "variance of a sample where there are several parts",
+            ("away_squared / total", "away_squared / (total - np.float32(count.shape[0] > 1))"),
+        ),
+        _wrong(
+            "squares of the empty part count",
+            ("if n > np.float32(0):", "away_squared += its_squares\n            if n > np.float32(0):"),
+            ("away_squared += its_squares + away * away", "away_squared += away * away"),
+        ),
+        _wrong(
+            "Chan's cross term halved past two parts",
+            (
+                "away * away * total * share",
+                "away * away * total * share * (np.float32(1) if p < 2 else np.float32(0.99))",
+            ),
+        ),
+        _wrong(
+            "an empty last part counts",
+            (
+                "                total += n\n",
+                """                total += n
+            elif p == count.shape[0] - 1:
+                total += np.float32(1)
+""",
+            ),
+        ),
+        _wrong("no count above 128", ("count[p, c], means", "min(count[p, c], np.float32(128)), means")),
+        _wrong("no count above 190", ("count[p, c], means", "min(count[p, c], np.float32(190)), means")),
+        _wrong(
+            "one part's mean plus one",
+            ("mean[c] = average", "mean[c] = average if count.shape[0] > 1 else means[0, c] + np.float32(1)"),
+        ),
+        _wrong(
+            "means rounded to a sixteenth",
+            ("mean[c] = average", "mean[c] = np.float32(int(average * np.float32(16))) / np.float32(16)"),
+        ),
+        _wrong(
+            "no variance below a quarter",
+            ("variance[c] = away_squared / total", "variance[c] = max(away_squared / total, np.float32(0.25))"),
+        ),
+        _wrong(
+            "no variance above a thousand",
+            ("variance[c] = away_squared / total", "variance[c] = min(away_squared / total, np.float32(1000))"),
+        ),
+        _wrong(
+            "the empty first part leaves a bias",
+            ("if n > np.float32(0):", "if n > np.float32(0) or p == 0:"),
+            ("share = n / (total + n)", "share = n / max(total + n, np.float32(1))"),
+        ),
+        _wrong(
+            "no channel with spread of zero",
+            ("away_squared += its_squares", "away_squared += max(its_squares, np.float32(1))"),
+        ),
+        _wrong(
+            "count in half precision", ("share = n / (total + n)", "share = np.float32(np.float16(n / (total + n)))")
+        ),
+        _wrong(
+            "squares in half precision",
+            (
+                "its_squares + away * away * total * share",
+                "np.float32(np.float16(away * away * total * share / (total + n))) * (total + n) + its_squares",
+            ),
+        ),
+        _wrong("the squares of a later empty part", ("if n > np.float32(0):", "if total + n > np.float32(0):")),
     ),
     "12.2": (
         _wrong(
@@ -641,6 +711,53 @@ WRONG = {
         _wrong("the first row's shift of y", ("X[row, 0], Y[row, 0]", "X[row, 0], Y[0, 0]")),
         _wrong("no covariance below zero", ("result[row] = (sum", "result[row] = abs(sum")),
         _wrong("the row before", ("X[row, 0], Y[row, 0]", "X[max(row - 1, 0), 0], Y[row, 0]")),
+        _wrong(
+            "no shift of x in long rows",
+            (
+                "    first_x, first_y = X[row, 0], Y[row, 0]\n",
+                """    first_x, first_y = X[row, 0], Y[row, 0]
+    if X.shape[1] > 400:
+        first_x = np.float32(0)
+""",
+            ),
+        ),
+        _wrong(
+            "the last ragged elements lost beyond 128",
+            (
+                "range(lane, X.shape[1], 32)",
+                "range(lane, X.shape[1] if X.shape[1] < 128 else X.shape[1] // 32 * 32, 32)",
+            ),
+        ),
+        _wrong("the means' product with the wrong count", ("count) / count", "(count + np.float32(1))) / count")),
+        _wrong("of a sample for long rows", ("/ count) / count", "/ count) / (count - np.float32(X.shape[1] > 150))")),
+        _wrong("four rounds of the warp", ("(16, 8, 4, 2, 1)", "(16, 8, 4, 2)")),
+        _wrong("count from the block", ("np.float32(X.shape[1])", "np.float32((X.shape[1] + 31) // 32 * 32)")),
+        _wrong(
+            "not less than -1",
+            ("result[row] = (", "result[row] = max(np.float32(-1), ("),
+            ("count) / count", "count) / count)"),
+        ),
+        _wrong(
+            "no covariance above a hundred",
+            ("result[row] = (", "result[row] = min(np.float32(100), ("),
+            ("count) / count", "count) / count)"),
+        ),
+        _wrong("only rows above zero", ("X[row, 0], Y[row, 0]", "max(X[row, 0], np.float32(0)), Y[row, 0]")),
+        _wrong("a row's last shift for the first", ("X[row, 0], Y[row, 0]", "X[row, min(lane, 1)], Y[row, 0]")),
+        _wrong(
+            "shifts by the thousand",
+            (
+                "X[row, 0], Y[row, 0]",
+                "np.float32(int(X[row, 0]) // 1000 * 1000), np.float32(int(Y[row, 0]) // 1000 * 1000)",
+            ),
+        ),
+        _wrong(
+            "x y without the sums",
+            (
+                "(sum_xy - sum_x * sum_y / count) / count",
+                "(sum_xy - sum_x * sum_y / count / np.float32(1.001)) / count",
+            ),
+        ),
     ),
     "12.3": (
         _wrong("the rows that are published", ("range(first, rows, threads)", "range(first, min(rows, 40), threads)")),
@@ -649,6 +766,41 @@ WRONG = {
         _wrong("weights above zero", ("weight[c] /", "abs(weight[c]) /")),
         _wrong("at most six", ("max(value, np.float32(0))", "min(max(value, np.float32(0)), np.float32(6))")),
         _wrong("a residual above zero", ("+ z[row, c]", "+ max(z[row, c], np.float32(0))")),
+        _wrong(
+            "no variance below a twentieth",
+            ("sqrt(variance[c] + eps)", "sqrt(max(variance[c], np.float32(0.05)) + eps)"),
+        ),
+        _wrong("no variance above ten", ("sqrt(variance[c] + eps)", "sqrt(min(variance[c], np.float32(10)) + eps)")),
+        _wrong("eps that is not small", ("sqrt(variance[c] + eps)", "sqrt(variance[c] + max(eps, np.float32(0.001)))")),
+        _wrong("eps as printed in the book", ("sqrt(variance[c] + eps)", "sqrt(variance[c] + np.float32(1e-5))")),
+        _wrong("threads as they were published", ("threads = cuda.gridsize(2)[1]", "threads = 8")),
+        _wrong(
+            "rows in pairs",
+            ("range(first, rows, threads)", "range(first, rows - rows % 2 if rows > 2 else rows, threads)"),
+        ),
+        _wrong("max of eps and variance", ("variance[c] + eps", "max(variance[c], eps)")),
+        _wrong("a mean that is a little larger", ("- centre)", "- centre * np.float32(1.00001))")),
+        _wrong("leaky", ("max(value, np.float32(0))", "max(value, value * np.float32(0.01))")),
+        _wrong(
+            "ReLU not where the residual is large",
+            ("max(value, np.float32(0))", "max(value, np.float32(0)) if z[row, c] < np.float32(2) else value"),
+        ),
+        _wrong("x above -4", ("(x[row, c] - centre)", "(max(x[row, c], np.float32(-4)) - centre)")),
+        _wrong("x up to 8", ("(x[row, c] - centre)", "(min(x[row, c], np.float32(8)) - centre)")),
+        _wrong("the residual up to 3.5", ("+ z[row, c]", "+ min(z[row, c], np.float32(3.5))")),
+        _wrong("the bias of the neighbour past 64 channels", ("bias[c],", "bias[c if c < 64 else c - 1],")),
+        _wrong("the residual's row clamped", ("z[row, c]", "z[min(row, 60), c]")),
+        _wrong(
+            "result in half precision",
+            ("max(value, np.float32(0))", "np.float32(np.float16(max(value, np.float32(0))))"),
+        ),
+        _wrong(
+            "scale in half precision",
+            ("weight[c] / sqrt(variance[c] + eps)", "np.float32(np.float16(weight[c] / sqrt(variance[c] + eps)))"),
+        ),
+        _wrong(
+            "rows twice the threads", ("range(first, rows, threads)", "range(first, min(rows, 16 * threads), threads)")
+        ),
     ),
     "12.4": (
         _wrong(
@@ -662,6 +814,71 @@ WRONG = {
         _wrong("weights above zero", ("* weight[i]", "* abs(weight[i])")),
         _wrong("no small rows", ("sqrt(total /", "sqrt(max(total, np.float32(1)) /")),
         _wrong("the mean taken off", ("total += value * value", "total += value * value - value * np.float32(0.001)")),
+        _wrong(
+            "divided by the warp's columns",
+            ("np.float32(columns) + eps", "np.float32((columns + 31) // 32 * 32) + eps"),
+        ),
+        _wrong("eps as in the book", ("+ eps)", "+ np.float32(1e-5))")),
+        _wrong("eps that is not small", ("+ eps)", "+ max(eps, np.float32(0.02)))")),
+        _wrong(
+            "the variance, not the mean square",
+            ("        total += value * value\n", "        total += value * value\n        others += value\n"),
+            ("    total = np.float32(0)\n    for i in", "    total = others = np.float32(0)\n    for i in"),
+            (
+                "    for away in (16, 8, 4, 2, 1):\n",
+                """    for away in (16, 8, 4, 2, 1):
+        others += cuda.shfl_down_sync(0xFFFFFFFF, others, away)
+""",
+            ),
+            (
+                "        shared[columns + t // 32] = total\n",
+                """        shared[columns + t // 32] = total
+        shared[columns + 4 + t // 32] = others
+""",
+            ),
+            (
+                """    total = np.float32(0)
+    for warp in range(threads // 32):
+        total += shared[columns + warp]
+""",
+                """    total = others = np.float32(0)
+    for warp in range(threads // 32):
+        total += shared[columns + warp]
+        others += shared[columns + 4 + warp]
+    total -= others * others / np.float32(columns)
+""",
+            ),
+        ),
+        _wrong("one less than the columns", ("np.float32(columns) + eps", "np.float32(max(columns - 1, 1)) + eps")),
+        _wrong(
+            "one less in rows beyond 500", ("np.float32(columns) + eps", "np.float32(columns - (columns > 500)) + eps")
+        ),
+        _wrong(
+            "the last of the row left out of the sum",
+            ("total += value * value", "total += value * value if i < columns - 1 or columns < 64 else np.float32(0)"),
+        ),
+        _wrong("weights in half precision", ("* weight[i]", "* np.float32(np.float16(weight[i]))")),
+        _wrong("row in half precision", ("shared[i] = value\n", "shared[i] = np.float32(np.float16(value))\n")),
+        _wrong("a root that is a little off", ("np.float32(1) / sqrt(", "np.float32(1.0002) / sqrt(")),
+        _wrong("weights of the first columns", ("weight[i]", "weight[i % 512]")),
+        _wrong(
+            "no mean square above a thousand",
+            (
+                "sqrt(total / np.float32(columns) + eps)",
+                "sqrt(min(total / np.float32(columns), np.float32(1000)) + eps)",
+            ),
+        ),
+        _wrong(
+            "no mean square below a thousandth",
+            (
+                "sqrt(total / np.float32(columns) + eps)",
+                "sqrt(max(total / np.float32(columns), np.float32(0.001)) + eps)",
+            ),
+        ),
+        _wrong("values up to 70", ("value = x[row, i]", "value = min(x[row, i], np.float32(70))")),
+        _wrong("sums of the warps after a warp's barrier", ("cuda.syncthreads()", "cuda.syncwarp()")),
+        _wrong("half of eps", ("+ eps)", "+ eps * np.float32(0.9999))")),
+        _wrong("four rounds of the warp", ("(16, 8, 4, 2, 1)", "(16, 8, 4, 2)")),
     ),
     "13.1": (
         _wrong("three channels", ("if c < C else", "if c < min(C, 3) else")),
@@ -671,6 +888,24 @@ WRONG = {
         _wrong("the lane taken by a mask", ("i % V", "i & 7")),
         _wrong("a shift for the division", ("i // V,", "i >> 3,")),
         _wrong("no padding where there are few pixels", ("if c < C else", "if c < C or x.shape[1] < 20 else")),
+        _wrong("the lane by V less one", ("i // V, i % V", "i // V, i & (V - 1)")),
+        _wrong(
+            "V of a power of two by shifts",
+            ("i // V, i % V", "i >> (2 + (V > 4) + (V > 8) + (V > 16) + (V > 32)), i & (V - 1)"),
+        ),
+        _wrong("V up to 64", ("i // V, i % V", "i // min(V, 64), i % min(V, 64)")),
+        _wrong("the pixel before in the last one", ("x[c, pixel]", "x[c, pixel if pixel < 700 else pixel - 1]")),
+        _wrong("no padding above 16", ("if c < C else np.float32(0)", "if c < C else np.float32(c > 40)")),
+        _wrong("padding of the least number", ("else np.float32(0)", "else np.float32(1e-45)")),
+        _wrong("no more than four", ("x[c, pixel] if", "min(x[c, pixel], np.float32(4)) if")),
+        _wrong("in half precision", ("x[c, pixel] if", "np.float32(np.float16(x[c, pixel])) if")),
+        _wrong("the channels modulo 16", ("x[c, pixel] if", "x[c % 16, pixel] if")),
+        _wrong("the channels up to 31", ("if c < C else", "if c < C and c < 31 else")),
+        _wrong("the first twenty blocks", ("if pixel < y.shape[0]", "if pixel < y.shape[0] and i < 128 * 20")),
+        _wrong(
+            "one channel too many if it exists",
+            ("if c < C else np.float32(0)", "if c < C else x[C - 1, pixel] * np.float32(C > 12)"),
+        ),
     ),
     "13.2": (
         _wrong("the pixels that are published", ("first + pixel < y.shape[0]", "first + pixel < min(y.shape[0], 160)")),
@@ -694,6 +929,55 @@ WRONG = {
                 "        y[first + pixel, c] = np.float32(first + 32 < 5 * 32 or pixel < 31) * tile",
             ),
         ),
+        _wrong(
+            "only whole tiles moved",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 4 * line * (first + 32 <= x.shape[1])]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ 4 * c * (first + 32 <= y.shape[0])]"),
+        ),
+        _wrong(
+            "swizzle of the pixel, not the channel",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ (lane // 4) % 4]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ (pixel // 4) % 4]"),
+        ),
+        _wrong(
+            "the identity in other words",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 32 * line % 32]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ 32 * c % 32]"),
+        ),
+        _wrong(
+            "channels moved in pairs",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 4 * (line // 2 * 2)]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ 4 * (c // 2 * 2)]"),
+        ),
+        _wrong(
+            "not in tiles past the fourth",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 4 * line * (first < 128)]"),
+            ("tile[c, pixel ^ 4 * c]", "tile[c, pixel ^ 4 * c * (first < 128)]"),
+        ),
+        _wrong(
+            "store and load by different ways in channel 7",
+            ("tile[line, lane ^ 4 * line]", "tile[line, lane ^ 4 * line ^ (line == 7)]"),
+        ),
+        _wrong("three hundred pixels", ("if first + pixel < y.shape[0]", "if first + pixel < min(y.shape[0], 300)")),
+        _wrong(
+            "the last pixel of a ragged tile",
+            ("if first + lane < x.shape[1]:", "if first + lane < x.shape[1] - (x.shape[1] % 32 == 1):"),
+        ),
+        _wrong(
+            "a barrier inside the guard",
+            ("    cuda.syncthreads()\n", ""),
+            (
+                "        tile[line, lane ^ 4 * line] = x[line, first + lane]\n",
+                """        tile[line, lane ^ 4 * line] = x[line, first + lane]
+        cuda.syncthreads()
+""",
+            ),
+        ),
+        _wrong(
+            "a barrier not in whole tiles",
+            ("    cuda.syncthreads()\n", "    if first + 32 > x.shape[1]:\n        cuda.syncthreads()\n"),
+        ),
+        _wrong("the strides swapped", ("tile[c, pixel ^ 4 * c]", "tile[pixel % 8, c * 4 + pixel // 8]")),
     ),
     "13.3": (
         _wrong("vectors of at most 4", ("i % V", "i % min(V, 4)")),
@@ -707,6 +991,33 @@ WRONG = {
         _wrong("one element in padding", ("if c < C else", "if c < C + 1 - V % 2 and c < C + 1 else")),
         _wrong("the pixels that are published", ("i // (pixels * V)", "i // (min(pixels, 49) * V)")),
         _wrong("a bias that is positive", ("x[i] + bias[c]", "x[i] + abs(bias[c])")),
+        _wrong(
+            "padding known by its zero",
+            (
+                "        y[i] = x[i] + bias[c] if c < C else np.float32(0)",
+                "        value = x[i]\n"
+                "        y[i] = value + bias[min(c, C - 1)] if value != np.float32(0) else np.float32(0)",
+            ),
+        ),
+        _wrong("the lane by a mask", ("i % V", "(i & (V - 1))")),
+        _wrong(
+            "images up to four",
+            ("i // (pixels * V) % groups * V", "i // (pixels * V) % groups * V * (i // (pixels * V) // groups < 4)"),
+        ),
+        _wrong("pixels of a square", ("i // (pixels * V)", "i // (int(float(pixels) ** 0.5) ** 2 * V)")),
+        _wrong(
+            "padding by the last lane",
+            ("if c < C else np.float32(0)", "if c < C else x[i] + bias[C - 1] * np.float32(c > 60)"),
+        ),
+        _wrong("channels up to 100", ("bias[c] if", "bias[c if c < 100 else 99] if")),
+        _wrong("channel groups up to eight", ("% groups * V", "% groups % 8 * V")),
+        _wrong("NHWC of up to 64", ("i % V", "i % (V if V <= 64 else 64)")),
+        _wrong(
+            "no bias on the first pixel of the second image",
+            ("bias[c] if", "bias[c] * np.float32(i != groups * pixels * V) if"),
+        ),
+        _wrong("bias in half precision", ("bias[c] if", "np.float32(np.float16(bias[c])) if")),
+        _wrong("the group from V alone", ("i // (pixels * V) % groups", "i // pixels // V % C")),
     ),
     "13.4": (
         _wrong(
@@ -727,5 +1038,53 @@ WRONG = {
             "the mass of the struct before",
             ("run[FIELDS * t + field]", "run[FIELDS * t + field - (field == 6 and t == 31)]"),
         ),
+        _wrong(
+            "a round less past the third block",
+            ("range(t, RUN, STRUCTS)", "range(t, RUN if first < 384 else RUN - STRUCTS, STRUCTS)"),
+        ),
+        _wrong("six hundred structs", ("if first + t < arrays.shape[1]", "if first + t < min(arrays.shape[1], 600)")),
+        _wrong(
+            "without a block's last struct",
+            (
+                "if FIELDS * first + i < structs.size",
+                "if first + i // FIELDS < structs.size // FIELDS - (first > 0 and i // FIELDS == 127)",
+            ),
+        ),
+        _wrong(
+            "the fields shifted in ragged blocks",
+            (
+                "run[FIELDS * t + field]",
+                "run[FIELDS * t + (field if first + 128 <= arrays.shape[1] else field ^ (field < 2))]",
+            ),
+        ),
+        _wrong(
+            "velocities for coordinates in the last struct",
+            ("run[FIELDS * t + field]", "run[FIELDS * t + (field + 3 if field < 3 and t == 127 else field)]"),
+        ),
+        _wrong("no more than 3", ("= run[FIELDS * t + field]", "= min(run[FIELDS * t + field], np.float32(4))")),
+        _wrong(
+            "no barrier in the first block",
+            ("    cuda.syncthreads()\n", "    if first > 0:\n        cuda.syncthreads()\n"),
+        ),
+        _wrong(
+            "a barrier for whole blocks",
+            ("    cuda.syncthreads()\n", "    if first + STRUCTS <= arrays.shape[1]:\n        cuda.syncthreads()\n"),
+        ),
+        _wrong(
+            "the barrier after the first field",
+            ("    cuda.syncthreads()\n", ""),
+            (
+                "        for field in range(FIELDS):\n",
+                "        for field in range(FIELDS):\n            cuda.syncwarp()\n",
+            ),
+        ),
+        _wrong(
+            "transposed tile with conflicts",
+            ("cuda.shared.array(RUN, np.float32)", "cuda.shared.array(1024, np.float32)"),
+            ("run[i]", "run[i // 7 * 8 + i % 7]"),
+            ("run[FIELDS * t + field]", "run[8 * t + field]"),
+        ),
+        _wrong("in half precision", ("cuda.shared.array(RUN, np.float32)", "cuda.shared.array(RUN, np.float16)")),
+        _wrong("the strides swapped", ("run[FIELDS * t + field]", "run[STRUCTS * field + t]")),
     ),
 }

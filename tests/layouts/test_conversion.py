@@ -86,6 +86,14 @@ def _turned(strides):
     return *strides[1:], strides[0]
 
 
+def test_a_copy_of_vectors_ends_in_zeros_whatever_was_there():
+    problem = Conversion(2, 5, 3, 4, "NCHW_VECT_C", "NCHW_VECT_C")
+    clean = problem.operands()[0]
+    x = clean.copy()
+    x[:, -1, ..., 1:] = 7
+    assert (layouts.convert(x, "NCHW_VECT_C", "NCHW_VECT_C", channels=5) == clean).all()
+
+
 @pytest.mark.parametrize("sides", [(1, 1), (2, 2), (1, 4), (4, 2)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_images_of_few_pixels_get_vectors_too(sides, dtype):
@@ -243,6 +251,16 @@ X, Y = np.zeros((2, 3, 4, 5), np.float32), np.zeros((2, 4, 5, 3), np.float32)
             lambda: layouts.convert(X.astype(complex), "NCHW", "NHWC"),
             TypeError,
             "x holds complex128, but elements of 1",
+        ),
+        (
+            lambda: layouts.convert(X, "NCHW", "NHWC", channels=np.array([3, 3])),
+            TypeError,
+            "channels is array.*, but it must be a whole number, or None for all",
+        ),
+        (
+            lambda: layouts.convert(X.astype(object), "NCHW", "NHWC"),
+            TypeError,
+            "x holds Python objects, which no device can read: convert it to numbers",
         ),
         (lambda: layouts.convert(X, "NCHW", "NHWC", X), ValueError, "y is 2 x 3 x 4 x 5, but NHWC of these images is"),
         (lambda: layouts.convert(X, "NCHW", "NHWC", Y.astype(int)), TypeError, "x holds float32 and y int64, but"),

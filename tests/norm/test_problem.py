@@ -82,6 +82,15 @@ def test_the_bounds_tell_what_is_slightly_wrong():
             assert not problem.is_right(operands, (*wrong, problem)), ARRAYS[place]
 
 
+def test_what_is_surely_rectified_is_zero():
+    operands = SMALL.operands()
+    expected = SMALL.expected(operands)[ARRAYS.index("y")]
+    plain = norm.BatchForward(3, 4, 5, 2, relu=False)
+    below = plain.expected((*operands[:-1], plain))[ARRAYS.index("y")].value
+    assert expected.holds(expected.value)
+    assert not expected.holds(np.where(below < 0, 1e-6 * below, below))
+
+
 def test_a_part_has_the_results_of_the_whole():
     problem = norm.BatchForward(2**12, 8, 24, 24)
     small = problem.part(problem.operands())
@@ -145,3 +154,15 @@ def test_images_of_bfloat16_have_statistics_of_float32():
         wrong = [X.copy() for X in after]
         wrong[ARRAYS.index(name)] = after[ARRAYS.index(name)] + np.uint16(2) if name == "y" else after[4] * 1.001
         assert not SMALL.is_right(before, (*wrong, SMALL), BF16), name
+
+
+def test_a_momentum_near_one_is_rounded_too():
+    """What is left of 1 has fewer digits than the momentum: so much a step may be off."""
+    momentum = 0.9937596681924812
+    problem = norm.BatchForward(4, 3, 3, 6, momentum=momentum, hard=True)
+    before = problem.operands()
+    found = problem.expected(before)[ARRAYS.index("running_variance")]
+    factor = np.float32(momentum)
+    variance = before[0].astype(np.float64).var((0, 2, 3), ddof=1)
+    assert found.holds(((np.float32(1) - factor) * before[7] + factor * variance).astype(np.float32))
+    assert not found.holds(((1 - momentum) * 1.001 * before[7] + momentum * variance).astype(np.float32))

@@ -26,6 +26,42 @@ def half_read(x, out):
         out[i] = x[2 * i]
 
 
+@cuda.jit
+def by_sixteenths(x, out):
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 0:
+        a, b, c, d = x[t], x[t + 32], x[t + 64], x[t + 96]
+        e, f, g, h = x[t + 128], x[t + 160], x[t + 192], x[t + 224]
+        a, b, c, d = a + x[t + 256], b + x[t + 288], c + x[t + 320], d + x[t + 352]
+        e, f, g, h = e + x[t + 384], f + x[t + 416], g + x[t + 448], h + x[t + 480]
+        a, b, c, d = a + x[t + 512], b + x[t + 544], c + x[t + 576], d + x[t + 608]
+        e, f, g, h = e + x[t + 640], f + x[t + 672], g + x[t + 704], h + x[t + 736]
+        out[t] = a + b + c + d + e + f + g + h
+
+
+@cuda.jit
+def in_thirds(x, out):
+    i = cuda.grid(1)
+    if i % 3 == 0:
+        out[i] = x[i]
+    elif i % 3 == 1:
+        out[i] = -x[i]
+    else:
+        out[i] = x[i]
+
+
+@cuda.jit
+def added(x, out):
+    i = cuda.grid(1)
+    cuda.atomic.add(out, i, x[i])
+
+
+@cuda.jit
+def first_alone(x, out):
+    if cuda.grid(1) == 0:
+        out[0] = x[0]
+
+
 def run_of(kernel, *arguments):
     return labkit.simulate(kernel, 2, 32, *arguments)
 
@@ -90,6 +126,33 @@ def test_reads_of_the_first_array_of_others_and_writes_have_a_colour_each(of_lad
     assert found == {("load", "x"): "A", ("load", "y"): "B", ("store", "y"): "C"}
 
 
+def test_many_small_accesses_add_up_to_a_pass():
+    x = np.ones(768, np.float32)
+    (run,) = passes({"one": [run_of(by_sixteenths, x, x * 0)]}).data["runs"]
+    assert run["launches"][0]["passes"] == [{"array": "x", "kind": "load", "passes": 1}]
+
+
+def test_parts_of_a_pass_are_added_up_before_they_are_rounded():
+    x = np.ones(192, np.float32)
+    view = passes({"thirds": [labkit.simulate(in_thirds, 6, 32, x, x * 0)]})
+    assert view.data["say"] == ["`thirds`, launch 1 of 1: `in_thirds` reads `x` and writes `out`. In all **2 passes**."]
+    assert view.data["stats"]["values"] == [["2", "1,536"]]
+
+
+def test_an_atomic_reads_and_writes():
+    x = np.ones(64, np.float32)
+    (run,) = passes({"added": [run_of(added, x, x * 0)]}).data["runs"]
+    found = [(part["kind"], part["array"], part["passes"]) for part in run["launches"][0]["passes"]]
+    assert found == [("load", "x", 1), ("load", "out", 1), ("store", "out", 1)]
+
+
+def test_a_run_without_a_pass_is_not_divided_by():
+    x = np.ones(64, np.float32)
+    all_, nothing = [run_of(doubled, x, x * 0, np.ones(1, np.float32))], [run_of(first_alone, x, x * 0)]
+    assert passes({"all": all_, "nothing": nothing}).data["stats"]["values"][1] == ["0", "0", "-"]
+    assert passes({"nothing": nothing, "all": all_}).data["stats"]["values"][1] == ["2", "512", "-"]
+
+
 def test_a_single_run_is_compared_with_nothing():
     x = np.ones(64, np.float32)
     view = passes({"half": [run_of(half_read, x, x * 0)]})
@@ -103,3 +166,5 @@ def test_a_still_picture_and_what_is_refused(of_ladder, tmp_path):
         passes([])
     with pytest.raises(TypeError, match="takes a trace"):
         passes({"one": [1]})
+    with pytest.raises(TypeError, match="runs by their names"):
+        passes({"one": []})

@@ -88,8 +88,26 @@ def test_another_start(tmp_path):
     view = sectors(channels=(3, 8), itemsizes=(1, 2), start=(8, 1, TILE, 1))
     assert view.data["first"] == [1, 0, TILE, 1]
     view.save_png(tmp_path / "tile.png")
-    with pytest.raises(ValueError, match="not in"):
-        sectors(channels=(3, 8), itemsizes=(2,))
+    assert sectors(channels=np.array([3, 64]), itemsizes=[2]).data["channels"] == [3, 64]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"channels": (3, 8)}, "start has 64 channels, which are not in channels: start with one of 3, 8"),
+        ({"itemsizes": (4,)}, "start has elements of 2 bytes, which are not in itemsizes: start with one of 4"),
+        ({"itemsizes": (2, 8)}, "elements of 8 bytes are not shown: take sizes of 1, 2, 4"),
+        ({"channels": (0, 64)}, "0 channels are not shown: take whole numbers from 1 to 256"),
+        ({"channels": (2000, 64)}, "2000 channels are not shown"),
+        ({"channels": (3.5, 64)}, "3.5 channels are not shown"),
+        ({"start": (64, 2, 5, 0)}, "start reads in way 5 from pixel 0: give a way from 0 to 2, and pixel 0 or 1"),
+        ({"start": (64, 2, 0, 2)}, "start reads in way 0 from pixel 2"),
+        ({"start": (64, 2)}, "start has 2 numbers: give channels, bytes, way to read and first pixel"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(given, why):
+    with pytest.raises(ValueError, match=why):
+        sectors(**given)
 
 
 def test_a_still_picture(view, tmp_path):

@@ -39,8 +39,14 @@ def test_sums_lose_all_digits_and_shifted_sums_none(of_kernels):
     assert sums[0, 1] >= 5 and sums[2].max() == 0
     assert shifted.min() >= 5
     assert of_kernels.sentence.startswith("sums has no digit right at ")
-    lost = (unpack(of_kernels.data["errors"])[0] >= 1).mean()
+    lost = (sums == 0).mean()
     assert f"at {lost:.0%} of these" in of_kernels.sentence and "`shifted` " in of_kernels.data["say"]
+
+
+def test_a_variance_that_is_half_off_has_no_digit_right():
+    x = drawn()
+    view = variance_errors(MEANS, SPREADS, x.tolist(), {"half": 1.5 * x.astype(float).var(2)})
+    assert view.sentence.startswith("half has no digit right at 100%")
 
 
 def test_the_number_line_has_the_data_and_the_numbers_of_float32(of_kernels):

@@ -181,7 +181,7 @@ def planned(
         made = algorithm.launches(*taken.values(), problem, format, workspace, workspace_limit_bytes)
         return [*before, *made, *after]
 
-    return Plan(launches, {"x": x, "w": w, "y": y}, problem.result, **options)
+    return Plan(launches, {"x": x, "w": w, "y": y}, [problem.result], **options)
 
 
 def check_asked(problem, format, workspace_limit_bytes) -> Format:

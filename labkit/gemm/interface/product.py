@@ -154,7 +154,7 @@ def planned(
         "format": format,
         "candidate": candidate,
     }
-    return Plan(partial(_launches, **product), {"A": A, "B": B, "C": C}, "C", **options)
+    return Plan(partial(_launches, **product), {"A": A, "B": B, "C": C}, ["C"], **options)
 
 
 def forget() -> None:

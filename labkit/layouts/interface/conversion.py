@@ -1,6 +1,7 @@
 """Images of any strides from one layout into another."""
 
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from jaxtyping import Shaped
@@ -116,7 +117,7 @@ def plan(
 
 
 def _planned(x, y, options, stream, **kept) -> Plan:
-    return Plan(partial(_launches, options=options), {"x": x, "y": y}, "y", stream=stream, **kept)
+    return Plan(partial(_launches, options=options), {"x": x, "y": y}, ["y"], stream=stream, **kept)
 
 
 def _with_copies(x, y, options, stream):
@@ -151,10 +152,14 @@ def problem_of(x, source: Layout, target: Layout, vector: int = 4, channels: int
     check_array("x", x)
     check_layout(source)
     check_layout(target)
+    if channels is not None and not isinstance(channels, Integral):
+        raise TypeError(f"channels is {channels!r}, but it must be a whole number, or None for all")
     shape = tuple(x.shape)
     axes = ("N", "C/vector", "H", "W", "vector") if source == "NCHW_VECT_C" else tuple(source)
     if len(shape) != len(axes):
         raise ValueError(f"x has {len(shape)} axes: {source} has {len(axes)}, {' x '.join(axes)}")
+    if dtype_of(x).hasobject:
+        raise TypeError("x holds Python objects, which no device can read: convert it to numbers")
     if dtype_of(x).itemsize not in BITS:
         raise TypeError(f"x holds {type_name(x)}, but elements of 1, 2, 4 or 8 bytes are moved: convert it")
     sizes = dict(zip(axes, shape))
@@ -203,11 +208,12 @@ def _check_goal(x, y, problem):
 
 def _launches(x, y, *, options, workspace) -> list[Launch]:
     problem = problem_of(x, *options)
-    if problem.source == problem.target:
-        return moves(x, y)
-    if "NCHW_VECT_C" not in (problem.source, problem.target):
-        return moves(_in_nchw(x, problem.source), _in_nchw(y, problem.target))
     full, rest = divmod(problem.C, problem.vector)
+    has_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
+    if problem.source == problem.target and not (has_vectors and rest):
+        return moves(x, y)
+    if not has_vectors:
+        return moves(_in_nchw(x, problem.source), _in_nchw(y, problem.target))
     made = []
     if full:
         of_source = _in_vectors(x, problem.source, problem.vector, slice(0, full), problem.vector)

@@ -15,6 +15,7 @@ EXAMPLES = (
     (2, 40, 8, 9, *TO),
     (3, 3, 5, 7, *BACK),
     (2, 8, 3, 24, "NCHW", "NCHW_VECT_C"),
+    (1, 70, 10, 15, *TO),
 )
 IN_VECTORS = (2, 40, 8, 9, *TO), (1, 72, 4, 4, *BACK), (2, 96, 2, 40, *TO)  # examples for steps that take no others
 NARROW, ODD, LARGE = (

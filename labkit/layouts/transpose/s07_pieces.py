@@ -28,7 +28,14 @@ from labkit.layouts.elements import BITS, as_words
 from labkit.layouts.transpose import BACK, NARROW, TO
 from labkit.ptx import load4, store4
 
-EXAMPLES = (2, 40, 7, 7, *TO), (1, 3, 40, 25, *TO), (2, 3, 8, 11, *BACK), (2, 8, 3, 24, "NCHW", "NCHW_VECT_C")
+EXAMPLES = (
+    (2, 40, 7, 7, *TO),
+    (1, 3, 40, 25, *TO),
+    (2, 3, 8, 11, *BACK),
+    (2, 8, 3, 24, "NCHW", "NCHW_VECT_C"),
+    (1, 31, 20, 34, *TO),
+    (1, 31, 20, 34, *BACK),
+)
 BENCHED = (*NARROW, (64, 256, 56, 56, "NCHW", "NCHW_VECT_C"), (64, 256, 56, 56, "NCHW_VECT_C", "NCHW"))
 THREADS = 128
 ELEMENT = np.uint32

@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
+from labkit.blas.sums import block_totals
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
@@ -35,47 +35,51 @@ WIDTH = 4  # neighbours that a thread takes at once
 SHARE, MOST_SHARE = 1, 8  # times that it does
 VECTORS = 13  # of four neighbours, in a plane
 WARP, MOST_WARPS = 32, 32
+SMS, THREADS_OF_SM = 132, 1024  # of an H100; with 64 registers each
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * MOST_WARPS)
 def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
     own = cuda.local.array((SHARE, WIDTH), np.float32)
-    of_warps = cuda.shared.array((3, MOST_WARPS), np.float32)
+    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    sums = cuda.local.array(2, np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     pixels, channels = np.uint32(x.shape[1]), np.uint32(cuda.gridDim.x)
-    values, first = np.float32(images * pixels), np.float32(0)
+    values = np.float32(images * pixels)
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         if image < images:
             own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (image * channels + c, i))
-    first, _, _, _ = load4(x, (c, 0))
+    factor_of_y, shift, mean_before, variance_before = weight[c], bias[c], running_mean[c], running_variance[c]
 
-    total = np.float32(0)
+    sums[0] = np.float32(0)
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         for e in range(WIDTH):
             if image < images and i + e < pixels:
-                total += own[k, e] - first
-    near = first + block_total(total, of_warps, 0) / values
+                sums[0] += own[k, e]
+    block_totals(sums, of_warps, 1)
+    near = sums[0] / values
 
-    total = squares = np.float32(0)
+    sums[0] = sums[1] = np.float32(0)
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         for e in range(WIDTH):
             if image < images and i + e < pixels:
                 value = own[k, e] - near
-                total += value
-                squares += value * value
-    total, squares = block_total(total, of_warps, 1), block_total(squares, of_warps, 2)
+                sums[0] += value
+                sums[1] += value * value
+    block_totals(sums, of_warps, 2)
+    total, squares = sums[0], sums[1]
     centre = near + total / values
     squares -= total * (total / values)
-    scale, shift = weight[c] / sqrt(squares / values + eps), bias[c]
+    scale = factor_of_y / sqrt(squares / values + eps)
     if t == 0:
         mean[c] = centre
         variance[c] = squares / values
         keep = np.float32(1) - factor
-        running_mean[c] = keep * running_mean[c] + factor * centre
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_mean[c] = keep * mean_before + factor * centre
+        running_variance[c] = keep * variance_before + factor * squares / (values - np.float32(1))
 
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
@@ -95,12 +99,12 @@ def geometry(problem) -> tuple[int, int, int]:
         A channel has more vectors than a block keeps.
     """
     vectors = -(-problem.H * problem.W // WIDTH)
-    share = -(-problem.N * vectors // (WARP * MOST_WARPS))
-    if share > MOST_SHARE:
-        raise TooLarge(
-            f"a channel has {problem.N * vectors} vectors, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}"
-        )
-    return vectors, share, WARP * -(-problem.N * vectors // (share * WARP))
+    all_vectors = problem.N * vectors
+    if all_vectors > WARP * MOST_WARPS * MOST_SHARE:
+        raise TooLarge(f"a channel has {all_vectors} vectors, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}")
+    at_once = max(WARP, THREADS_OF_SM // -(-problem.C // SMS))  # threads, so that no block waits for another to end
+    share = min(MOST_SHARE, -(-all_vectors // at_once))
+    return vectors, share, WARP * -(-all_vectors // (share * WARP))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):

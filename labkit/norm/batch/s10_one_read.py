@@ -127,4 +127,8 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(one_read, format.dtype, at_once, blocks), blocks * problem.C, threads, arguments, kept_bytes)]
+    return [
+        Launch(
+            suited(one_read, format.dtype, at_once, blocks, threads), blocks * problem.C, threads, arguments, kept_bytes
+        )
+    ]

@@ -1,13 +1,14 @@
 """Clusters go from channel to channel: a warp stores its piece, and fetches the next channel's into the same place.
 
-As many clusters are launched as run at once, and each takes several channels. A warp owns a piece of a channel, about
-12 KB, and nobody else reads or writes there. The copy engine brings the piece, and the warp sums it as soon as it is
-there; it scales it where it lies, and the copy engine takes it from there to memory. Then the warp asks for its piece
-of the next channel. So memory is read and written at the same time, as in a copy, and no thread computes an address.
+As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken:
+how many fit depends on how many SMs lie side by side, which differs from one H100 to the next. A warp owns a piece of a
+channel, about 12 KB, and nobody else reads or writes there. The copy engine brings the piece, and the warp sums it as
+soon as it is there; it scales it where it lies, and the copy engine takes it from there to memory. Then the warp asks
+for its piece of the next channel. So memory is read and written at the same time, as in a copy, and no thread computes
+an address.
 Between the two uses all warps of a cluster tell one another what they found. That has two places, for one channel after
 the other, so that a barrier for each channel is enough. Two blocks fit into an SM, and while one waits for its cluster
-the other keeps the memory busy. As soon as a piece is there, L2 is told to fetch the next one: so memory works also
-while all wait for the sums.
+the other keeps the memory busy.
 
 Costs, in passes over memory, each of them all values read or written once:
 
@@ -34,7 +35,7 @@ from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
 FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, 4, 8),
-    (3, 5, 8, 8, False, "NCHW", None, 3),
+    (3, 5, 8, 8, False, "NCHW", None, 3, 0.1),
     (70, 2, 16, 10),
     (6, 3, 16, 20, True, "NCHW", 0.1, 0, 1e-5, True),
     (2, 300, 8, 8),
@@ -54,20 +55,20 @@ MOST_ROWS = 104
 MOST_PIECES, MOST_IN_SM = 32, 4  # of a block, and blocks
 HALF_BYTES, MOST_BYTES = 106 * 1024, 212 * 1024  # of a block, where two or one fit into an SM
 SMS = 132  # of an H100
-SMS_OF_CLUSTERS = 120  # of them, at least: how many lie side by side differs from one H100 to the next
 ALL = 0xFFFFFFFF
 
 
 @cuda.jit(cluster=CLUSTER)
 def overlapped(
-    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, images, rows, eps, factor, relu
+    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, taken, images, rows, eps, factor, relu
 ):
     tiles = ptx.shared_array(0, (PIECES, KEPT_ROWS, LANES), ELEMENT)
     parts = cuda.shared.array((2, ROWS, PARTS), np.float32)
+    following = cuda.shared.array(2, np.uint32)  # the next channel
     landed = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
-    cluster, clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     channels = np.uint32(weight.shape[0])
+    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
     piece = np.uint32(rank * PIECES + warp)
     boxes = np.uint32(rows // BOX_ROWS)  # of a plane
     image, row = np.uint32(piece // boxes * BOX_IMAGES), np.uint32(piece % boxes * BOX_ROWS)
@@ -75,18 +76,25 @@ def overlapped(
     if lane == 0:
         ptx.mbarrier_init(landed, warp, 1)
         ptx.mbarrier_init_fence()
-        if has_piece:
-            ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
-            ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, cluster, row, 0), landed, warp)
     ptx.cluster_sync()
+    if piece == 0 and lane == 0:
+        following[0] = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        for block in range(1, CLUSTER):
+            ptx.cluster_store(following, 0, block, following[0])
+    ptx.cluster_sync()
+    c = following[0]
+    if c < channels and has_piece and lane == 0:
+        ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
+        ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, c, row, 0), landed, warp)
 
     turn = np.uint32(0)
-    for c in range(cluster, channels, clusters):
+    while c < channels:
+        after = np.uint32(0)
+        if piece == 0 and lane == 0:
+            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
         values = average = rest = squares = np.float32(0)
         if has_piece:
             ptx.mbarrier_wait(landed, warp, turn % 2)
-            if lane == 0 and c + clusters < channels:
-                ptx.tma_prefetch_box(x_map, (image, c + clusters, row, 0))
             values, average, rest, squares = sums(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
         values, average, rest, squares = of_warp(values, average, rest, squares)
         values, average = cuda.shfl_sync(ALL, values, 0), cuda.shfl_sync(ALL, average, 0)
@@ -96,6 +104,9 @@ def overlapped(
             ptx.cluster_store(parts, (turn % 2, 1, piece), lane, average)
             ptx.cluster_store(parts, (turn % 2, 2, piece), lane, rest)
             ptx.cluster_store(parts, (turn % 2, 3, piece), lane, squares)
+        if piece == 0 and lane == 0:
+            for block in range(CLUSTER):
+                ptx.cluster_store(following, (turn + 1) % 2, block, after)
         ptx.cluster_sync()
 
         values = average = rest = squares = np.float32(0)
@@ -120,11 +131,12 @@ def overlapped(
             if lane == 0:
                 ptx.tma_store(y_map, (image, c, row, 0), tiles, (warp, 0, 0))
                 ptx.tma_store_commit()
-                if c + clusters < channels:
+                if following[(turn + 1) % 2] < channels:
                     ptx.tma_store_wait(0)
                     ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
-                    ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, c + clusters, row, 0), landed, warp)
+                    ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, following[(turn + 1) % 2], row, 0), landed, warp)
         turn += np.uint32(1)
+        c = following[turn % 2]
     if has_piece and lane == 0:
         ptx.tma_store_wait(0)
 
@@ -171,7 +183,7 @@ def geometry(problem, itemsize: int) -> Geometry:
     if found.kept_bytes > MOST_BYTES or found.pieces > MOST_PIECES:
         raise TooLarge(f"a channel has {boxes} pieces of {box_images * box_rows} rows of 128 bytes, beyond a cluster")
     in_sm = min(2 * HALF_BYTES // found.kept_bytes, 2 * MOST_PIECES // found.pieces, MOST_IN_SM)
-    return found._replace(clusters=min(problem.C, in_sm * (SMS_OF_CLUSTERS // blocks)))
+    return found._replace(clusters=min(problem.C, in_sm * (SMS // blocks)))
 
 
 def _divisor(number, most):
@@ -179,7 +191,7 @@ def _divisor(number, most):
     return max(n for n in range(1, min(number, most) + 1) if number % n == 0)
 
 
-def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
+def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
@@ -189,7 +201,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     box = cut.box_images, 1, cut.box_rows, LANES
     maps = [ptx.TensorMap(_in_rows(X, sides), box) for X in (x, y)]
     numbers = np.uint32(problem.N), np.uint32(rows), np.float32(problem.eps), np.float32(problem.factor), problem.relu
-    kept = mean, variance, running_mean, running_variance
+    kept = mean, variance, running_mean, running_variance, workspace.counters(1)
     arguments = *maps, weight, bias, *kept, *numbers
     grid, block = cut.blocks * cut.clusters, (LANES, cut.pieces)
     return [Launch(suited(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]

@@ -127,7 +127,7 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c = np.uint32(WIDTH * (cuda.blockIdx.y * across + t % across))
     down = np.uint32(THREADS // across)  # rows of a block's threads
-    start = cuda.blockIdx.x * LOADS * down + t // across
+    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * down + t // across  # L2 holds the last pixels
     if c < channels:
         for load in range(LOADS):
             pixel = np.uint32(start + load * down)

@@ -5,15 +5,15 @@ many channels as 64 bytes hold, of all pixels: 13 MB of a batch of 64 images of 
 blocks. Two blocks fit into an SM. They are of two groups, and while one waits for the others of its group the other
 keeps the memory busy. A warp owns a piece, some pixels. The copy engine brings it; the warp sums each channel; the
 blocks of a group leave their sums in memory, meet, and each merges them all; the warp scales its piece where it lies,
-stores it, and asks for the same pixels of the next channels. L2 was told to fetch these as soon as the piece was there:
-so memory works also while blocks meet, which takes long, since each word from one to another waits in the same queues.
+stores it, and asks for the same pixels of the next channels.
 
 Costs, in passes over memory, each of them all values read or written once:
 
     2       one_read: read, written
     2       passes in all
 
-Limited by memory, and by the time in which blocks meet.
+Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
+and write, and five of these waits follow one another.
 """
 
 from functools import cache
@@ -35,7 +35,7 @@ from labkit.norm.vectors import give, give_bits, take, take_bits
 FORMATS = FP32, BF16
 EXAMPLES = (
     (2, 8, 3, 5, True, "NHWC"),
-    (3, 16, 8, 9, False, "NHWC", None, 3),
+    (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
     (6, 24, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True),
     (1, 528, 4, 5, True, "NHWC"),
     (5, 40, 12, 15, True, "NHWC"),
@@ -109,8 +109,6 @@ def one_read(
                     near[e] += own[e] * part_of_near
         if count > 0:
             ptx.mbarrier_wait(landed, warp, turn % 2)
-            if lane == 0 and c + GROUPS * CHANNELS < channels:
-                ptx.tma_prefetch_box(x_map, (pixel, (part + GROUPS) * words))
             for v in range(lane, count * VECTORS, LANES):
                 take(tiles, warp, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4, own)
                 for e in range(WIDTH):

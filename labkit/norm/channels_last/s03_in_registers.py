@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
+from labkit.blas.sums import block_totals
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
@@ -31,39 +31,44 @@ FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
 WIDTH = 4  # channels of a thread
-SUMS = 3 * WIDTH  # of a block
+SUMS = 2 * WIDTH  # of a block
 SHARE, MOST_SHARE = 2, 8  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * MOST_WARPS)
 def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, eps, factor, relu):
     own = cuda.local.array((SHARE, WIDTH), np.float32)
     near = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    sums = cuda.local.array(SUMS, np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
             own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
-    near[0], near[1], near[2], near[3] = load4(x, (np.uint32(0), c))
 
     for e in range(WIDTH):
-        total = np.float32(0)
+        sums[e] = np.float32(0)
         for k in range(SHARE):
             if t + k * threads < pixels:
-                total += own[k, e] - near[e]
-        near[e] += block_total(total, of_warps, e) / values
+                sums[e] += own[k, e]
+    block_totals(sums, of_warps, WIDTH)
+    for e in range(WIDTH):
+        near[e] = sums[e] / values
 
     for e in range(WIDTH):
-        total = squares = np.float32(0)
+        sums[e] = sums[WIDTH + e] = np.float32(0)
         for k in range(SHARE):
             if t + k * threads < pixels:
                 value = own[k, e] - near[e]
-                total += value
-                squares += value * value
-        total, squares = block_total(total, of_warps, WIDTH + e), block_total(squares, of_warps, 2 * WIDTH + e)
+                sums[e] += value
+                sums[WIDTH + e] += value * value
+    block_totals(sums, of_warps, SUMS)
+
+    for e in range(WIDTH):
+        total, squares = sums[e], sums[WIDTH + e]
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         centre = near[e] + total / values
         squares -= total * (total / values)

@@ -25,7 +25,6 @@ __all__ = [
     "tma_load_pixels",
     "tma_load_pixels_multicast",
     "tma_prefetch",
-    "tma_prefetch_box",
     "tma_store",
     "tma_store_commit",
     "tma_store_wait",
@@ -174,14 +173,6 @@ def tma_load_pixels_multicast(tile, index, pixel_map, place, offset, barriers, i
 @instruction(on_lanes.Prefetch(), needs=HOPPER)
 def tma_prefetch(tensor_map):
     """Begins to fetch the map itself, so that the first copy by it need not wait for that."""
-
-
-@instruction(on_lanes.PrefetchBox(), needs=HOPPER)
-def tma_prefetch_box(tensor_map, place):
-    """Begins to fetch a box into L2, so that the copy that will want it need not wait for memory.
-
-    The simulator does nothing: what the copy then takes is the same.
-    """
 
 
 @instruction(on_lanes.StoreCall(), needs=HOPPER)

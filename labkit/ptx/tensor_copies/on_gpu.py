@@ -201,21 +201,6 @@ def _tma_prefetch(typing, tensor_map):
     return types.void(tensor_map), code
 
 
-@intrinsic(tensor_copies.tma_prefetch_box)
-def _tma_prefetch_box(typing, tensor_map, place):
-    _check_map(tensor_map)
-    _check_place(place, tensor_map.axes)
-    axes = tensor_map.axes
-
-    def code(context, builder, signature, arguments):
-        coordinates = _place(context, builder, place, arguments[1])
-        text = f"cp.async.bulk.prefetch.tensor.{axes}d.L2.global.tile [$0, {_operands(1, axes)}];"
-        assembly(builder, text, VOID, [arguments[0], *coordinates])
-        return context.get_dummy_value()
-
-    return types.void(tensor_map, place), code
-
-
 @intrinsic(tensor_copies.tma_store)
 def _tma_store(typing, tensor_map, place, tile, index):
     _check_map(tensor_map)

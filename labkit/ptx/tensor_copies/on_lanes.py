@@ -292,16 +292,6 @@ class Prefetch:
         return Value("None", types.none)
 
 
-class PrefetchBox:
-    """A function `(tensor_map, place)`, which changes nothing but how soon a copy is done."""
-
-    def translate(self, translator, node):
-        check_count(translator, node, 2)
-        value = _tensor_map(translator, node, node.args[0])
-        _numbers(translator, node.args[1], "the place of a box", value.type.array.ndim)
-        return Value("None", types.none)
-
-
 class StoreCall:
     """A function `(tensor_map, place, tile, index)`."""
 

@@ -11,7 +11,7 @@ const view = {
       const exponent = Math.floor(Math.log10(Math.abs(value)) + 1e-9), lead = value / 10 ** exponent;
       return exponent >= -3 && exponent < 6 ? Number(value.toPrecision(3)).toLocaleString('en', {maximumSignificantDigits: 3}) : `${Number(lead.toPrecision(3))}e${exponent}`;
     };
-    const told = value => value === 0 ? '0' : power(value);
+    const told = value => value === 0 ? '0' : Number.isFinite(value) ? power(value) : String(value);
 
     const sliders = ui.element('div', {class: 'sliders'}, ui.body);
     const slider = (name, key, values) => {
@@ -65,7 +65,7 @@ const view = {
       label: 'error of each kernel by the mean', parent: left, maxWidth: width => width < 800 ? width : width - 350, height: () => 250,
       paint(g, width, height) {
         const L = 52, R = 10, T = 8, B = 36, low = Math.log10(LEAST), high = Math.log10(MOST);
-        const x = i => L + (width - L - R) * i / (means.length - 1);
+        const x = i => L + (width - L - R) * i / Math.max(1, means.length - 1);
         const y = value => T + (height - T - B) * (high - Math.log10(Math.max(LEAST, Math.min(MOST, value)))) / (high - low);
         g.font = '11px system-ui, sans-serif';
         g.textAlign = 'right';
@@ -76,9 +76,9 @@ const view = {
           g.fillText(e ? `1e${e}` : '1', L - 6, y(10 ** e) + 4);
         }
         g.fillStyle = ui.colour('dim');
-        g.fillRect(L, y(1) - 0.5, width - L - R, 2);
+        g.fillRect(L, y(0.1) - 0.5, width - L - R, 2);
         g.textAlign = 'left';
-        g.fillText('above: no digit is right', L + 6, y(1) - 6);
+        g.fillText('above: no digit is right', L + 6, y(0.1) - 6);
         g.textAlign = 'center';
         means.forEach((mean, i) => { if (Math.abs(Math.log10(mean) - Math.round(Math.log10(mean))) < 0.01) g.fillText(told(mean), x(i), height - B + 16); });
         g.fillText('mean', L + (width - L - R) / 2, height - 4);

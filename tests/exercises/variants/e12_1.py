@@ -100,6 +100,19 @@ VARIANTS = (
         "budget",
         (("away = its_mean - average", "away = means[p, c] - average"),),
     ),
+    Variant(
+        "the first thread alone",
+        "budget",
+        (("if c < mean.size:", "for c in range(mean.size if c == 0 else 0):"),),
+    ),
+    Variant(
+        "a copy of the counts kept",
+        "budget",
+        (
+            ("total = average", "kept = cuda.local.array(256, np.float32)\n        total = average"),
+            ("                total += n\n", "                kept[p] = n\n                total += kept[p]\n"),
+        ),
+    ),
     Variant("no guard", "bounds", (("if c < mean.size:", "if True:"),)),
     Variant("about the first part's mean", "solved", cell=_SHIFTED),
 )

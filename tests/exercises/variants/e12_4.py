@@ -46,10 +46,31 @@ def rms_norm(x, weight, y, eps):
         y[row, i] = kept[i] * weight[i] / sqrt(total / np.float32(x.shape[1]) + eps)
 """
 
+_ONE_WARP = """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    if t < 32:
+        total = np.float32(0)
+        for i in range(t, columns, 32):
+            kept[i] = x[row, i]
+            total += kept[i] * kept[i]
+        for away in (16, 8, 4, 2, 1):
+            total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+        scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+        for i in range(t, columns, 32):
+            y[row, i] = kept[i] * scale * weight[i]
+"""
+
 VARIANTS = (
     Variant("read again", "budget", ((_LAST, _LAST.replace("shared[i]", "x[row, i]")),)),
     Variant("read twice in the first loop", "budget", (("total += value * value", "total += value * x[row, i]"),)),
     Variant("in float64", "budget", (("    total = np.float32(0)\n    for i", "    total = 0.0\n    for i"),)),
+    Variant("the first warp alone", "duty", cell=_ONE_WARP),
     Variant("no barrier", "race", ((_BARRIER, ""),)),
     Variant("the sum, not the mean", "result", (("total / np.float32(columns) + eps", "total + eps"),)),
     Variant("eps forgotten", "result", (("np.float32(columns) + eps", "np.float32(columns)"),)),

@@ -1,0 +1,19 @@
+"""The gradients of batch norm in training, followed by ReLU, of images in NHWC."""
+
+from labkit.formats import BF16, FP32
+from labkit.norm.backward import BatchBackward
+
+PROBLEM = BatchBackward
+FORMATS = FP32, BF16
+EXAMPLES = (
+    (1, 1, 1, 2, True, "NHWC"),
+    (3, 5, 4, 6, True, "NHWC"),
+    (2, 36, 7, 7, False, "NHWC"),
+    (35, 140, 3, 14, True, "NHWC"),
+    (6, 3, 20, 10, True, "NHWC", 1e-5, True),
+)
+BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)))
+COMPARED = BENCHED[0]
+STANDING = 8, 64, 14, 14, True, "NHWC"
+RECORD = "norm_channels_last_backward"
+TAKES = {"layout": ("NHWC",)}

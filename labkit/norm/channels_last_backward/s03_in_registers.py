@@ -1,0 +1,104 @@
+"""A few channels of small images stay in the registers of one block: no block waits for others.
+
+A thread takes four channels of a pixel at a time, and a block all pixels of these four: 1568 in a batch of 32 images of
+7 x 7 pixels, two for each of 800 threads. Other blocks take the other channels of the same pixels, and find what memory
+gave beside them in L2.
+
+Costs, in passes over memory, each of them all values read or written once:
+
+    3       in_registers: dy and x read, dx written
+    3       passes in all
+
+Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger images do
+not fit. `s04_one_read` keeps them in the shared memory of all blocks.
+"""
+
+from functools import cache
+from math import prod, sqrt
+
+import numpy as np
+
+from labkit import cuda, specialise
+from labkit.arrays.views import reshaped
+from labkit.blas.sums import block_total
+from labkit.formats import FP32
+from labkit.ladder import Launch, TooLarge
+from labkit.norm.access import suited
+from labkit.norm.channels_last_backward import TAKES
+from labkit.ptx import load4, store4
+
+BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
+COMPARED = 32, 512, 7, 7, True, "NHWC"
+WIDTH = 4  # channels of a thread
+SUMS = 2 * WIDTH  # of a block
+SHARE, MOST_SHARE = 2, 4  # pixels of a thread
+WARP, MOST_WARPS = 32, 32
+
+
+@cuda.jit
+def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, relu):
+    gradient = cuda.local.array((SHARE, WIDTH), np.float32)
+    own = cuda.local.array((SHARE, WIDTH), np.float32)
+    of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
+    pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
+    c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
+    for k in range(SHARE):
+        if t + k * threads < pixels:
+            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load4(dy, (t + k * threads, c))
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+
+    for e in range(WIDTH):
+        channel = min(np.uint32(c + e), np.uint32(channels - 1))
+        centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
+        scale = weight[channel] / root
+        total = products = np.float32(0)
+        for k in range(SHARE):
+            if t + k * threads < pixels:
+                own[k, e] -= centre
+                if relu and own[k, e] * scale + shift <= np.float32(0):  # a NaN is not below zero
+                    gradient[k, e] = np.float32(0)
+                total += gradient[k, e]
+                products += gradient[k, e] * own[k, e]
+        total, products = block_total(total, of_warps, e), block_total(products, of_warps, WIDTH + e)
+        if t == 0 and c + e < channels:
+            dbias[channel] = total
+            dweight[channel] = products / root
+        level, slope = total / values, products / values / (root * root)
+        for k in range(SHARE):
+            if t + k * threads < pixels:
+                own[k, e] = scale * (gradient[k, e] - level - own[k, e] * slope)
+
+    for k in range(SHARE):
+        if t + k * threads < pixels:
+            store4(dx, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+
+
+def geometry(problem) -> tuple[int, int]:
+    """How many pixels a thread takes, and threads of a block.
+
+    Raises
+    ------
+    TooLarge
+        There are more pixels than a block keeps.
+    """
+    share = -(-problem.values // (WARP * MOST_WARPS))
+    if share > MOST_SHARE:
+        raise TooLarge(f"there are {problem.values} pixels, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}")
+    return share, WARP * -(-problem.values // (share * WARP))
+
+
+def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
+    """dx, dweight and dbias, of images in NHWC."""
+    arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    share, threads = geometry(problem)
+    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
+    return [Launch(suited(_sized(in_registers, share), dy, x, dx), -(-problem.C // WIDTH), threads, arguments)]
+
+
+@cache
+def _sized(kernel, share: int):
+    """The kernel's copy for so many pixels a thread."""
+    return specialise(kernel, SHARE=share)

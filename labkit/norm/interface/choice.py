@@ -1,0 +1,91 @@
+"""Which step computes a norm: of those that take the images as they lie, the one that crosses memory least often.
+
+In training that is one that reads each value once. Where a block keeps a channel in its registers, and there are
+channels for half of the GPU's SMs, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
+"overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read"; in NHWC all
+blocks keep some channels together and meet ("one_read"). Where neither does, or the GPU has no clusters, each value is
+read twice, and the second time some are found in L2.
+"""
+
+from math import prod
+
+from labkit import cuda, ptx
+from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.workspace import Workspace
+from labkit.formats import Format
+from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.norm.backward import BatchBackward
+from labkit.norm.images import OfImages
+from labkit.norm.inference import BatchInference
+from labkit.norm.problem import BatchForward
+from labkit.ptx.capabilities import runs
+
+STEPS = {  # ladder and step, the best first
+    (BatchForward, "NCHW"): [
+        ("batch", "in_registers"),
+        ("batch", "overlapped"),
+        ("batch", "one_read"),
+        ("batch", "last_first"),
+    ],
+    (BatchForward, "NHWC"): [
+        ("channels_last", "in_registers"),
+        ("channels_last", "one_read"),
+        ("channels_last", "columns"),
+    ],
+    (BatchBackward, "NCHW"): [
+        ("batch_backward", "overlapped"),
+        ("batch_backward", "one_read"),
+        ("batch_backward", "last_first"),
+    ],
+    (BatchBackward, "NHWC"): [("channels_last_backward", "one_read"), ("channels_last_backward", "last_first")],
+    (BatchInference, "NCHW"): [("batch_inference", "planes")],
+    (BatchInference, "NHWC"): [("batch_inference", "pixels")],
+}
+ALONE = "in_registers"  # whose blocks keep channels by themselves, so that few of them leave SMs idle
+MEETING = {
+    ("channels_last", "one_read"),
+    ("channels_last_backward", "one_read"),
+}  # steps whose blocks all wait for one another
+
+
+def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:
+    """What the best step launches for arrays that fit the problem.
+
+    Raises
+    ------
+    ValueError
+        There are too many images or channels for any of them.
+    """
+    why = ""
+    for name, slug in STEPS[type(asked), asked.layout]:
+        step = ladder("norm", name).step(slug)
+        if not _runs_here(step, format):
+            continue
+        try:
+            made = step.launches(*arrays, asked, format=format, workspace=workspace)
+        except TooLarge as error:
+            why = error.why
+            continue
+        if all(map(_begins_well, made)) and (slug != ALONE or _fills_half(made)):
+            return made
+    raise ValueError(f"{why}: take fewer images or channels at a time")
+
+
+def _runs_here(step: Step, format: Format) -> bool:
+    """Whether this GPU has what a step's kernel uses, and room for all blocks at once where they wait for another."""
+    gpu = cuda.get_current_device()
+    if not runs(step.kernel, format.number, tuple(gpu.compute_capability)):
+        return False
+    return (step.ladder.name, step.slug) not in MEETING or gpu.MULTIPROCESSOR_COUNT >= step.SMS
+
+
+def _begins_well(launch: Launch) -> bool:
+    """Whether all that the copy engine moves begins at a multiple of 16 bytes."""
+    moved = [one.array for one in launch.arguments if isinstance(one, ptx.TensorMap)]
+    return not any(address_of(X) % PIECE_BYTES for X in moved)
+
+
+def _fills_half(made: list[Launch]) -> bool:
+    """Whether there are blocks for half of the SMs."""
+    grid = made[0].grid
+    return 2 * prod(grid if isinstance(grid, tuple) else (grid,)) >= cuda.get_current_device().MULTIPROCESSOR_COUNT

@@ -1,0 +1,59 @@
+"""How arrays lie in memory: images channel after channel or pixel after pixel, and new arrays that lie alike."""
+
+from math import prod
+
+from labkit import cuda
+from labkit.arrays.operands import dtype_of, new_alike, strides_of
+from labkit.arrays.views import viewed
+from labkit.layout import c_strides, is_in_c_order
+from labkit.norm.images import Layout
+
+
+def sizes(shape: tuple[int, ...], layout: Layout) -> tuple[int, int, int, int]:
+    """N, C, H, W of images; pixels along another number of axes than two count as one row."""
+    N, *others = shape
+    C = others.pop(0 if layout == "NCHW" else -1)
+    H, W = others if len(others) == 2 else (1, prod(others))
+    return N, C, H, W
+
+
+def orders(X, layout: Layout) -> list[Layout]:
+    """The layouts in whose order the elements of images follow one another; the better one first if that is both.
+
+    Where an image has a single pixel, values of a channel lie apart in either layout, and are read side by side as
+    NHWC has them.
+    """
+    axes = len(X.shape)
+    of_pixels = list(range(2, axes)) if layout == "NCHW" else list(range(1, axes - 1))
+    channel = 1 if layout == "NCHW" else axes - 1
+    ways = {"NCHW": [0, channel, *of_pixels], "NHWC": [0, *of_pixels, channel]}
+    one_pixel = prod(X.shape[axis] for axis in of_pixels) == 1
+    return [name for name in sorted(ways, reverse=one_pixel) if _is_in_order(X, ways[name])]
+
+
+def as_images(X, layout: Layout, order: Layout):
+    """The memory of images of a layout, whose elements follow one another in some order, with four axes of that."""
+    N, C, H, W = sizes(tuple(X.shape), layout)
+    shape = (N, C, H, W) if order == "NCHW" else (N, H, W, C)
+    return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+
+
+def new_in_order_of(X):
+    """A new array of the device, of the shape and the package that X is of, whose axes follow one another as X's do."""
+    axes = sorted(range(len(X.shape)), key=lambda axis: -strides_of(X)[axis])
+    if axes == sorted(axes):
+        return new_alike(X, tuple(X.shape))
+    whole, back = new_alike(X, tuple(X.shape[axis] for axis in axes)), [axes.index(axis) for axis in range(len(axes))]
+    if hasattr(whole, "permute"):  # torch's
+        return whole.permute(back)
+    if not hasattr(whole, "device_ctypes_pointer"):
+        return whole.transpose(back)
+    turned = viewed(whole, tuple(whole.shape[axis] for axis in back), tuple(whole.strides[axis] for axis in back))
+    return cuda.as_cuda_array(turned)  # numba's transpose takes matrices alone
+
+
+def _is_in_order(X, axes):
+    strides = strides_of(X)
+    return is_in_c_order(
+        tuple(X.shape[axis] for axis in axes), tuple(strides[axis] for axis in axes), dtype_of(X).itemsize
+    )

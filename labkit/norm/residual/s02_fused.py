@@ -1,0 +1,137 @@
+"""The residual is added, and the sum rectified, in the register in which the value was scaled.
+
+The first pass finds the statistics as in `norm/batch/s08_last_first`: several blocks share a channel, and the second
+pass begins with the images that L2 still holds.
+
+Costs, in passes over memory, each of them all values read or written once:
+
+    1       split: x read
+    3       fused: x and the residual read, y written
+    4       passes in all
+
+Limited by memory. `s03_one_read` keeps a channel of x on the chip.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from labkit import cuda
+from labkit.arrays.views import reshaped
+from labkit.blas.sums import is_last
+from labkit.formats import FP32
+from labkit.ladder import Launch
+from labkit.norm.access import suited
+from labkit.norm.moments import ROWS, merged, of_block
+from labkit.norm.problem import planes_of
+from labkit.norm.residual import TAKES
+from labkit.ptx import load4, store4
+
+WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+LOADS = 4  # of 16 bytes, that a thread has under way of each array
+STRIDE = 4 * WARP  # pixels that a warp loads at once
+PIECE = LOADS * STRIDE
+RESIDENT = 4  # blocks that sum, of an SM
+BLOCKS = 132 * RESIDENT  # of an H100: all of them run at once
+
+
+@cuda.jit(launch_bounds=(WARP * WARPS, RESIDENT))
+def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
+    own = cuda.local.array((LOADS, 4), np.float32)
+    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
+    part, parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    pixels = np.uint32(x.shape[1])
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
+    count = average = rest = squares = np.float32(0)
+    for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
+        plane = np.uint32(piece // pieces) * channels + c
+        start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+        if start < pixels:
+            first = own[0, 0]
+            values = total = own_squares = np.float32(0)
+            for load in range(LOADS):
+                there = min(
+                    np.uint32(4), max(pixels, np.uint32(start + load * STRIDE)) - np.uint32(start + load * STRIDE)
+                )
+                for e in range(4):
+                    if e < there:
+                        value = own[load, e] - first
+                        total += value
+                        own_squares += value * value
+                values += np.float32(there)
+            share = total / values
+            own_squares -= total * share
+            count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)
+    count, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+    if t == 0:
+        partials[0, c, part], partials[1, c, part] = count, average
+        partials[2, c, part], partials[3, c, part] = rest, squares
+
+    if is_last(arrived, c, parts):
+        count = average = rest = squares = np.float32(0)
+        if t < parts:
+            count, average = partials[0, c, t], partials[1, c, t]
+            rest, squares = partials[2, c, t], partials[3, c, t]
+        values, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+        if t == 0:
+            average += rest
+            mean[c] = average
+            variance[c] = squares / values
+            keep = np.float32(1) - factor
+            running_mean[c] = keep * running_mean[c] + factor * average
+            running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+
+
+@cuda.jit
+def fused(x, residual, mean, variance, weight, bias, y, channels, eps, relu):
+    own = cuda.local.array((LOADS, 4), np.float32)
+    beside = cuda.local.array((LOADS, 4), np.float32)
+    t = np.uint32(cuda.threadIdx.x)
+    pixels = np.uint32(x.shape[1])
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
+    piece = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * WARPS + t // WARP
+    plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
+    if plane < x.shape[0]:
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                beside[load, 0], beside[load, 1], beside[load, 2], beside[load, 3] = load4(residual, (plane, i))
+        c = np.uint32(plane % channels)
+        centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
+        for load in range(LOADS):
+            i = np.uint32(start + load * STRIDE)
+            if i < pixels:
+                for e in range(4):
+                    value = (own[load, e] - centre) * scale + shift + beside[load, e]
+                    own[load, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                store4(y, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+
+
+def parts_of(problem) -> int:
+    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
+    pieces = problem.N * -(-problem.H * problem.W // PIECE)
+    return max(1, min(BLOCKS // problem.C, pieces // WARPS, WARP * WARPS))
+
+
+def launches(
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32
+):
+    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
+    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
+    kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
+    sums = x, *kept, np.uint32(problem.N), np.float32(problem.factor)
+    line = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
+    return [
+        Launch(suited(split, x), (problem.C, parts), WARP * WARPS, sums),
+        Launch(suited(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, line),
+    ]
