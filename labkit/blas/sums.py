@@ -35,25 +35,6 @@ def block_sum(value, of_warps):
 
 
 @cuda.jit(device=True)
-def block_totals(values, of_warps, count):
-    """The first `count` values of each thread become their sums over a block of one row, in all threads. All must call.
-
-    `of_warps` is a shared array of a row for each sum, with as many elements as a warp has lanes.
-    """
-    lane, warp, warps = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP, cuda.blockDim.x // WARP
-    for i in range(count):
-        values[i] = warp_sum(values[i])
-    cuda.syncthreads()  # nobody still reads what was there before
-    for i in range(count):
-        if lane == 0:
-            of_warps[i, warp] = values[i]
-    cuda.syncthreads()
-    for i in range(count):
-        values[i] = warp_sum(of_warps[i, lane] if lane < warps else np.float32(0))
-        values[i] = cuda.shfl_sync(0xFFFFFFFF, values[i], 0)
-
-
-@cuda.jit(device=True)
 def is_last(arrived, counter, blocks):
     """Whether all other of so many blocks were here before this one, which may then read what they wrote.
 

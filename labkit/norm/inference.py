@@ -78,4 +78,4 @@ class BatchInference(OfImages):
         centred = (x - of["running_mean"]) * of["weight"] / np.sqrt(of["running_variance"] + problem.eps)
         y = centred + of["bias"]
         bound = 8 * EPS * (np.abs(centred) + np.abs(of["bias"])) + format.result.rounding * np.abs(y)
-        return {ARRAYS.index("y"): ladder.Expected(np.maximum(y, 0) if problem.relu else y, bound)}
+        return {ARRAYS.index("y"): problem._rectified(y, bound)}

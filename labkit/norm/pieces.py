@@ -18,7 +18,7 @@ def sums(tiles, piece, lane, rows):
     first = total = squares = count = np.float32(0)
     for v in range(lane, rows * VECTORS, LANES):
         a, b, c, d = ptx.load4(tiles, (piece, v // VECTORS, v % VECTORS * WORDS))
-        first = a if count == np.float32(0) else first
+        first = ((a + b) + (c + d)) / np.float32(4) if count == np.float32(0) else first  # near, if one of them is not
         count += np.float32(4)
         a, b, c, d = a - first, b - first, c - first, d - first
         total += (a + b) + (c + d)
@@ -53,7 +53,7 @@ def sums_of_bits(tiles, piece, lane, rows):
         own[0], own[1], own[2], own[3] = ptx.load4(tiles, (piece, v // VECTORS, v % VECTORS * WORDS))
         for word in range(WORDS):
             a, b = ptx.unpack2(own[word], FORMAT)
-            first = a if count == np.float32(0) else first
+            first = (a + b) / np.float32(2) if count == np.float32(0) else first
             count += np.float32(2)
             a, b = a - first, b - first
             total += a + b

@@ -49,3 +49,22 @@ def block_totals(first, second, of_warps):
     if t % WARP < cuda.blockDim.x // WARP:
         of_warp_first, of_warp_second = of_warps[0, t % WARP], of_warps[1, t % WARP]
     return warp_total(of_warp_first), warp_total(of_warp_second)
+
+
+@cuda.jit(device=True)
+def all_block_totals(values, of_warps, count):
+    """The first `count` values of each thread become their sums over a block, behind one barrier.
+
+    `of_warps` has a row for each of them, that nobody reads any more from another call.
+    """
+    t = cuda.threadIdx.x
+    for i in range(count):
+        values[i] = warp_total(values[i])
+        if t % WARP == 0:
+            of_warps[i, t // WARP] = values[i]
+    cuda.syncthreads()
+    for i in range(count):
+        of_warp = np.float32(0)
+        if t % WARP < cuda.blockDim.x // WARP:
+            of_warp = of_warps[i, t % WARP]
+        values[i] = warp_total(of_warp)

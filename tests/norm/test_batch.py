@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from labkit import norm
+from labkit.formats import BF16, FP32
 from labkit.norm import kept
 
 STEPS = norm.ladder("batch")
@@ -11,7 +12,7 @@ STEPS = norm.ladder("batch")
 
 def test_a_first_value_far_from_all_others_does_no_harm():
     """Were it taken away from all values of a thread, its square would drown the variance."""
-    problem = norm.BatchForward(4, 1, 70, 100)
+    problem = norm.BatchForward(4, 1, 64, 96)
     before = problem.operands()
     before[0][0, 0, 0, 0] = 1e4
     for slug in ("two_passes", "split", "last_first", "one_read", "overlapped"):
@@ -32,18 +33,30 @@ def test_no_two_blocks_share_what_one_can_keep():
         assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, kept_bytes), sizes
 
 
+@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
-@pytest.mark.parametrize("pixels", [(6, 6), (5, 7)], ids=str)
-def test_a_cluster_takes_several_channels(sms, blocks, pixels, monkeypatch):
+def test_a_cluster_takes_several_channels(sms, blocks, format, monkeypatch):
     overlapped = STEPS.step("overlapped")
     monkeypatch.setattr(overlapped.module, "SMS", sms)
     monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
-    problem = norm.BatchForward(13, 7, *pixels, relu=sms > 2)
-    width = 4 if pixels == (6, 6) else 1
-    assert overlapped.geometry(problem, 4, width)[:2] == (2, blocks)
-    before = problem.operands()
-    found = overlapped.simulate(*before)
-    assert found.errors == () and problem.is_right(before, found.operands)
+    monkeypatch.setattr(overlapped.module, "MOST_ROWS", 2)
+    problem = norm.BatchForward(7, 7, 16, 8, relu=sms > 2)
+    cut = overlapped.geometry(problem, format.itemsize)
+    assert (cut.blocks, cut.clusters) == (blocks, 2) and cut.pieces > 1
+    before = problem.operands(format)
+    found = overlapped.simulate(*before, format=format)
+    assert found.errors == () and problem.is_right(before, found.operands, format)
+
+
+def test_pieces_of_a_channel_fill_two_blocks_of_an_sm():
+    overlapped = STEPS.step("overlapped")
+    taken = {
+        ((64, 256, 56, 56), 4): (1, 98, 8, 8, 32),
+        ((64, 256, 56, 56), 2): (2, 49, 8, 4, 66),
+        ((32, 64, 112, 112), 4): (1, 98, 16, 8, 16),
+    }
+    for (sizes, itemsize), expected in taken.items():
+        assert overlapped.geometry(norm.BatchForward(*sizes), itemsize) == expected, sizes
 
 
 @pytest.mark.parametrize(("dtype", "pixels", "at_once"), [

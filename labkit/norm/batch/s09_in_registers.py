@@ -20,12 +20,12 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_totals
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
+from labkit.norm.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
@@ -41,7 +41,7 @@ SMS, THREADS_OF_SM = 132, 1024  # of an H100; with 64 registers each
 @cuda.jit(launch_bounds=WARP * MOST_WARPS)
 def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
     own = cuda.local.array((SHARE, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    of_warps = cuda.shared.array((3, MOST_WARPS), np.float32)
     sums = cuda.local.array(2, np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     pixels, channels = np.uint32(x.shape[1]), np.uint32(cuda.gridDim.x)
@@ -58,7 +58,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for e in range(WIDTH):
             if image < images and i + e < pixels:
                 sums[0] += own[k, e]
-    block_totals(sums, of_warps, 1)
+    all_block_totals(sums, of_warps[:1], 1)
     near = sums[0] / values
 
     sums[0] = sums[1] = np.float32(0)
@@ -69,7 +69,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near
                 sums[0] += value
                 sums[1] += value * value
-    block_totals(sums, of_warps, 2)
+    all_block_totals(sums, of_warps[1:], 2)
     total, squares = sums[0], sums[1]
     centre = near + total / values
     squares -= total * (total / values)

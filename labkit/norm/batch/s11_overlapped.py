@@ -135,6 +135,7 @@ def overlapped(
                     ptx.tma_store_wait(0)
                     ptx.mbarrier_expect(landed, warp, BOX_IMAGES * BOX_ROWS * ROW_BYTES)
                     ptx.tma_load(tiles, (warp, 0, 0), x_map, (image, following[(turn + 1) % 2], row, 0), landed, warp)
+        cuda.syncwarp()
         turn += np.uint32(1)
         c = following[turn % 2]
     if has_piece and lane == 0:

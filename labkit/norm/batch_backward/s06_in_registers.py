@@ -1,7 +1,8 @@
 """A small channel stays in the registers of one block: dy and x are read once, and no block waits for others.
 
-A channel of 32 images of 7 x 7 pixels has 1568 values, four for each of 416 threads. With all of them at hand, masked,
-and as far from the mean as they are, the block finds both sums, and each thread writes what follows from them.
+A channel of 32 images of 7 x 7 pixels has 1568 values, four for each of 416 threads, which take neighbours. With all of
+them at hand, masked, and as far from the mean as they are, the block finds both sums, behind one barrier, and each
+thread writes what follows from them.
 
 Costs, in passes over memory, each of them all values read or written once:
 
@@ -19,78 +20,75 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.batch_backward import TAKES
+from labkit.norm.kept import fetch, give, ways_of
 from labkit.norm.problem import planes_of
-from labkit.ptx import load4, store4
+from labkit.norm.totals import block_totals
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
 COMPARED = 32, 512, 7, 7
-WIDTH = 4  # neighbours that a thread takes at once
-SHARE, MOST_SHARE = 1, 4  # times that it does, of each array
-VECTORS = 13  # of four neighbours, in a plane
-WARP, MOST_WARPS = 32, 32
+SHARE, MOST_SHARE = 4, 16  # values of a thread, of each array
+MOST_THREADS = 512
+PIXELS = 49  # of a plane
+WARP, MOST_WARPS = 32, 16
 
 
 @cuda.jit
 def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, eps, relu):
-    gradient = cuda.local.array((SHARE, WIDTH), np.float32)
-    own = cuda.local.array((SHARE, WIDTH), np.float32)
+    gradient = cuda.local.array(SHARE, np.float32)
+    own = cuda.local.array(SHARE, np.float32)
+    one = cuda.local.array(1, np.float32)
     of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
-    pixels, channels = np.uint32(x.shape[1]), np.uint32(cuda.gridDim.x)
+    channels = np.uint32(cuda.gridDim.x)
     for k in range(SHARE):
-        image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
+        image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
+        gradient[k] = own[k] = np.float32(0)
         if image < images:
-            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load4(dy, (image * channels + c, i))
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (image * channels + c, i))
+            fetch(dy, (image * channels + c, i), one)
+            gradient[k] = one[0]
+            fetch(x, (image * channels + c, i), one)
+            own[k] = one[0]
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
     total = products = np.float32(0)
     for k in range(SHARE):
-        image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
-        for e in range(WIDTH):
-            if image < images and i + e < pixels:
-                own[k, e] -= centre
-                if relu and own[k, e] * scale + shift <= np.float32(0):  # a NaN is not below zero
-                    gradient[k, e] = np.float32(0)
-                total += gradient[k, e]
-                products += gradient[k, e] * own[k, e]
-    total, products = block_total(total, of_warps, 0), block_total(products, of_warps, 1)
+        if (t + k * threads) // PIXELS < images:
+            own[k] -= centre
+            if relu and own[k] * scale + shift <= np.float32(0):  # a NaN is not below zero
+                gradient[k] = np.float32(0)
+            total += gradient[k]
+            products += gradient[k] * own[k]
+    total, products = block_totals(total, products, of_warps)
     if t == 0:
         dbias[c] = total
         dweight[c] = products / root
 
-    values = np.float32(images * pixels)
+    values = np.float32(images * PIXELS)
     level, slope = total / values, products / values / (root * root)
     for k in range(SHARE):
-        image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
+        image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
         if image < images:
-            for e in range(WIDTH):
-                own[k, e] = scale * (gradient[k, e] - level - own[k, e] * slope)
-            store4(dx, (image * channels + c, i), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            one[0] = scale * (gradient[k] - level - own[k] * slope)
+            give(dx, (image * channels + c, i), one)
 
 
-def geometry(problem) -> tuple[int, int, int]:
-    """Vectors of a plane, how many a thread takes, and threads of a block.
+def geometry(problem) -> tuple[int, int]:
+    """How many values a thread takes, and threads of a block.
 
     Raises
     ------
     TooLarge
-        A channel has more vectors than a block keeps.
+        A channel has more values than a block keeps.
     """
-    vectors = -(-problem.H * problem.W // WIDTH)
-    share = -(-problem.N * vectors // (WARP * MOST_WARPS))
+    share = -(-problem.values // MOST_THREADS)
     if share > MOST_SHARE:
-        raise TooLarge(
-            f"a channel has {problem.N * vectors} vectors, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}"
-        )
-    return vectors, share, WARP * -(-problem.N * vectors // (share * WARP))
+        raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MOST_THREADS * MOST_SHARE}")
+    return share, WARP * -(-problem.values // (share * WARP))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
@@ -98,13 +96,13 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    vectors, share, threads = geometry(problem)
+    share, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    return [Launch(suited(_sized(in_registers, vectors, share), dy, x, dx), problem.C, threads, arguments)]
+    return [Launch(suited(in_registers, format.dtype, problem.H * problem.W, share), problem.C, threads, arguments)]
 
 
 @cache
-def _sized(kernel, vectors: int, share: int):
-    """The kernel's copy for planes of so many vectors, so many of them a thread."""
-    return specialise(kernel, VECTORS=vectors, SHARE=share)
+def suited(kernel, dtype, pixels: int, share: int):
+    """The kernel's copy for images of a type, planes of so many pixels, and so many values of a thread."""
+    return specialise(kernel, PIXELS=pixels, SHARE=share, **ways_of(kernel, dtype, 1))

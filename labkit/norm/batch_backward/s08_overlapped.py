@@ -3,9 +3,9 @@
 As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken:
 how many fit depends on how many SMs lie side by side, which differs from one H100 to the next. A thread that has
 written dx begins at once to copy the next channel's dy and x into the same places: nobody else reads or writes there.
-The copies of a thread are four groups, and it sums each of them while the others are under way. So memory is read and
-written at the same time, and the pause between two channels is short: the sums of the last group, and a barrier. What
-warps tell one another has two places, for one channel after the other, so that one barrier for each channel is enough.
+So memory is read and written at the same time, as in a copy, and there is no pause between two channels but that for
+the sums. What warps tell one another has two places, for one channel after the other, so that a barrier for each
+channel is enough.
 
 A channel of 32 images of 112 x 112 pixels has 3.2 MB of dy and x, and a cluster keeps 1.8 MB. The rest is read when
 the copies have landed, and again, first of all, when dx is written. The 16 clusters that run at once leave 22 MB in
@@ -37,8 +37,7 @@ CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours that a thread takes at once
 ELEMENT = np.float32  # what images hold
-GROUPS = 4  # of the copies of a thread
-PENDING = GROUPS - 1  # groups that may be under way when the next one is summed
+LEAST = 4  # copies of a thread from each array
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 222 * 1024  # of the dynamic shared memory of a block; 4 KB are left for what warps tell one another
 HALF_BYTES = 108 * 1024  # so that two blocks fit into an SM
@@ -72,7 +71,6 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
     offset = min(rank * share, images * vectors)
     count = np.uint32(min(offset + share, images * vectors) - offset)
     held = min(count, room)
-    length = np.uint32((held + GROUPS * threads - 1) // (GROUPS * threads) * threads)  # of a group, of all threads
 
     ptx.cluster_sync()
     if rank == 0 and t == 0:
@@ -81,13 +79,12 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
             ptx.cluster_store(following, 0, block, first)
     ptx.cluster_sync()
     c = following[0]
-    for group in range(GROUPS):
-        if c < channels:
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-                begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
-                begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
-        ptx.cp_async_commit()
+    if c < channels:
+        for v in range(t, held, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
+            begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+    ptx.cp_async_commit()
 
     turn = np.uint32(0)
     while c < channels:
@@ -97,16 +94,14 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
         centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
         total = products = np.float32(0)
-        for group in range(GROUPS):
-            ptx.cp_async_wait(PENDING)
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
-                masked(gradient, own, centre, scale, shift, relu)
-                for e in range(WIDTH):
-                    total += gradient[e]
-                    products += gradient[e] * own[e]
-            ptx.cp_async_commit()  # of nothing, so that the next group is again the oldest of four
+        ptx.cp_async_wait(0)
+        for v in range(t, held, threads):
+            take(kept, WIDTH * v, gradient)
+            take(kept, WIDTH * (room + v), own)
+            masked(gradient, own, centre, scale, shift, relu)
+            for e in range(WIDTH):
+                total += gradient[e]
+                products += gradient[e] * own[e]
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             fetch(dy, (image * channels + c, WIDTH * i), gradient)
@@ -145,20 +140,19 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - own[e] * slope)
             give(dx, (image * channels + c, WIDTH * i), own)
-        for group in range(GROUPS):
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-                plane = image * channels + c
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
-                masked(gradient, own, centre, scale, shift, relu)
-                for e in range(WIDTH):
-                    own[e] = scale * (gradient[e] - level - own[e] * slope)
-                give(dx, (plane, WIDTH * i), own)
-                if after < channels:
-                    begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
-                    begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
-            ptx.cp_async_commit()
+        for v in range(t, held, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            plane = image * channels + c
+            take(kept, WIDTH * v, gradient)
+            take(kept, WIDTH * (room + v), own)
+            masked(gradient, own, centre, scale, shift, relu)
+            for e in range(WIDTH):
+                own[e] = scale * (gradient[e] - level - own[e] * slope)
+            give(dx, (plane, WIDTH * i), own)
+            if after < channels:
+                begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
+                begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
+        ptx.cp_async_commit()
         c = after
 
 
@@ -176,7 +170,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     room = min(vectors, MOST_BYTES // vector_bytes)
     in_sm = max(1, min(2 * HALF_BYTES // (room * vector_bytes), MOST_IN_SM))
     most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, room // (GROUPS * WARP)))
+    warps = max(1, min(most, room // (LEAST * WARP)))
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, room
 
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_totals
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
+from labkit.norm.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
@@ -32,6 +32,7 @@ BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
 WIDTH = 4  # channels of a thread
 SUMS = 2 * WIDTH  # of a block
+ALL_SUMS = SUMS + WIDTH  # with the first ones
 SHARE, MOST_SHARE = 2, 8  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
 
@@ -40,7 +41,7 @@ WARP, MOST_WARPS = 32, 32
 def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, eps, factor, relu):
     own = cuda.local.array((SHARE, WIDTH), np.float32)
     near = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    of_warps = cuda.shared.array((ALL_SUMS, MOST_WARPS), np.float32)
     sums = cuda.local.array(SUMS, np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
@@ -54,7 +55,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for k in range(SHARE):
             if t + k * threads < pixels:
                 sums[e] += own[k, e]
-    block_totals(sums, of_warps, WIDTH)
+    all_block_totals(sums, of_warps[SUMS:], WIDTH)
     for e in range(WIDTH):
         near[e] = sums[e] / values
 
@@ -65,7 +66,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near[e]
                 sums[e] += value
                 sums[WIDTH + e] += value * value
-    block_totals(sums, of_warps, SUMS)
+    all_block_totals(sums, of_warps, SUMS)
 
     for e in range(WIDTH):
         total, squares = sums[e], sums[WIDTH + e]

@@ -20,26 +20,27 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_total
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
 WIDTH = 4  # channels of a thread
 SUMS = 2 * WIDTH  # of a block
-SHARE, MOST_SHARE = 2, 4  # pixels of a thread
+SHARE, MOST_SHARE = 2, 3  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
 
 
-@cuda.jit
+@cuda.jit(launch_bounds=WARP * MOST_WARPS)
 def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, relu):
     gradient = cuda.local.array((SHARE, WIDTH), np.float32)
     own = cuda.local.array((SHARE, WIDTH), np.float32)
     of_warps = cuda.shared.array((SUMS, MOST_WARPS), np.float32)
+    sums = cuda.local.array(SUMS, np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
@@ -50,21 +51,24 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
-        centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
-        scale = weight[channel] / root
-        total = products = np.float32(0)
+        centre, shift, scale = mean[channel], bias[channel], weight[channel] / sqrt(variance[channel] + eps)
+        sums[e] = sums[WIDTH + e] = np.float32(0)
         for k in range(SHARE):
             if t + k * threads < pixels:
                 own[k, e] -= centre
                 if relu and own[k, e] * scale + shift <= np.float32(0):  # a NaN is not below zero
                     gradient[k, e] = np.float32(0)
-                total += gradient[k, e]
-                products += gradient[k, e] * own[k, e]
-        total, products = block_total(total, of_warps, e), block_total(products, of_warps, WIDTH + e)
+                sums[e] += gradient[k, e]
+                sums[WIDTH + e] += gradient[k, e] * own[k, e]
+    all_block_totals(sums, of_warps, SUMS)
+
+    for e in range(WIDTH):
+        channel = min(np.uint32(c + e), np.uint32(channels - 1))
+        root = sqrt(variance[channel] + eps)
         if t == 0 and c + e < channels:
-            dbias[channel] = total
-            dweight[channel] = products / root
-        level, slope = total / values, products / values / (root * root)
+            dbias[channel] = sums[e]
+            dweight[channel] = sums[WIDTH + e] / root
+        scale, level, slope = weight[channel] / root, sums[e] / values, sums[WIDTH + e] / values / (root * root)
         for k in range(SHARE):
             if t + k * threads < pixels:
                 own[k, e] = scale * (gradient[k, e] - level - own[k, e] * slope)

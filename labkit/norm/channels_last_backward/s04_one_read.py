@@ -6,8 +6,7 @@ SM, and a part of L2 (H100). Each thread copies vectors of four neighbouring cha
 and sums what it has copied itself. What has no room in shared memory is read when the copies have landed, and again,
 from L2, first of all when dx is written. In between the blocks of a team leave their sums in memory, meet, and each
 adds up those of all, in the same order. A thread that has written dx begins at once to copy the next channels of the
-same pixels into the same places. The copies of a thread are four groups: it sums each of them while others are under
-way.
+same pixels into the same places.
 
 Costs, in passes over memory, each of them all values read or written once:
 
@@ -36,8 +35,6 @@ WIDTH = 4  # channels that a thread takes at once
 ACROSS = 8  # threads that stand side by side in a row
 CHANNELS = WIDTH * ACROSS  # that a team takes at once
 ELEMENT = np.float32  # what images hold
-GROUPS = 4  # of the copies of a thread
-PENDING = GROUPS - 1  # groups that may be under way when the next one is summed
 MOST_BYTES = 210 * 1024  # of the dynamic shared memory of a block; 16 KB are left for what warps tell one another
 L2_BYTES = 180 * 1024  # of L2 for each block
 SMS = 132  # of an H100
@@ -74,16 +71,14 @@ def one_read(
     first = min(block * each, pixels)
     count = np.uint32((min(first + each, pixels) - first) * ACROSS)  # of vectors
     held = min(count, room)
-    length = np.uint32((held + GROUPS * THREADS - 1) // (GROUPS * THREADS) * THREADS)  # of a group, of all threads
     column = np.uint32(t % ACROSS * WIDTH)  # the first of the thread's channels, among those of its team
 
-    for group in range(GROUPS):
-        if team * CHANNELS + column < channels:
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), THREADS):
-                place = first + np.uint32(v // ACROSS), team * CHANNELS + column
-                begin(kept, WIDTH * v, dy, place)
-                begin(kept, WIDTH * (room + v), x, place)
-        ptx.cp_async_commit()
+    if team * CHANNELS + column < channels:
+        for v in range(t, held, THREADS):
+            place = first + np.uint32(v // ACROSS), team * CHANNELS + column
+            begin(kept, WIDTH * v, dy, place)
+            begin(kept, WIDTH * (room + v), x, place)
+    ptx.cp_async_commit()
 
     for part in range(team, (channels + CHANNELS - 1) // CHANNELS, teams):
         c = np.uint32(part * CHANNELS + column)
@@ -93,17 +88,15 @@ def one_read(
             centre[e], shift[e] = mean[channel], bias[channel]
             scale[e] = weight[channel] / sqrt(variance[channel] + eps)
             total[e] = products[e] = np.float32(0)
-        for group in range(GROUPS):
-            ptx.cp_async_wait(PENDING)
-            if is_channel:
-                for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), THREADS):
-                    take(kept, WIDTH * v, gradient)
-                    take(kept, WIDTH * (room + v), own)
-                    masked(gradient, own, centre, scale, shift, relu)
-                    for e in range(WIDTH):
-                        total[e] += gradient[e]
-                        products[e] += gradient[e] * own[e]
-            ptx.cp_async_commit()  # of nothing, so that the next group is again the oldest of four
+        ptx.cp_async_wait(0)
+        if is_channel:
+            for v in range(t, held, THREADS):
+                take(kept, WIDTH * v, gradient)
+                take(kept, WIDTH * (room + v), own)
+                masked(gradient, own, centre, scale, shift, relu)
+                for e in range(WIDTH):
+                    total[e] += gradient[e]
+                    products[e] += gradient[e] * own[e]
         if is_channel:
             for v in range(held + t, count, THREADS):
                 place = first + np.uint32(v // ACROSS), c
@@ -161,20 +154,19 @@ def one_read(
                 for e in range(WIDTH):
                     own[e] = scale[e] * (gradient[e] - total[e] - own[e] * products[e])
                 give(dx, place, own)
-        for group in range(GROUPS):
-            if is_channel:
-                for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), THREADS):
-                    pixel = first + np.uint32(v // ACROSS)
-                    take(kept, WIDTH * v, gradient)
-                    take(kept, WIDTH * (room + v), own)
-                    masked(gradient, own, centre, scale, shift, relu)
-                    for e in range(WIDTH):
-                        own[e] = scale[e] * (gradient[e] - total[e] - own[e] * products[e])
-                    give(dx, (pixel, c), own)
-                    if c + teams * CHANNELS < channels:
-                        begin(kept, WIDTH * v, dy, (pixel, c + teams * CHANNELS))
-                        begin(kept, WIDTH * (room + v), x, (pixel, c + teams * CHANNELS))
-            ptx.cp_async_commit()
+        if is_channel:
+            for v in range(t, held, THREADS):
+                pixel = first + np.uint32(v // ACROSS)
+                take(kept, WIDTH * v, gradient)
+                take(kept, WIDTH * (room + v), own)
+                masked(gradient, own, centre, scale, shift, relu)
+                for e in range(WIDTH):
+                    own[e] = scale[e] * (gradient[e] - total[e] - own[e] * products[e])
+                give(dx, (pixel, c), own)
+                if c + teams * CHANNELS < channels:
+                    begin(kept, WIDTH * v, dy, (pixel, c + teams * CHANNELS))
+                    begin(kept, WIDTH * (room + v), x, (pixel, c + teams * CHANNELS))
+        ptx.cp_async_commit()
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:

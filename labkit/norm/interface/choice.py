@@ -1,10 +1,13 @@
 """Which step computes a norm: of those that take the images as they lie, the one that crosses memory least often.
 
-In training that is one that reads each value once. Where a block keeps a channel in its registers, and there are
-channels for half of the GPU's SMs, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
+In training that is one that reads each value once. Where a block keeps a channel in its registers, and all such blocks
+run at once, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
 "overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read"; in NHWC all
 blocks keep some channels together and meet ("one_read"). Where neither does, or the GPU has no clusters, each value is
 read twice, and the second time some are found in L2.
+
+A row of up to 512 values is taken by a warp, a longer one stays in the registers of a block ("on_chip"), in its shared
+memory ("overlapped"), or in a cluster, whichever is the first that holds it.
 """
 
 from math import prod
@@ -13,11 +16,11 @@ from labkit import cuda, ptx
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.formats import Format
-from labkit.ladder import Launch, Step, TooLarge, ladder
+from labkit.ladder import Launch, Problem, Step, TooLarge, ladder
 from labkit.norm.backward import BatchBackward
-from labkit.norm.images import OfImages
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward
+from labkit.norm.rows.problem import RowForward
 from labkit.ptx.capabilities import runs
 
 STEPS = {  # ladder and step, the best first
@@ -33,22 +36,30 @@ STEPS = {  # ladder and step, the best first
         ("channels_last", "columns"),
     ],
     (BatchBackward, "NCHW"): [
+        ("batch_backward", "in_registers"),
         ("batch_backward", "overlapped"),
         ("batch_backward", "one_read"),
         ("batch_backward", "last_first"),
     ],
-    (BatchBackward, "NHWC"): [("channels_last_backward", "one_read"), ("channels_last_backward", "last_first")],
+    (BatchBackward, "NHWC"): [
+        ("channels_last_backward", "in_registers"),
+        ("channels_last_backward", "one_read"),
+        ("channels_last_backward", "last_first"),
+    ],
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
-ALONE = "in_registers"  # whose blocks keep channels by themselves, so that few of them leave SMs idle
+ROWS = [("rows", slug) for slug in ("warps", "on_chip", "overlapped", "clusters", "three_reads")]
+NARROW = 512  # values of a row, up to which a warp takes it
+AT_ONCE = "in_registers"  # each block reads, sums and writes: a second one in its place would have to wait for that
+SM_THREADS = 2048
 MEETING = {
     ("channels_last", "one_read"),
     ("channels_last_backward", "one_read"),
 }  # steps whose blocks all wait for one another
 
 
-def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Workspace) -> list[Launch]:
+def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Workspace) -> list[Launch]:
     """What the best step launches for arrays that fit the problem.
 
     Raises
@@ -57,18 +68,25 @@ def launches_of(arrays: tuple, asked: OfImages, format: Format, workspace: Works
         There are too many images or channels for any of them.
     """
     why = ""
-    for name, slug in STEPS[type(asked), asked.layout]:
+    for name, slug in _steps_for(asked):
         step = ladder("norm", name).step(slug)
-        if not _runs_here(step, format):
+        if format not in step.formats or not _runs_here(step, format):
             continue
         try:
             made = step.launches(*arrays, asked, format=format, workspace=workspace)
         except TooLarge as error:
             why = error.why
             continue
-        if all(map(_begins_well, made)) and (slug != ALONE or _fills_half(made)):
+        if all(map(_begins_well, made)) and (slug != AT_ONCE or _runs_at_once(made)):
             return made
     raise ValueError(f"{why}: take fewer images or channels at a time")
+
+
+def _steps_for(asked: Problem) -> list[tuple[str, str]]:
+    """Ladders and steps, the best first."""
+    if isinstance(asked, RowForward):
+        return ROWS if asked.columns <= NARROW else ROWS[1:]
+    return STEPS[type(asked), asked.layout]
 
 
 def _runs_here(step: Step, format: Format) -> bool:
@@ -85,7 +103,11 @@ def _begins_well(launch: Launch) -> bool:
     return not any(address_of(X) % PIECE_BYTES for X in moved)
 
 
-def _fills_half(made: list[Launch]) -> bool:
-    """Whether there are blocks for half of the SMs."""
-    grid = made[0].grid
-    return 2 * prod(grid if isinstance(grid, tuple) else (grid,)) >= cuda.get_current_device().MULTIPROCESSOR_COUNT
+def _runs_at_once(made: list[Launch]) -> bool:
+    """Whether there is room for all threads of these launches together, as far as their number tells."""
+    threads = max(prod(_sides(one.grid)) * prod(_sides(one.block)) for one in made)
+    return threads <= SM_THREADS * cuda.get_current_device().MULTIPROCESSOR_COUNT
+
+
+def _sides(size):
+    return size if isinstance(size, tuple) else (size,)

@@ -5,9 +5,15 @@ from inspect import signature
 from labkit.norm.interface.batch_norm import BatchNorm, batch_norm
 from labkit.norm.interface.batch_norm_backward import BatchNormBackward, batch_norm_backward
 from labkit.norm.interface.operation import planned
+from labkit.norm.interface.row_norms import LayerNorm, RMSNorm, layer_norm, rms_norm
 from labkit.planned import Plan
 
-OPERATIONS = {batch_norm: BatchNorm, batch_norm_backward: BatchNormBackward}
+OPERATIONS = {
+    batch_norm: BatchNorm,
+    batch_norm_backward: BatchNormBackward,
+    layer_norm: LayerNorm,
+    rms_norm: RMSNorm,
+}
 
 
 def plan(call, *arrays, **options) -> Plan:
@@ -19,15 +25,15 @@ def plan(call, *arrays, **options) -> Plan:
     Parameters
     ----------
     call
-        `norm.batch_norm` or `norm.batch_norm_backward`.
+        `norm.batch_norm`, `norm.batch_norm_backward`, `norm.layer_norm` or `norm.rms_norm`.
     arrays, options
         Those of the call. All results must be among them.
 
     Returns
     -------
     The plan. To run for other arrays it is given all that it was made with: those of `norm.batch_norm` in the order x,
-    weight, bias, y, mean, variance, running_mean, running_variance, without those that were None; those of
-    `norm.batch_norm_backward` in the order of its arguments.
+    weight, bias, y, mean, variance, running_mean, running_variance, without those that were None; those of the
+    others in the order of their arguments.
 
     Raises
     ------

@@ -29,8 +29,7 @@ CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours that a thread takes at once
 ELEMENT = np.float32  # what images hold
-GROUPS = 4  # of the copies of a thread
-PENDING = GROUPS - 1  # groups that may be under way when the next one is summed
+LEAST = 4  # copies of a thread from each array
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 222 * 1024  # of the dynamic shared memory of a block; 4 KB are left for what warps tell one another
 HALF_BYTES = 108 * 1024  # so that two blocks fit into an SM
@@ -64,7 +63,6 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
     offset = min(rank * share, images * vectors)
     count = np.uint32(min(offset + share, images * vectors) - offset)
     held = min(count, room)
-    length = np.uint32((held + GROUPS * threads - 1) // (GROUPS * threads) * threads)  # of a group, of all threads
 
     ptx.cluster_sync()
     if rank == 0 and t == 0:
@@ -73,13 +71,12 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
             ptx.cluster_store(following, 0, block, first)
     ptx.cluster_sync()
     c = following[0]
-    for group in range(GROUPS):
-        if c < channels:
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-                begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
-                begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
-        ptx.cp_async_commit()
+    if c < channels:
+        for v in range(t, held, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
+            begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+    ptx.cp_async_commit()
 
     turn = np.uint32(0)
     while c < channels:
@@ -89,20 +86,18 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
         centre, root = mean[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
         total = products = np.float32(0)
-        for group in range(GROUPS):
-            ptx.cp_async_wait(PENDING)
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-                fetch(y, (image * channels + c, WIDTH * i), above)
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
-                masked(gradient, above, relu)
-                put(kept, WIDTH * v, gradient)
-                give(dresidual, (image * channels + c, WIDTH * i), gradient)
-                for e in range(WIDTH):
-                    total += gradient[e]
-                    products += gradient[e] * (own[e] - centre)
-            ptx.cp_async_commit()  # of nothing, so that the next group is again the oldest of four
+        ptx.cp_async_wait(0)
+        for v in range(t, held, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            fetch(y, (image * channels + c, WIDTH * i), above)
+            take(kept, WIDTH * v, gradient)
+            take(kept, WIDTH * (room + v), own)
+            masked(gradient, above, relu)
+            put(kept, WIDTH * v, gradient)
+            give(dresidual, (image * channels + c, WIDTH * i), gradient)
+            for e in range(WIDTH):
+                total += gradient[e]
+                products += gradient[e] * (own[e] - centre)
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             fetch(dy, (image * channels + c, WIDTH * i), gradient)
@@ -142,19 +137,18 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
             give(dx, (image * channels + c, WIDTH * i), own)
-        for group in range(GROUPS):
-            for v in range(group * length + t, min(held, np.uint32((group + 1) * length)), threads):
-                image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-                plane = image * channels + c
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
-                for e in range(WIDTH):
-                    own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
-                give(dx, (plane, WIDTH * i), own)
-                if after < channels:
-                    begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
-                    begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
-            ptx.cp_async_commit()
+        for v in range(t, held, threads):
+            image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
+            plane = image * channels + c
+            take(kept, WIDTH * v, gradient)
+            take(kept, WIDTH * (room + v), own)
+            for e in range(WIDTH):
+                own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
+            give(dx, (plane, WIDTH * i), own)
+            if after < channels:
+                begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
+                begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
+        ptx.cp_async_commit()
         c = after
 
 
@@ -172,7 +166,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     room = min(vectors, MOST_BYTES // vector_bytes)
     in_sm = max(1, min(2 * HALF_BYTES // (room * vector_bytes), MOST_IN_SM))
     most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, room // (GROUPS * WARP)))
+    warps = max(1, min(most, room // (LEAST * WARP)))
     return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, room
 
 

@@ -158,13 +158,14 @@ def kernels(one, format=FP32):
     ("one", "names"),
     [
         (norm.BatchForward(2, 66, 4, 8), ["in_registers"]),
-        (norm.BatchForward(2, 65, 4, 8), ["overlapped"]),  # channels for fewer than half of 132 SMs
-        (norm.BatchForward(2, 3, 7, 7), ["one_read"]),  # planes are no rows of 128 bytes
+        (norm.BatchForward(2, 9000, 4, 8), ["overlapped"]),  # not all channels at once
+        (norm.BatchForward(64, 4, 32, 32), ["overlapped"]),  # more than registers keep
+        (norm.BatchForward(64, 4, 23, 23), ["one_read"]),  # planes are no rows of 128 bytes
         (norm.BatchForward(1, 2, 8 * 226, 257), ["split", "last_first"]),  # more than a cluster keeps
         (norm.BatchForward(2, 264, 4, 4, layout="NHWC"), ["in_registers"]),
-        (norm.BatchForward(2, 8, 4, 4, layout="NHWC"), ["one_read"]),
-        (norm.BatchForward(2, 3, 4, 4, layout="NHWC"), ["columns", "fused"]),  # pixels are no multiples of 16 bytes
-        (norm.BatchForward(8, 3, 1, 1), ["columns", "fused"]),  # images of one pixel lie in either order
+        (norm.BatchForward(64, 8, 32, 32, layout="NHWC"), ["one_read"]),
+        (norm.BatchForward(64, 3, 32, 32, layout="NHWC"), ["columns", "fused"]),  # no pixels of 16 bytes
+        (norm.BatchForward(8200, 3, 1, 1), ["columns", "fused"]),  # images of one pixel lie in either order
         (norm.BatchInference(2, 3, 4, 4), ["planes"]),
         (norm.BatchInference(2, 3, 4, 4, layout="NHWC"), ["pixels"]),
     ],
@@ -186,11 +187,11 @@ def test_the_step_is_the_one_for_such_images(one, names):
 )
 def test_another_gpu_takes_a_step_that_runs_there(gpu, layout, names, monkeypatch):
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(**gpu))
-    assert kernels(norm.BatchForward(2, 8, 4, 8, layout=layout)) == names
+    assert kernels(norm.BatchForward(64, 8, 32, 32, layout=layout)) == names
 
 
 def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step():
-    one = norm.BatchForward(2, 8, 4, 8)
+    one = norm.BatchForward(64, 8, 24, 24)
     before = dict(zip(one.arrays, one.operands()))
     for layout in ("NCHW", "NHWC"):
         whole = cuda.to_device(np.concatenate([[0], before["x"].ravel()]).astype(np.float32))
