@@ -21,6 +21,7 @@ from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward
 from labkit.norm.row_steps import step_of
 from labkit.norm.rows.problem import RowForward
+from labkit.norm.rows_backward.problem import RowBackward
 from labkit.ptx.capabilities import runs
 
 STEPS = {  # ladder and step, the best first
@@ -84,6 +85,8 @@ def _steps_for(asked: Problem, format: Format) -> list[tuple[str, str]]:
     """Ladders and steps, the best first."""
     if isinstance(asked, RowForward):
         return [("rows", step_of(asked, format).slug), ("rows", "three_reads")]
+    if isinstance(asked, RowBackward):
+        return [("rows_backward", step_of(asked, format).slug), ("rows_backward", "sums_first")]
     return STEPS[type(asked), asked.layout]
 
 
