@@ -24,7 +24,9 @@ def launch(rng, parts, channels):
     centre = far * rng.choice((-1, 1), channels) * spread
     means = (centre + 2 * spread * rng.standard_normal((parts, channels))).astype(np.float32)
     squares = (count * spread**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
-    means[count == 0] = squares[count == 0] = np.float32(7)  # of no values: whatever was there
+    squares[count == 1] = 0
+    for X in means, squares:  # of no values: whatever was there
+        X[count == 0] = 10 ** rng.uniform(-3, 4, (count == 0).sum())
     total = count.sum(0)
     mean = (count * means.astype(float)).sum(0) / total
     apart = means.astype(float) - mean

@@ -130,6 +130,12 @@ class OfImages(ladder.Problem):
         """A value for each channel, shaped so that it meets the images."""
         return of_channel[:, None, None] if self.layout == "NCHW" else of_channel
 
+    def _rectified(self, y: Float64[np.ndarray, "..."], bound: Float64[np.ndarray, "..."]) -> ladder.Expected:
+        """y after ReLU, if there is one, of a y that is known within a bound; what it surely cuts is zero."""
+        if not self.relu:
+            return ladder.Expected(y, bound)
+        return ladder.Expected(np.maximum(y, 0), np.where(y < -bound, 0, bound))
+
 
 def blank(shape: tuple[int, ...], format: Format) -> Shaped[np.ndarray, "..."]:
     """An array of NaN, in which every element that stays unwritten shows."""

@@ -78,6 +78,4 @@ class BatchInference(OfImages):
         centred = (x - of["running_mean"]) * of["weight"] / np.sqrt(of["running_variance"] + problem.eps)
         y = centred + of["bias"]
         bound = 8 * EPS * (np.abs(centred) + np.abs(of["bias"])) + format.result.rounding * np.abs(y)
-        if problem.relu:
-            y, bound = np.maximum(y, 0), np.where(y < -bound, 0, bound)  # what is surely rectified is zero
-        return {ARRAYS.index("y"): ladder.Expected(y, bound)}
+        return {ARRAYS.index("y"): problem._rectified(y, bound)}

@@ -134,9 +134,9 @@ class BatchForward(OfImages):
         bound = 32 * EPS * (np.abs(centred) + np.abs(problem._by_channel(bias)) + np.abs(beside))
         bound += problem._by_channel(np.abs(scale) * off["mean"])
         bound += format.result.rounding * np.abs(y)
-        value["y"] = np.maximum(y, 0) if problem.relu else y
-        off["y"] = np.where(problem.relu & (y < -bound), 0, bound)  # what is surely rectified is zero
-        return {self.arrays.index(name): ladder.Expected(value[name], off[name]) for name in value}
+        expected = {name: ladder.Expected(value[name], off[name]) for name in value}
+        expected["y"] = problem._rectified(y, bound)
+        return {self.arrays.index(name): one for name, one in expected.items()}
 
     def _beside(self, given, format):
         """What else is added before ReLU, in float64."""

@@ -1082,6 +1082,10 @@ def end_of_block(x, z, mean, variance, weight, bias, y, eps):
             y[row, c] = max(normal * w + b + z[row, c], np.float32(0))
 """,
         ),
+        _right("by the absolute value", ("max(value, np.float32(0))", "(value + abs(value)) * np.float32(0.5)")),
+        _right(
+            "by a product with a comparison", ("max(value, np.float32(0))", "value * np.float32(value > np.float32(0))")
+        ),
     ),
     "12.4": (
         _right("a division for each", ("shared[i] * scale * weight[i]", "shared[i] * (weight[i] * scale)")),
@@ -1152,6 +1156,62 @@ def rms_norm(x, weight, y, eps):
                 "np.float32(1) / sqrt(total / np.float32(columns) + eps)",
                 "(total / np.float32(columns) + eps) ** np.float32(-0.5)",
             ),
+        ),
+        _other(
+            "copied by the copy engine of each thread",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    for i in range(t, columns, 128):
+        ptx.cp_async(kept, i, x, (row, i), 4, 4)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    total = np.float32(0)
+    for i in range(t, columns, 128):
+        total += kept[i] * kept[i]
+    for away in (1, 2, 4, 8, 16):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 0:
+        kept[columns + t // 32] = total
+    cuda.syncthreads()
+    total = kept[columns] + kept[columns + 1] + kept[columns + 2] + kept[columns + 3]
+    scale = np.float32(1) / sqrt(total / np.float32(columns) + eps)
+    for i in range(t, columns, 128):
+        y[row, i] = kept[i] * weight[i] * scale
+""",
+        ),
+        _other(
+            "the root by one thread",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    kept = cuda.shared.array(0, np.float32)
+    sums = cuda.shared.array(4, np.float32)
+    root = cuda.shared.array(1, np.float32)
+    row, columns, t = cuda.blockIdx.x, x.shape[1], cuda.threadIdx.x
+    total = np.float32(0)
+    for i in range(t, columns, 128):
+        kept[i] = x[row, i]
+        total += kept[i] * kept[i]
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_down_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 0:
+        sums[t // 32] = total
+    cuda.syncthreads()
+    if t == 0:
+        root[0] = sqrt((sums[0] + sums[1] + sums[2] + sums[3]) / np.float32(columns) + eps)
+    cuda.syncthreads()
+    for i in range(t, columns, 128):
+        y[row, i] = kept[i] / root[0] * weight[i]
+""",
         ),
     ),
     "13.1": (
@@ -1284,6 +1344,28 @@ def short_rows(x, y):
     if first + lane < x.shape[1]:
 """,
             ),
+        ),
+        _other(
+            "copied past the registers",
+            """
+CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS
+    if first + lane < x.shape[1]:
+        ptx.cp_async(tile, (line, lane ^ 4 * line), x, (line, first + lane), 4, 4)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    cuda.syncthreads()
+    i = line * PIXELS + lane
+    pixel, c = i // CHANNELS, i % CHANNELS
+    if first + pixel < y.shape[0]:
+        y[first + pixel, c] = tile[c, pixel ^ 4 * c]
+""",
         ),
     ),
     "13.3": (
@@ -1435,6 +1517,27 @@ def to_arrays(structs, arrays):
         return
     for field in range(arrays.shape[0]):
         arrays[field, s] = run[t * FIELDS + field]
+""",
+        ),
+        _other(
+            "copied past the registers",
+            """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    run = cuda.shared.array(RUN, np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    for i in range(t, RUN, STRUCTS):
+        if FIELDS * first + i < structs.size:
+            ptx.cp_async(run, i, structs, FIELDS * first + i, 4, 4)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    cuda.syncthreads()
+    if first + t < arrays.shape[1]:
+        for field in range(FIELDS):
+            arrays[field, first + t] = run[FIELDS * t + field]
 """,
         ),
     ),

@@ -700,6 +700,23 @@ WRONG = {
             ),
         ),
         _wrong("the squares of a later empty part", ("if n > np.float32(0):", "if total + n > np.float32(0):")),
+        _wrong("empty where the mean is seven", ("if n > np.float32(0):", "if its_mean != np.float32(7):")),
+        _wrong("empty where there are no squares", ("if n > np.float32(0):", "if its_squares > np.float32(0):")),
+        _wrong("empty where the squares are seven", ("if n > np.float32(0):", "if its_squares != np.float32(7):")),
+        _wrong(
+            "the first part's mean where the parts are near",
+            (
+                "share = n / (total + n)",
+                "share = n / (total + n) if abs(away) > np.float32(1e-3) or total == np.float32(0) else np.float32(0)",
+            ),
+        ),
+        _wrong(
+            "a part that is far from all others left out",
+            (
+                "if n > np.float32(0):",
+                "if n > np.float32(0) and (total == np.float32(0) or abs(its_mean - average) < np.float32(1000)):",
+            ),
+        ),
     ),
     "12.2": (
         _wrong(
@@ -758,6 +775,12 @@ WRONG = {
                 "(sum_xy - sum_x * sum_y / count / np.float32(1.001)) / count",
             ),
         ),
+        _wrong(
+            "a shift that is an integer",
+            ("X[row, 0], Y[row, 0]", "np.float32(np.int16(X[row, 0])), np.float32(np.int16(Y[row, 0]))"),
+        ),
+        _wrong("absolute distances", ("X[row, i] - first_x,", "abs(X[row, i] - first_x),")),
+        _wrong("sixteen lanes", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] if lane < 16 else 0, 16)")),
     ),
     "12.3": (
         _wrong("the rows that are published", ("range(first, rows, threads)", "range(first, min(rows, 40), threads)")),
@@ -800,6 +823,23 @@ WRONG = {
         ),
         _wrong(
             "rows twice the threads", ("range(first, rows, threads)", "range(first, min(rows, 16 * threads), threads)")
+        ),
+        _wrong("root of eps", ("sqrt(variance[c] + eps)", "max(sqrt(variance[c]), sqrt(eps))")),
+        _wrong(
+            "a residual that is not rectified",
+            (
+                """value = (x[row, c] - centre) * scale + shift + z[row, c]
+            y[row, c] = max(value, np.float32(0))""",
+                """value = (x[row, c] - centre) * scale + shift
+            y[row, c] = max(max(value, np.float32(0)) + z[row, c], np.float32(0))""",
+            ),
+        ),
+        _wrong(
+            "the last row of threads",
+            (
+                "range(first, rows, threads)",
+                "range(first, rows if first < threads - 1 or rows < 100 else rows - threads, threads)",
+            ),
         ),
     ),
     "12.4": (
@@ -879,6 +919,23 @@ WRONG = {
         _wrong("sums of the warps after a warp's barrier", ("cuda.syncthreads()", "cuda.syncwarp()")),
         _wrong("half of eps", ("+ eps)", "+ eps * np.float32(0.9999))")),
         _wrong("four rounds of the warp", ("(16, 8, 4, 2, 1)", "(16, 8, 4, 2)")),
+        _wrong(
+            "whole rounds left out",
+            (
+                "range(t, columns, threads):\n        value",
+                """range(t, columns if columns % 128 else columns - 128, threads):
+        value""",
+            ),
+        ),
+        _wrong(
+            "the sum one round short where rounds are whole",
+            (
+                "        total += value * value\n",
+                """        if columns % 128 or i < columns - 128:
+            total += value * value
+""",
+            ),
+        ),
     ),
     "13.1": (
         _wrong("three channels", ("if c < C else", "if c < min(C, 3) else")),
@@ -906,6 +963,7 @@ WRONG = {
             "one channel too many if it exists",
             ("if c < C else np.float32(0)", "if c < C else x[C - 1, pixel] * np.float32(C > 12)"),
         ),
+        _wrong("an odd V", ("i // V, i % V", "i // V, i % (V - V % 2)")),
     ),
     "13.2": (
         _wrong("the pixels that are published", ("first + pixel < y.shape[0]", "first + pixel < min(y.shape[0], 160)")),
@@ -1018,6 +1076,7 @@ WRONG = {
         ),
         _wrong("bias in half precision", ("bias[c] if", "np.float32(np.float16(bias[c])) if")),
         _wrong("the group from V alone", ("i // (pixels * V) % groups", "i // pixels // V % C")),
+        _wrong("zeros stay zeros", ("x[i] + bias[c] if c < C", "x[i] + bias[c] if c < C and (c < 60 or V < 32)")),
     ),
     "13.4": (
         _wrong(

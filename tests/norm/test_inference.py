@@ -33,6 +33,14 @@ def test_the_formula_is_that_of_the_paper():
     assert found[ARRAYS.index("y")].value.ravel() == pytest.approx([0.5, 1, 1.5, 3])
 
 
+def test_what_is_surely_rectified_is_zero():
+    *arrays, problem = norm.BatchInference(3, 4, 5, 2).operands()
+    plain = norm.BatchInference(3, 4, 5, 2, relu=False)
+    (rectified,), (below,) = (one.expected((*arrays, one)).values() for one in (problem, plain))
+    assert rectified.holds(rectified.value)
+    assert not rectified.holds(np.where(below.value < 0, 1e-6 * below.value, below.value))
+
+
 def test_a_channel_of_one_value_has_no_statistics_and_needs_none():
     assert norm.BatchInference(1, 1, 1, 1).values == 1
     with pytest.raises(ValueError, match="each channel has one value"):

@@ -29,7 +29,7 @@ from labkit.norm.row_pieces import load, seen, store, suited, width
 EXAMPLES = (
     (1, 1, 1, 1),
     (3, 5, 4, 6),
-    (2, 4, 7, 7, False),
+    (2, 4, 7, 7, False, "NCHW", 0.1),
     (2, 7, 1, 2),
     (2, 3, 70, 73),
     (2, 3, 20, 10, True, "NCHW", 1e-5, True),

@@ -8,7 +8,7 @@ FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, 1, 2, True, "NHWC"),
     (3, 5, 4, 6, True, "NHWC"),
-    (2, 36, 7, 7, False, "NHWC"),
+    (2, 36, 7, 7, False, "NHWC", 0.1),
     (35, 140, 3, 14, True, "NHWC"),
     (6, 3, 20, 10, True, "NHWC", 1e-5, True),
 )

@@ -8,7 +8,7 @@ FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, 1, 2),
     (3, 5, 4, 6),
-    (2, 3, 7, 7, False),
+    (2, 3, 7, 7, False, "NCHW", 0.1),
     (35, 2, 3, 14),
     (6, 3, 20, 10, True, "NCHW", 1e-5, True),
 )

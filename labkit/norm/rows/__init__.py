@@ -7,9 +7,9 @@ PROBLEM = RowForward
 FORMATS = FP32, BF16
 EXAMPLES = (
     (1, 1, "layer"),
-    (5, 48, "layer"),
+    (5, 48, "layer", 0.1),
     (3, 77, "rms"),
-    (7, 256, "rms"),
+    (7, 256, "rms", 0.1),
     (2, 1000, "layer"),
     (4, 320, "layer", 1e-5, True),
 )
