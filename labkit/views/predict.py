@@ -62,7 +62,7 @@ def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Predi
 
 
 def _number(guess, actual, unit):
-    it = f"**{_shown(actual)}{' ' + unit if unit else ''}**"
+    it = f"**{f'{_shown(actual)} {_singular(unit) if actual == 1 else unit}'.rstrip()}**"
     if guess is None:
         return f"It is {it}. You made no guess this time: make one before you run it again."
     said = f"You said {_shown(guess)}, and it is {it}"
@@ -76,6 +76,13 @@ def _number(guess, actual, unit):
         off = f"{_shown(abs(guess - actual))} too {'low' if guess < actual else 'high'}"
         return f"{said}: close, and {off}." if counts else f"{said}: as good as right."
     return f"{said}: your guess was {_shown(times)} times too {'low' if guess < actual else 'high'}."
+
+
+def _singular(unit):
+    """One of the unit's plural; ms and % have none."""
+    if len(unit) <= 2 or not unit.endswith("s"):
+        return unit
+    return unit[: -2 if unit.endswith("sses") else -1]
 
 
 def _choice(guess, actual):

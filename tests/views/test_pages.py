@@ -393,6 +393,11 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
 def test_sliders_choose_mean_and_spread(show):
     page = show("variance_errors")
     assert page.locator("td", has_text="1.25").count() == 2, "the kernel that is right, and float64"
+    colours = (
+        "nodes => nodes.map(node => getComputedStyle(node)[node.matches('td > span') ? 'color' : 'backgroundColor'])"
+    )
+    marks, swatches = page.locator("td > span"), page.locator(".legend i")
+    assert marks.count() and marks.evaluate_all(colours) == swatches.evaluate_all(colours), "a mark, and its legend"
     page.get_by_label("mean", exact=True).fill("0")
     page.get_by_label("spread", exact=True).fill("0")
     assert "The mean is 10 spreads from zero, its square 100 variances." in page.locator(".body .say").inner_text()

@@ -45,6 +45,13 @@ def test_a_number_is_compared_by_its_factor(guess, actual, words):
     assert words in repr(guessed(guess, unit="loads").compare(actual))
 
 
+def test_one_of_a_unit_is_singular():
+    assert repr(predict("How often?", unit="times").compare(1.0)).startswith("It is 1 time.")
+    assert repr(guessed(1, unit="sectors").compare(1)) == "You said 1, and that is exactly right: 1 sector."
+    assert repr(predict("How many?", unit="passes").compare(1)).startswith("It is 1 pass.")
+    assert "it is 1 ms:" in repr(guessed(2, unit="ms").compare(1))
+
+
 def test_the_scale_is_left_out_where_a_logarithm_has_no_place():
     assert guessed(0).compare(10).data["marks"] == []
     assert [mark[0] for mark in guessed(5).compare(10).data["marks"]] == [5, 10]

@@ -106,9 +106,10 @@ const view = {
       lines.forEach((line, k) => {
         line.replaceChildren();
         const last = k === names.length, error = last ? 0 : of(errors, k);
-        const texts = last ? ['in float64', told(exact[place()]), '', ''] : [`${looks[k][1]} ${names[k]}`, told(of(found, k)),
+        const texts = last ? ['in float64', told(exact[place()]), '', ''] : [names[k], told(of(found, k)),
           error >= MOST ? 'more than 1e4' : told(error), String(of(digits, k))];
-        texts.forEach((text, column) => ui.element('td', {text, style: column ? '' : last ? 'font-weight:650' : `font-weight:650;color:var(--${looks[k][0] === 'hot' ? 'hot-text' : looks[k][0] === 'B' ? 'fg' : looks[k][0]})`}, line));
+        const cells = texts.map((text, column) => ui.element('td', {text, style: column ? '' : 'font-weight:650'}, line));
+        if (!last) cells[0].prepend(ui.element('span', {text: `${looks[k][1]} `, style: `color:var(--${looks[k][0]})`}));
       });
       const ratio = means[at.mean] / spreads[at.spread], same = exact[place()] === 0;
       const right = names.map((name, k) => `\`${name}\` **${of(digits, k)}**`).join(', ');
