@@ -113,7 +113,8 @@ class Conversion(ladder.Problem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """The images in the target's layout, exactly."""
-        y = format.decode(self.oracle(operands[0]))
+        x, *_, problem = operands  # which may be a part of this one
+        y = format.decode(problem.oracle(x))
         return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}
 
     def part(self, operands: tuple) -> tuple:

@@ -25,6 +25,8 @@ _PLACES = {
     "batch_norm": "labkit.norm.interface.batch_norm:batch_norm",
     "batch_norm_backward": "labkit.norm.interface.batch_norm_backward:batch_norm_backward",
     "layer_norm": "labkit.norm.interface.row_norms:layer_norm",
+    "layer_norm_backward": "labkit.norm.interface.row_norms_backward:layer_norm_backward",
+    "rms_norm_backward": "labkit.norm.interface.row_norms_backward:rms_norm_backward",
     "rms_norm": "labkit.norm.interface.row_norms:rms_norm",
     "fold": "labkit.norm.folding:fold",
     "plan": "labkit.norm.interface.plans:plan",

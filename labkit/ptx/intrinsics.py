@@ -17,9 +17,10 @@ from labkit.ptx.formats import NAMES
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.instruction import instruction_of
 
-VOID, I16, I32, I64, F32 = ir.VoidType(), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+VOID, I16, I32, I64 = ir.VoidType(), ir.IntType(16), ir.IntType(32), ir.IntType(64)
+F32, F64 = ir.FloatType(), ir.DoubleType()
 SHARED = 3  # LLVM's number of the address space
-REGISTERS = {I16: "h", I32: "r", I64: "l", F32: "f"}  # the constraint of an operand in inline assembly, by its type
+REGISTERS = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}  # constraints of operands in inline assembly
 
 
 def intrinsic(function):

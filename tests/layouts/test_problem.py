@@ -66,6 +66,17 @@ def test_of_many_images_the_first_and_the_last_tell_the_error():
 
 
 @pytest.mark.parametrize(
+    ("source", "target"), [("NCHW", "NCHW_VECT_C"), ("NCHW_VECT_C", "NCHW"), ("NHWC", "NCHW_VECT_C")]
+)
+def test_what_is_expected_of_a_part_is_a_part_of_what_is_expected(source, target, monkeypatch):
+    monkeypatch.setattr("labkit.layouts.problem.LARGE", 0)
+    problem = Conversion(5, 6, 3, 4, source, target)
+    before = problem.operands()
+    whole, part = problem.expected(before)[1], problem.expected(problem.part(before))[1]
+    assert np.array_equal(part.value, problem.part((before[0], whole.value, problem))[1])
+
+
+@pytest.mark.parametrize(
     ("change", "error", "words"),
     [
         ({"N": 0}, ValueError, "N is 0, but it must be at least 1"),

@@ -11,13 +11,12 @@ from sampling import WHOLE
 
 from labkit import cuda, norm
 from labkit.formats import BF16, FP32
-from labkit.ladder import TooLarge, ladders
-from labkit.norm.rows.problem import Rows
+from labkit.ladder import TooLarge
 
 PROBLEMS = 200 if WHOLE else 12  # random ones, of a step
 AS_DRAWN = [Phase.generate]
 KINDS = "layer", "rms"
-STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, Rows)]
+STEPS = [*norm.ladder("rows"), *norm.ladder("rows_backward")]
 
 
 @pytest.fixture(params=STEPS, ids=lambda step: step.path)

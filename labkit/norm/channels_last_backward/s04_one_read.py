@@ -13,7 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
     3       one_read: dy and x read, dx written; where there is no room, read again, from L2
     3       passes in all
 
-Limited by memory, and by the time in which blocks meet.
+Limited by the time in which blocks sum and meet, and memory rests: a copy of as many bytes takes three fifths of the
+time (H100, 64 x 256 x 56 x 56 in float32).
 """
 
 from functools import cache

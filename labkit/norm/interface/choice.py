@@ -2,12 +2,12 @@
 
 In training that is one that reads each value once. Where a block keeps a channel in its registers, and all such blocks
 run at once, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
-"overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read"; in NHWC all
-blocks keep some channels together and meet ("one_read"). Where neither does, or the GPU has no clusters, each value is
-read twice, and the second time some are found in L2.
+"overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read". Where neither
+does, or the GPU has no clusters, each value is read twice, and the second time some are found in L2. In NHWC blocks
+that keep some channels together have to meet; an H100 was seen to take longer for that than for the second read, but
+not for both arrays of the gradients.
 
-A row of up to 512 values is taken by a warp, a longer one stays in the registers of a block ("on_chip"), in its shared
-memory ("overlapped"), or in a cluster, whichever is the first that holds it.
+Rows have a chooser of their own, `labkit.norm.row_steps`.
 """
 
 from math import prod
@@ -20,7 +20,9 @@ from labkit.ladder import Launch, Problem, Step, TooLarge, ladder
 from labkit.norm.backward import BatchBackward
 from labkit.norm.inference import BatchInference
 from labkit.norm.problem import BatchForward
+from labkit.norm.row_steps import step_of
 from labkit.norm.rows.problem import RowForward
+from labkit.norm.rows_backward.problem import RowBackward
 from labkit.ptx.capabilities import runs
 
 STEPS = {  # ladder and step, the best first
@@ -32,7 +34,6 @@ STEPS = {  # ladder and step, the best first
     ],
     (BatchForward, "NHWC"): [
         ("channels_last", "in_registers"),
-        ("channels_last", "one_read"),
         ("channels_last", "columns"),
     ],
     (BatchBackward, "NCHW"): [
@@ -49,14 +50,9 @@ STEPS = {  # ladder and step, the best first
     (BatchInference, "NCHW"): [("batch_inference", "planes")],
     (BatchInference, "NHWC"): [("batch_inference", "pixels")],
 }
-ROWS = [("rows", slug) for slug in ("warps", "on_chip", "overlapped", "clusters", "three_reads")]
-NARROW = 512  # values of a row, up to which a warp takes it
 AT_ONCE = "in_registers"  # each block reads, sums and writes: a second one in its place would have to wait for that
 SM_THREADS = 2048
-MEETING = {
-    ("channels_last", "one_read"),
-    ("channels_last_backward", "one_read"),
-}  # steps whose blocks all wait for one another
+MEETING = {("channels_last_backward", "one_read")}  # steps whose blocks all wait for one another
 
 
 def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Workspace) -> list[Launch]:
@@ -68,7 +64,7 @@ def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Worksp
         There are too many images or channels for any of them.
     """
     why = ""
-    for name, slug in _steps_for(asked):
+    for name, slug in _steps_for(asked, format):
         step = ladder("norm", name).step(slug)
         if format not in step.formats or not _runs_here(step, format):
             continue
@@ -82,10 +78,12 @@ def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Worksp
     raise ValueError(f"{why}: take fewer images or channels at a time")
 
 
-def _steps_for(asked: Problem) -> list[tuple[str, str]]:
+def _steps_for(asked: Problem, format: Format) -> list[tuple[str, str]]:
     """Ladders and steps, the best first."""
     if isinstance(asked, RowForward):
-        return ROWS if asked.columns <= NARROW else ROWS[1:]
+        return [("rows", step_of(asked, format).slug), ("rows", "three_reads")]
+    if isinstance(asked, RowBackward):
+        return [("rows_backward", step_of(asked, format).slug), ("rows_backward", "sums_first")]
     return STEPS[type(asked), asked.layout]
 
 

@@ -6,6 +6,12 @@ from labkit.norm.interface.batch_norm import BatchNorm, batch_norm
 from labkit.norm.interface.batch_norm_backward import BatchNormBackward, batch_norm_backward
 from labkit.norm.interface.operation import planned
 from labkit.norm.interface.row_norms import LayerNorm, RMSNorm, layer_norm, rms_norm
+from labkit.norm.interface.row_norms_backward import (
+    LayerNormBackward,
+    RMSNormBackward,
+    layer_norm_backward,
+    rms_norm_backward,
+)
 from labkit.planned import Plan
 
 OPERATIONS = {
@@ -13,6 +19,8 @@ OPERATIONS = {
     batch_norm_backward: BatchNormBackward,
     layer_norm: LayerNorm,
     rms_norm: RMSNorm,
+    layer_norm_backward: LayerNormBackward,
+    rms_norm_backward: RMSNormBackward,
 }
 
 
@@ -25,7 +33,7 @@ def plan(call, *arrays, **options) -> Plan:
     Parameters
     ----------
     call
-        `norm.batch_norm`, `norm.batch_norm_backward`, `norm.layer_norm` or `norm.rms_norm`.
+        `norm.batch_norm`, `norm.layer_norm`, `norm.rms_norm`, or the gradients of one, as `norm.batch_norm_backward`.
     arrays, options
         Those of the call. All results must be among them.
 

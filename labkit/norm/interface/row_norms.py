@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -17,7 +18,7 @@ from labkit.norm.interface.channels import FORMATS, INSTEAD, check_number
 from labkit.norm.interface.choice import launches_of
 from labkit.norm.interface.filled import filled
 from labkit.norm.interface.operation import Operation, called
-from labkit.norm.rows.problem import ARRAYS, Kind, RowForward
+from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, Rows
 
 OF_ROWS = "mean", "rstd"
 OF_COLUMNS = "weight", "bias"
@@ -104,7 +105,8 @@ def rms_norm(
 class OfRows(Operation):
     """A norm of rows without its arrays; a subclass has the options eps and format."""
 
-    kind: Kind
+    kind: ClassVar[Kind]
+    matrices, columns, names = ("x", "y"), OF_COLUMNS, ARRAYS  # those of the problem, in its order
     results, in_place = {"y": "x"}, {"y": "x"}
     written = ("y", *OF_ROWS)
 
@@ -121,13 +123,13 @@ class OfRows(Operation):
         format, (rows, row) = self._format(x), _split(given)
         self._problem(rows, row)
         for name, X in given.items():
-            wanted = row if name in OF_COLUMNS else rows if name in OF_ROWS else (*rows, *row)
+            wanted = row if name in self.columns else rows if name in OF_ROWS else (*rows, *row)
             if tuple(X.shape) != wanted:
                 found, needed = (" x ".join(map(str, shape)) or "a number" for shape in (X.shape, wanted))
                 raise ValueError(f"{name} is {found}, but {needed} beside x of {_sides(x)}: change it")
-            if name == "y" and type_name(X) != type_name(x):
-                raise TypeError(f"x holds {type_name(x)} and y {type_name(X)}: make them alike")
-            if name not in ("x", "y") and dtype_of(X) != np.float32:
+            if name in self.matrices and type_name(X) != type_name(x):
+                raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
+            if name not in self.matrices and dtype_of(X) != np.float32:
                 raise TypeError(f"{name} holds {type_name(X)}, but beside x of {format} it is float32: convert it")
             if not isinstance(X, np.ndarray) and not is_in_c_order(tuple(X.shape), strides_of(X), dtype_of(X).itemsize):
                 raise ValueError(f"{name} is not in C order, and rows are taken as they follow in memory: copy it")
@@ -135,7 +137,7 @@ class OfRows(Operation):
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         rows, row = _split(given)
         asked, made, taken = self._problem(rows, row), [], []
-        for name in ARRAYS:
+        for name in self.names:
             shape = asked.shapes.get(name)
             if shape is None:  # RMS norm has no such array
                 taken.append(None)
@@ -147,8 +149,12 @@ class OfRows(Operation):
                     made.append(filled(taken[-1], INSTEAD[name]))
         return made + launches_of(tuple(taken), asked, self._format(given["x"]), workspace)
 
-    def _problem(self, rows, row) -> RowForward:
-        return RowForward(prod(rows), prod(row), self.kind, self.eps)
+    def problem_of(self, rows: int, columns: int) -> Rows:
+        """The problem of so many rows of so many values."""
+        return RowForward(rows, columns, self.kind, self.eps)
+
+    def _problem(self, rows, row) -> Rows:
+        return self.problem_of(prod(rows), prod(row))
 
     def _format(self, x) -> Format:
         return format_held("x", x, self.format, FORMATS)

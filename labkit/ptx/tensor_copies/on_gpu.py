@@ -76,6 +76,7 @@ def device_function():
         _in_device_function.pop()
 
 
+PROMOTED = {32: "NONE", 64: "L2_64B", 128: "L2_256B"}  # what L2 fetches at least: no more than short rows
 ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
@@ -106,7 +107,7 @@ def encoded(tensor_map):
         [driver.cuuint32_t(n) for n in reversed(steps)],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{tensor_map.row_bytes}B"),
-        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{PROMOTED[tensor_map.row_bytes]}"),
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
     if status != driver.CUresult.CUDA_SUCCESS:

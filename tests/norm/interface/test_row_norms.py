@@ -1,6 +1,7 @@
 """`norm.layer_norm` and `norm.rms_norm`: right for rows of any axes, by the step that suits them, or refused."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,13 +72,23 @@ def test_a_row_may_have_several_axes():
 
 @pytest.mark.parametrize(
     ("columns", "name", "format"),
-    [(512, "warps", FP32), (516, "on_chip", FP32), (40_000, "overlapped", FP32), (60_000, "clusters", FP32)],
+    [(512, "warps", FP32), (516, "on_chip", FP32), (40_000, "overlapped", BF16), (60_000, "clusters", FP32)],
 )
 def test_the_step_is_the_one_for_such_rows(columns, name, format):
     one = norm.RowForward(2, columns)
     given = dict(zip(one.ARRAYS, map(cuda.to_device, one.operands(format)[:-1])))
-    (launch,) = row_norms.LayerNorm().launches(given, operation.of_stream())
+    asked = row_norms.LayerNorm(format=str(format))
+    (launch,) = asked.launches(given, operation.of_stream())
     assert launch.kernel.__name__ == name
+
+
+def test_a_gpu_without_clusters_reads_wide_rows_again(monkeypatch):
+    one = norm.RowForward(2, 60_000)
+    given = dict(zip(one.ARRAYS, map(cuda.to_device, one.operands()[:-1])))
+    older = SimpleNamespace(compute_capability=(8, 9), MULTIPROCESSOR_COUNT=142)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: older)
+    (launch,) = row_norms.LayerNorm().launches(given, operation.of_stream())
+    assert launch.kernel.__name__ == "three_reads"
 
 
 def test_a_plan_runs_for_other_rows():
