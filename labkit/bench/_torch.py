@@ -1,6 +1,7 @@
 """torch's own functions as contenders of a bench."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -50,6 +51,19 @@ def compiled(function: Callable) -> Callable:
 
     torch._dynamo.config.recompile_limit = 1000
     return torch.compile(function, dynamic=False)
+
+
+def in_each_layout(way: Callable) -> dict[str, Callable]:
+    """A way of torch's to treat images, eager and compiled, in each layout; none where torch is not here."""
+    if not is_here():
+        return {}
+    return {
+        " ".join(filter(None, ("torch.compile" if compiled else "torch", "channels-last" * channels_last))): partial(
+            way, compiled=compiled, channels_last=channels_last
+        )
+        for compiled in (False, True)
+        for channels_last in (False, True)
+    }
 
 
 def random(*shape):

@@ -1,6 +1,6 @@
 """`labkit bench norm_backward`: steps of batch norm's gradients beside torch, eager and compiled, in either layout."""
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from labkit.bench import _harness, _torch
@@ -75,15 +75,7 @@ def _compiled(relu, eps):
 
 def rivals(problem, format):
     """torch in each layout, eager and compiled."""
-    if not _torch.is_here():
-        return {}
-    return {
-        " ".join(filter(None, ("torch.compile" if compiled else "torch", "channels-last" * channels_last))): partial(
-            of_torch, compiled=compiled, channels_last=channels_last
-        )
-        for compiled in (False, True)
-        for channels_last in (False, True)
-    }
+    return _torch.in_each_layout(of_torch)
 
 
 def copy(problem, format, *operands):
