@@ -61,13 +61,18 @@ def block_and_epoch(cell, party):
 
 
 @njit(cache=True)
-def _note_extreme(cell, party, is_beyond, thread, stamp, time):
-    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all."""
+def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time):
+    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all.
+
+    Who stays keeps his own time; one between the two extremes, whom neither keeps, is kept where he is later.
+    """
     if cell[party] // WARP_LANES == thread // WARP_LANES:
         if stamp < cell[party + 1]:
             return
-        if stamp > cell[party + 1] or is_beyond:
+        if stamp > cell[party + 1] or is_beyond or (is_between and time > cell[party + 2]):
             cell[party] = thread
+        else:
+            return
     elif not is_beyond:
         return
     else:
@@ -81,8 +86,10 @@ def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
     """Keeps an atomic or a read: the kind whose parties begin at `low`, and what they share at `shared`."""
     high, other = low + PARTY, low + 2 * PARTY
     if cell[shared] == block and cell[shared + 1] == epoch:
-        _note_extreme(cell, low, thread <= cell[low], thread, stamp, time)
-        _note_extreme(cell, high, thread >= cell[high], thread, stamp, time)
+        is_low, is_high = thread <= cell[low], thread >= cell[high]
+        is_between = not is_low and not is_high
+        _note_extreme(cell, low, is_low, is_between, thread, stamp, time)
+        _note_extreme(cell, high, is_high, False, thread, stamp, time)
     else:
         if cell[shared] >= 0 and cell[shared] != block:
             cell[other] = cell[low]

@@ -430,3 +430,51 @@ def test_a_map_is_no_array_and_an_array_no_map():
     ]:
         with pytest.raises(KernelError, match=part):
             load(mutant(LOAD, before, after))
+
+
+ROUNDS = """
+@cuda.jit
+def rounds(source, target):
+    tile = cuda.shared.array((ROWS, 64), uint16, alignment=1024)
+    bar = cuda.shared.array(1, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        ptx.mbarrier_init(bar, 0, 1)
+        ptx.mbarrier_init_fence()
+        ptx.mbarrier_expect(bar, 0, ROWS * 128)
+        ptx.tma_load(tile, (0, 0), source, (0, 0), bar, 0)
+    cuda.syncthreads()
+    for turn in range(2):
+        ptx.mbarrier_wait(bar, 0, turn % 2)
+        for r in range(ROWS):
+            for c in range(t, 64, 32):
+                tile[r, c] += uint16(1)
+        ptx.fence_async()
+        cuda.syncwarp()
+        if t == 0:
+            ptx.tma_store(target, (turn * ROWS, 0), tile, (0, 0))
+            ptx.tma_store_commit()
+            if turn == 0:
+                ptx.tma_store_wait(0)
+                ptx.mbarrier_expect(bar, 0, ROWS * 128)
+                ptx.tma_load(tile, (0, 0), source, (ROWS, 0), bar, 0)
+    if t == 0:
+        ptx.tma_store_wait(0)
+"""
+
+
+def rounds(made):
+    source = numbers(2 * ROWS, 64)
+    maps = [ptx.TensorMap(X, (ROWS, 64)) for X in (source, np.zeros_like(source))]
+    return source, labkit.simulate(made, 1, 32, *maps)
+
+
+def test_lanes_that_wait_for_a_load_come_after_the_store_before_it():
+    """Lane 0 waited for its store, then asked for the load: who has waited for that may write."""
+    source, trace = rounds(kernel(ROUNDS))
+    assert not trace.errors and np.array_equal(trace.outputs[1], source + np.uint16(1))
+
+
+def test_lanes_that_write_what_is_being_stored_race_with_it():
+    _, trace = rounds(mutant(ROUNDS, "        cuda.syncwarp()\n"))
+    assert {finding.kind for finding in trace.errors} & {"race", "in-flight", "unfenced"}
