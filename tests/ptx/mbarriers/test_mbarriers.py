@@ -124,6 +124,7 @@ def test_barriers_are_shared_uint64():
     with pytest.raises(KernelError, match="shared array of uint64"):
         run(changed("full = cuda.shared.array(STAGES, uint64)", "full = cuda.shared.array(STAGES, float32)"))
 
+
 RELAY = """
 @cuda.jit
 def relay(out):

@@ -7,6 +7,7 @@ from numba import uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
+from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
 LOAD = """
@@ -396,7 +397,7 @@ def test_maps_of_other_things_are_refused_in_a_sentence(array, box):
 
 
 def test_a_map_of_a_slice_begins_at_a_multiple_of_16_bytes():
-    whole = cuda.to_device(numbers(72, 208))
+    whole = host.to_device(numbers(72, 208))
     source = numbers(72, 208)
     assert np.array_equal(load(kernel(LOAD), source=whole[:, 8:]).outputs[3][0], swizzled(box_of(source[:, 8:], 0, 0)))
     with pytest.raises(LaunchError, match="the tensor map `source` does not begin at a multiple of 16 bytes"):

@@ -30,7 +30,7 @@ STEPS = {  # operation, ladder and slug: what is left open
     ("layouts", "transpose", "vectorised"): {},
     ("layouts", "transpose", "swizzled"): {},
     ("norm", "batch", "fused"): QUOTIENTS,
-    ("norm", "channels_last", "columns"): QUOTIENTS,
+    ("norm", "channels_last", "in_registers"): QUOTIENTS,
     ("norm", "batch_backward", "masked_again"): QUOTIENTS,
     ("norm", "rows", "three_reads"): QUOTIENTS
     | {"l2_hit_rate": "rows ask for a weight while it is still on its way for another one, and ncu counts no hit"},
