@@ -11,6 +11,7 @@ from functools import partial
 from pkgutil import resolve_name
 
 from labkit import ladder as _ladder
+from labkit.attention import traffic
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
@@ -20,7 +21,7 @@ _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
     "plan": "labkit.attention.interface.attend:plan",
 }
-__all__ = ["AttentionForward", "ladder", *_PLACES]
+__all__ = ["AttentionForward", "ladder", "traffic", *_PLACES]
 
 
 def __getattr__(name):
