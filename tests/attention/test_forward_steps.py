@@ -1,4 +1,4 @@
-"""Every step of attention forward that sees its operands as rows: counts, random problems, values that are no numbers."""
+"""Steps of attention forward that see their operands as rows: counts, random problems, values that are no numbers."""
 
 import inspect
 import re
