@@ -52,6 +52,8 @@ LINES = {
     "ptx.mbarrier_wait(barriers, 1, 0)": HOPPER,
     "ptx.mbarrier_arrive_at(barriers, 1, 0)": HOPPER,
     "q = ptx.shared_array(4096, (8, 4), uint16)[t % 8, 1]": ANY,
+    "ptx.barrier_arrive(1, 64)": ANY,
+    "ptx.barrier_arrive(1 + q, 64)": ANY,
     "ptx.barrier_sync(1, 64)": ANY,
     "ptx.barrier_sync(1 + q, 64)": ANY,
     "q = ptx.cluster_rank()": HOPPER,

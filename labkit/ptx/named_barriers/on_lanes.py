@@ -21,33 +21,57 @@ NONE = 0
 
 
 class NamedBarriers:
-    """Which warps of a chunk's blocks wait, at which barrier, and for how many threads each."""
+    """Which warps of a chunk's blocks have come to which barrier, for how many threads each, and whether they wait."""
 
     def __init__(self, chunk):
         self.chunk = chunk
         shape = len(chunk.blocks), chunk.launch.warps_per_block
-        self.number = np.full(shape, NONE, np.int8)
-        self.threads = np.zeros(shape, np.int64)
+        self.number = np.full(shape, NONE, np.int8)  # of the barrier at which a warp waits
+        self.threads = np.zeros((NUMBERS.stop, *shape), np.int64)  # that a warp has come for; 0: it has not come
+        size = NUMBERS.stop * shape[0]
+        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what those know who came and went on
+        self.opened = chunk.launch.clocks.at_barriers(chunk, size)  # what they knew when the barrier opened
+        self.has_arrivals = False  # without a wait
 
     def arrive(self, slots, warps, numbers, threads, call):
         """These warps come to a barrier each; a barrier to which all have come opens."""
-        self.number[slots, warps], self.threads[slots, warps] = numbers, threads
+        findings.check_arrivals(self, slots, warps, numbers, call)
+        self.threads[numbers, slots, warps] = threads
         for number in np.unique(numbers):
-            here = self.number == number
-            came, expected = WARP_LANES * here.sum(axis=1), np.where(here, self.threads, 0).max(axis=1)
+            threads = self.threads[number]
+            came, expected = WARP_LANES * (threads > 0).sum(axis=1), threads.max(axis=1)
             full = np.flatnonzero((came > 0) & (came >= expected))
             findings.check_barriers(self, number, full, call)
-            self._open(here, full)
+            self._open(number, full)
 
-    def _open(self, here, slots):
-        """The warps `here` of these blocks go on, and know what any of them knew."""
+    def tell(self, w, slots, numbers, rows):
+        """What these warps know is known to those who wait at their barriers, once they have opened."""
+        self.has_arrivals = True
+        self._exchange(self.chunk.launch.clocks.pass_on, self.arriving, w, slots, numbers, rows)
+
+    def hear(self, w, slots, numbers, rows):
+        """These warps learn what those knew who came to their barriers and went on."""
+        if self.has_arrivals:
+            self._exchange(self.chunk.launch.clocks.learn, self.opened, w, slots, numbers, rows)
+
+    def _exchange(self, step, clocks, w, slots, numbers, rows):
+        places, here = np.zeros(len(w.warps), np.int64), np.zeros(len(w.warps), np.bool_)
+        places[rows], here[rows] = slots * NUMBERS.stop + numbers, True
+        step(w, clocks, places.take(w.row), here.take(w.row))
+
+    def _open(self, number, slots):
+        """The warps that wait at this barrier of these blocks go on, and know what any of them knew."""
         launch, blocks = self.chunk.launch, np.array(self.chunk.blocks)
-        counts = here[slots].sum(axis=1)
-        for count in np.unique(counts):
-            rows = slots[counts == count]
-            warps = np.nonzero(here[rows])[1].reshape(-1, count)
-            launch.clocks.meet(launch.clocks.of(blocks[rows][:, None], warps))
-        self.number[slots] = np.where(here[slots], NONE, self.number[slots])
+        here = self.number[slots] == number
+        counts = here.sum(axis=1)
+        for count in np.unique(counts[counts > 0]):
+            same = counts == count
+            warps = np.nonzero(here[same])[1].reshape(-1, count)
+            launch.clocks.meet(launch.clocks.of(blocks[slots[same]][:, None], warps))
+        places = slots * NUMBERS.stop + number
+        self.opened[:, places] = self.arriving[:, places]
+        self.number[slots] = np.where(here, NONE, self.number[slots])
+        self.threads[number, slots] = 0
         launch.version += len(slots)
 
 
@@ -61,13 +85,17 @@ class Waiting:
     def reason(self, lane: int) -> str:
         """What the wait of a lane lacks."""
         slot, warp = int(self.w.slot[lane]), int(self.w.thread[lane]) // WARP_LANES
-        number, expected = int(self.barriers.number[slot, warp]), int(self.barriers.threads[slot, warp])
-        came = WARP_LANES * int((self.barriers.number[slot] == number).sum())
+        number = int(self.barriers.number[slot, warp])
+        threads = self.barriers.threads[number, slot]
+        expected, came = int(threads[warp]), WARP_LANES * int((threads > 0).sum())
         return f" at barrier {number}, to which {came} of {expected} threads have come"
 
 
-class Sync:
-    """A function `(number, threads)` that waits at a barrier."""
+@dataclass(frozen=True)
+class Come:
+    """A function `(number, threads)` that comes to a barrier, and `waits` there or goes on."""
+
+    waits: bool
 
     def translate(self, translator, node):
         check_count(translator, node, 2)
@@ -76,12 +104,23 @@ class Sync:
             translator.converted(whole_number(translator, argument, what), types.int64)
             for argument, what in zip(node.args, whats)
         )
-        line = waiting_line(translator, node)
+        line = waiting_line(translator, node) if self.waits else node.lineno
         translator.program.named_barriers = True
         call = f"({line}, {node.col_offset}, {translator.written(node.func)!r})"
-        run = translator.constant(sync)
-        translator.emit(f"yield from {run}(w, {translator.mask}, {call}, {number}, {threads})")
+        begins, run = ("yield from ", sync) if self.waits else ("", arrive)
+        translator.emit(f"{begins}{translator.constant(run)}(w, {translator.mask}, {call}, {number}, {threads})")
         return Value("None", types.none)
+
+
+def arrive(w, mask, call, number, threads):
+    """The warps of `mask` come to a barrier each, and go on."""
+    mask = collectives.whole_warps(w, mask, call)
+    if mask is False:
+        return
+    rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    barriers = of(w)
+    barriers.tell(w, slots, numbers, rows)
+    barriers.arrive(slots, warps, numbers, expected, call)
 
 
 def sync(w, mask, call, number, threads):
@@ -89,13 +128,9 @@ def sync(w, mask, call, number, threads):
     mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
-    first = w.warps[:, START]
-    rows = np.flatnonzero(w.active(mask)[first])
-    numbers, expected = (w.fill(value)[first[rows]] for value in (number, threads))
-    _check(w, mask, number, threads, call)
-    slots, warps = w.warps[rows, SLOT], w.warps[rows, THREAD] // WARP_LANES
-    kept = w.chunk.kept
-    barriers = kept.get("named barriers") or kept.setdefault("named barriers", NamedBarriers(w.chunk))
+    rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    barriers = of(w)
+    barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)
     w.waits_for = Waiting(w, barriers)
     while (left := barriers.number[slots, warps] != NONE).any():
@@ -103,6 +138,22 @@ def sync(w, mask, call, number, threads):
         waiting[rows] = left
         yield call[0], waiting.take(w.row), ()
     w.waits_for = None
+    barriers.hear(w, slots, numbers, rows)
+
+
+def of(w) -> NamedBarriers:
+    """The barriers of the blocks of a warp set's chunk."""
+    kept = w.chunk.kept
+    return kept.get("named barriers") or kept.setdefault("named barriers", NamedBarriers(w.chunk))
+
+
+def _comers(w, mask, call, number, threads):
+    """Of the warps that come: their rows in `WarpSet.warps`, blocks and numbers; barriers, and threads they name."""
+    _check(w, mask, number, threads, call)
+    first = w.warps[:, START]
+    rows = np.flatnonzero(w.active(mask)[first])
+    numbers, expected = (w.fill(value)[first[rows]] for value in (number, threads))
+    return rows, w.warps[rows, SLOT], w.warps[rows, THREAD] // WARP_LANES, numbers, expected
 
 
 def _check(w, mask, number, threads, call):

@@ -10,8 +10,8 @@ def check_barriers(barriers, number, slots, call):
     chunk, (line, column, name) = barriers.chunk, call
     log = chunk.launch.log
     for slot in slots:
-        warps = np.flatnonzero(barriers.number[slot] == number)
-        threads = barriers.threads[slot, warps]
+        warps = np.flatnonzero(barriers.threads[number, slot])
+        threads = barriers.threads[number, slot, warps]
         if len(set(threads)) == 1 and threads[0] == WARP_LANES * len(warps):
             continue
         key = ("barrier", line, column, "named")
@@ -39,3 +39,31 @@ def check_barriers(barriers, number, slots, call):
             column=column,
             threads=tuple(who),
         )
+
+
+def check_arrivals(barriers, slots, warps, numbers, call):
+    """Notes where a warp comes to a barrier that has not opened since it came there last."""
+    again = barriers.threads[numbers, slots, warps] > 0
+    if not again.any():
+        return
+    chunk, (line, column, name) = barriers.chunk, call
+    log = chunk.launch.log
+    key = ("barrier", line, column, "again")
+    if log.known(key, int(again.sum())):
+        return
+    first = int(np.argmax(again))
+    who = log.thread(int(chunk.blocks[slots[first]]), int(warps[first]) * WARP_LANES)
+    cure = "Wait with `ptx.barrier_sync` for the others, at a barrier of another number, before you come again."
+    log.add(
+        key,
+        int(again.sum()),
+        kind="barrier",
+        message=(
+            f"Line {line}: {log.name(who)} comes to barrier {numbers[first]} of `{name}`, to which it has come before, "
+            f"and which has not opened since: a GPU counts it twice, and opens before all have come. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+        threads=(who,),
+    )

@@ -138,6 +138,81 @@ def test_a_warp_comes_as_a_whole():
     assert found.kind == "mask" and "thread 16 of block 0, of the same warp, does not" in found.message
 
 
+HANDED = """
+@cuda.jit
+def handed(x, out):
+    kept = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    if t < 64:
+        for i in range(4):
+            EMPTY
+            kept[t] = x[t] + i
+            FULL
+            BEHIND
+    else:
+        ptx.barrier_arrive(2, 128)
+        for i in range(4):
+            ptx.barrier_sync(1, 128)
+            out[cuda.blockIdx.x, i, t - 64] = kept[(t - 64) ^ 32]
+            if i < 3:
+                ptx.barrier_arrive(2, 128)
+"""
+
+
+def handed(empty="ptx.barrier_sync(2, 128)", full="ptx.barrier_arrive(1, 128)", behind="pass"):
+    """Two warps hand on what they write to two others, again and again, at a barrier each way."""
+    text = HANDED.replace("EMPTY", empty).replace("FULL", full).replace("BEHIND", behind)
+    kernel = kernel_in(text, ptx=ptx)
+    return kernel, labkit.simulate(kernel, 3, 128, X, np.zeros((3, 4, 64), np.float32))
+
+
+def test_who_arrives_goes_on_and_who_waits_sees_what_it_did():
+    _, trace = handed()
+    assert not trace.errors, trace.errors
+    expected = X[np.arange(64) ^ 32] + np.arange(4, dtype=np.float32)[:, None]
+    assert np.array_equal(trace.outputs[1], np.broadcast_to(expected, (3, 4, 64)))
+
+
+@pytest.mark.parametrize("behind", ["kept[t] = 7", "kept[t ^ 32] += 1", "kept[127 - t] = kept[t ^ 32]"])
+def test_who_waits_knows_nothing_of_what_comes_behind_an_arrival(behind):
+    _, trace = handed(behind=behind)
+    assert {(f.kind, f.array) for f in trace.errors} == {("race", "kept")}
+
+
+def test_who_arrives_knows_nothing_of_those_who_wait():
+    """With an arrival in place of the wait for the readers, they may still read what is written next."""
+    _, trace = handed(empty="pass", full="ptx.barrier_sync(1, 128)")
+    assert ("race", "kept") in {(f.kind, f.array) for f in trace.errors}
+
+
+@pytest.mark.parametrize("again", ["ptx.barrier_arrive(1, 96)", "ptx.barrier_sync(1, 96)"])
+def test_a_warp_comes_once_until_the_barrier_opens(again):
+    text = """
+    @cuda.jit
+    def twice(out):
+        t = cuda.threadIdx.x
+        ptx.barrier_arrive(1, 96)
+        AGAIN
+        out[t] = t
+    """
+    kernel = kernel_in(text.replace("AGAIN", again), ptx=ptx)
+    (found,) = (f for f in labkit.simulate(kernel, 2, 64, np.zeros(64)).errors if f.kind == "barrier")
+    assert found.line == line_of(kernel, "barrier_arrive(1, 96)") + 1
+    assert "thread 0 of block 0 comes to barrier 1" in found.message and "has not opened since" in found.message
+
+
+def test_arrivals_alone_leave_those_who_wait_for_more_waiting():
+    kernel, trace = handed(full="ptx.barrier_arrive(3, 128)")
+    found = next(f for f in trace.errors if f.kind == "deadlock")
+    assert "at barrier 1, to which 64 of 128 threads have come" in found.message
+
+
+def test_arrivals_and_waits_agree_on_how_many_they_are():
+    kernel, trace = handed(full="ptx.barrier_arrive(1, 96)")
+    found = next(f for f in trace.errors if f.kind == "barrier")
+    assert "waits there for 96 threads" in found.message and "for 128" in found.message
+
+
 @pytest.mark.parametrize(
     "number, threads, message",
     [
