@@ -13,7 +13,8 @@ numba-cuda, and each carries with it what it does to the lanes of a warp, for th
 
 A folder is a family (`instruction` says what is in it): accesses of several elements (`vectors`), asynchronous copies
 (`copies`), tensor cores of a warp (`matrices`) and of a warpgroup (`warpgroups`), barriers (`mbarriers`,
-`named_barriers`, `clusters`), tiles moved by the copy engine (`tensor_copies`), launches that overlap (`launches`).
+`named_barriers`, `clusters`), tiles moved by the copy engine (`tensor_copies`), launches that overlap (`launches`),
+conversions (`formats`), powers of two (`exponentials`).
 """
 
 from importlib import import_module

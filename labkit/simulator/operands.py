@@ -115,10 +115,10 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None):
     return np.where(wrong, 0, flat), right if right.any() else False
 
 
-def local_elements(w, site, array, mask, count, index):
+def local_elements(w, site, array, mask, count, index, is_read=True):
     """Where `count` neighbouring elements of a thread's own array begin, and the lanes whose elements it has.
 
-    They are read and written: an element that holds nothing yet is noted.
+    They are written, and read in the lanes that `is_read` says: an element that holds nothing yet is noted there.
     """
     log, active = w.chunk.launch.log, w.active
     flat, mask = memory.flatten(w, site, array, mask, index)
@@ -133,7 +133,7 @@ def local_elements(w, site, array, mask, count, index):
             return flat, mask
     count_plain(active(mask), w.warps, w.chunk.launch.counts[site])
     places = flat + np.arange(count)[:, None]
-    empty = ~array.written[places, np.arange(w.lanes)] & active(mask)
+    empty = ~array.written[places, np.arange(w.lanes)] & active(mask) & is_read
     if empty.any():
         element, lane = np.argwhere(empty)[0]
         log.uninitialised(w, site, array, flat[lane] + element, lane, int(empty.sum()))

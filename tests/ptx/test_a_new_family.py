@@ -125,8 +125,8 @@ def test_it_compiles_for_a_gpu_that_has_it(kernel, tmp_path):
 def test_every_instruction_is_known_by_its_own_name(name):
     """What numba knows a function by, the simulator does: the function, not where it was taken from."""
     made = kernel_in(
-        f"@cuda.jit\ndef kernel(x):\n    x[0] = {name}(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)\n",
+        f"@cuda.jit\ndef kernel(x):\n    x[0] = {name}(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)\n",
         **{name: getattr(ptx, name)},
     )
-    with pytest.raises(KernelError, match=rf"`{name}` takes .*, not 12"):
+    with pytest.raises(KernelError, match=rf"`{name}` takes .*, not 13"):
         simulate(made, 1, 32, np.zeros(1))

@@ -44,6 +44,8 @@ LINES = {
     "q = ptx.ldmatrix2_transposed(tile, (t, 8))[1]": ANY,
     "q = ptx.ldmatrix4_transposed(tile, (t, 8))[3]": ANY,
     "ptx.stmatrix4(tile, (t, 8), q, q, q, q)": HOPPER,
+    "ptx.stmatrix4_transposed(tile, (t, 8), q, q, q, q)": HOPPER,
+    "q = int(ptx.exp2(q))": ANY,
     **{MMA.format(f"ptx.{form}"): ADA if form == "E4M3" else (8, 0) for form in FORMATS},
     "ptx.mbarrier_init(barriers, 1, 32)": (8, 0),
     "ptx.mbarrier_arrive(barriers, 1)": (8, 0),
@@ -75,6 +77,15 @@ LINES = {
     "ptx.wgmma_registers(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.FP16)": HOPPER_ALONE,
     "ptx.wgmma_major(acc, 0, 16, tile, (0, 0), ptx.MN_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16)": HOPPER_ALONE,
     "ptx.wgmma_registers_major(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16)": HOPPER_ALONE,
+    "ptx.wgmma_scaled(acc, 0, 16, tile, (0, 0), ptx.K_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16, q > 1, ptx.MINUS)": (
+        HOPPER_ALONE
+    ),
+    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16, False, 1)": (
+        HOPPER_ALONE
+    ),
+    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.K_MAJOR, ptx.TF32, True, 1)": (
+        HOPPER_ALONE
+    ),
     "ptx.wgmma_fence()": HOPPER_ALONE,
     "ptx.wgmma_commit()": HOPPER_ALONE,
     "ptx.wgmma_wait(1)": HOPPER_ALONE,
@@ -91,8 +102,8 @@ def compiled(line, target):
     from labkit.ptx.tensor_copies.on_gpu import PixelMapType, TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
-    constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS}
-    names = {f"THE_{name}": getattr(ptx, name) for name in CONSTANTS}
+    constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS} | {"ptx.MINUS": "MINUS"}
+    names = {f"THE_{name}": getattr(ptx, name) for name in CONSTANTS} | {"MINUS": -1}
     for written, constant in constants.items():
         line = line.replace(written, constant)
     kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, uint16=types.uint16, uint64=types.uint64, KIND=kind, **names)

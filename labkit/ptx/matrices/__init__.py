@@ -18,7 +18,15 @@ from labkit.ptx.formats import E4M3, INT8, ON_LANES
 from labkit.ptx.instruction import instruction
 from labkit.ptx.matrices.on_lanes import LoadMatrices, Multiply, StoreMatrices
 
-__all__ = ["ldmatrix2", "ldmatrix2_transposed", "ldmatrix4", "ldmatrix4_transposed", "mma", "stmatrix4"]
+__all__ = [
+    "ldmatrix2",
+    "ldmatrix2_transposed",
+    "ldmatrix4",
+    "ldmatrix4_transposed",
+    "mma",
+    "stmatrix4",
+    "stmatrix4_transposed",
+]
 
 SUMS = {number: types.int32 if number == INT8 else types.float32 for number in ON_LANES}
 MMA_NEEDS = {number: (8, 9) if number == E4M3 else (8, 0) for number in ON_LANES}
@@ -51,6 +59,11 @@ def ldmatrix4_transposed(tile, index):
 @instruction(StoreMatrices(4), needs=(9, 0))
 def stmatrix4(tile, index, a, b, c, d):
     """The reverse of `ldmatrix4`: writes four 8 x 8 matrices of 16-bit elements to shared memory."""
+
+
+@instruction(StoreMatrices(4, transposed=True), needs=(9, 0))
+def stmatrix4_transposed(tile, index, a, b, c, d):
+    """The reverse of `ldmatrix4_transposed`: a lane's two elements become those of rows 2 t and 2 t + 1, column g."""
 
 
 @instruction(Multiply(ON_LANES, SUMS), needs=MMA_NEEDS)

@@ -44,17 +44,24 @@ intrinsic(matrices.ldmatrix2_transposed)(_ldmatrix(2, True))
 intrinsic(matrices.ldmatrix4_transposed)(_ldmatrix(4, True))
 
 
-@intrinsic(matrices.stmatrix4)
-def _stmatrix4(typing, tile, index, a, b, c, d):
-    index_kinds(tile, index)
+def _stmatrix4(transposed):
+    text = f"stmatrix.sync.aligned.m8n8.x4{'.trans' * transposed}.shared.b16 [$0], {{$1, $2, $3, $4}};"
 
-    def code(context, builder, signature, arguments):
-        row = shared_address(context, builder, tile, index, *arguments[:2])
-        text = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};"
-        assembly(builder, text, VOID, [row, *arguments[2:]])
-        return context.get_dummy_value()
+    def definition(typing, tile, index, a, b, c, d):
+        index_kinds(tile, index)
 
-    return types.void(tile, index, *(types.uint32,) * 4), code
+        def code(context, builder, signature, arguments):
+            row = shared_address(context, builder, tile, index, *arguments[:2])
+            assembly(builder, text, VOID, [row, *arguments[2:]])
+            return context.get_dummy_value()
+
+        return types.void(tile, index, *(types.uint32,) * 4), code
+
+    return definition
+
+
+intrinsic(matrices.stmatrix4)(_stmatrix4(False))
+intrinsic(matrices.stmatrix4_transposed)(_stmatrix4(True))
 
 
 def accumulators(context, builder, array_type, index_type, array, index, count, kind=F32):

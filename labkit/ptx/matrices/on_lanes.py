@@ -49,14 +49,16 @@ class StoreMatrices:
     """A function `(tile, index, ...)` of `count` registers that writes as many matrices."""
 
     count: int
+    transposed: bool = False
 
     def translate(self, translator, node):
-        number, tile, index = _rows(translator, node, "store", 2 + self.count)
+        number, tile, index = _rows(translator, node, "store", 2 + self.count, 2 if self.transposed else 4)
         given = [translator.scalar(value, "a register of a matrix") for value in node.args[2:]]
         values = ", ".join(translator.converted(value, types.uint32) for value in given)
         run = translator.constant(store)
         translator.emit(
-            f"{run}(w, {number}, {tile}, {translator.mask}, {_call(translator, node)}, ({values},), {index})"
+            f"{run}(w, {number}, {tile}, {translator.mask}, {_call(translator, node)}, ({values},), "
+            f"{self.transposed}, {index})"
         )
         return Value("None", types.none)
 
@@ -103,15 +105,16 @@ def fragment(translator, node, count) -> str:
     return f"({', '.join(translator.converted(item, types.uint32) for item in items)})"
 
 
-def _rows(translator, node, kind, count):
-    """The site, the array and the indices of where each lane's row of a matrix begins."""
+def _rows(translator, node, kind, count, most_bytes=4):
+    """The site, the array and the indices of where each lane's row begins, of elements that are no larger than that."""
     check_count(translator, node, count)
     subscript, tile, index = element(translator, node, *node.args[:2], ("shared",))
     itemsize = numba_types.dtype_of(tile.type.dtype).itemsize
-    if itemsize > 4:
+    if itemsize > most_bytes:
+        sizes = "1, 2 or 4" if most_bytes == 4 else "1 or 2"
         translator.fail(
             node,
-            f"`{translator.written(node.func)}` takes rows of {ROW_BYTES} bytes from elements of 1, 2 or 4 bytes, not "
+            f"`{translator.written(node.func)}` takes rows of {ROW_BYTES} bytes from elements of {sizes} bytes, not "
             f"of {describe(tile.type.dtype)}",
         )
     return translator.site(subscript, tile, kind, ROW_BYTES // itemsize), tile.code, index
@@ -162,17 +165,17 @@ def load(w, site, array, mask, call, count, transposed, *index):
     return tuple(registers)
 
 
-def store(w, site, array, mask, call, values, *index):
+def store(w, site, array, mask, call, values, transposed, *index):
     """Writes a register of each matrix to the rows that the lanes name."""
     if isinstance(array, Either):
-        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, call, values, *index))
+        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, call, values, transposed, *index))
         return
     flat, mask = _named_rows(w, site, array, mask, call, len(values), index)
     if mask is False:
         return
     dtype = np.dtype(f"u{array.itemsize}")
     for matrix, value in enumerate(values):
-        for place, shift, _ in _places(w, array, flat, matrix, False):
+        for place, shift, _ in _places(w, array, flat, matrix, transposed):
             part = (w.fill(value) >> np.uint32(shift)).astype(dtype).view(array.dtype)
             memory.write(w, site, array, mask, place, part)
 

@@ -1,6 +1,7 @@
 """Barriers of some warps of a block, by number: `bar.sync`, and `bar.arrive` for those who need not wait.
 
-A barrier opens when as many threads have come to it as they all say, and then begins anew. (PTX ISA, "Parallel Synchronization and Communication Instructions: barrier".)
+A barrier opens when as many threads have come to it as they all say, and then begins anew. (PTX ISA, "Parallel
+Synchronization and Communication Instructions: barrier".)
 """
 
 from labkit.ptx.instruction import instruction

@@ -30,6 +30,8 @@ __all__ = [
     "wgmma_major",
     "wgmma_registers",
     "wgmma_registers_major",
+    "wgmma_registers_scaled",
+    "wgmma_scaled",
     "wgmma_wait",
 ]
 
@@ -78,6 +80,25 @@ def wgmma_major(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT)
 @instruction(Multiply(FORMATS, has_fragment=True, has_majors=True), needs=HOPPER_ALONE)
 def wgmma_registers_major(acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
     """As `wgmma_registers`, with a B that may lie MN-major."""
+
+
+@instruction(Multiply(FORMATS, has_majors=True, is_scaled=True), needs=HOPPER_ALONE)
+def wgmma_scaled(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
+    """As `wgmma_major`, of the form acc = acc * keeps + A @ B.T * SIGN.
+
+    Parameters
+    ----------
+    keeps
+        Whether the product is added to what the accumulators hold, and not put in its place; they may hold nothing
+        yet then. All threads of the warpgroup say the same.
+    SIGN
+        1 or -1, in a constant of the module.
+    """
+
+
+@instruction(Multiply(FORMATS, has_fragment=True, has_majors=True, is_scaled=True), needs=HOPPER_ALONE)
+def wgmma_registers_scaled(acc, index, N, a, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
+    """As `wgmma_scaled`, with A from registers, as in `wgmma_registers`."""
 
 
 @instruction(Plain(on_lanes.fence), needs=HOPPER_ALONE)

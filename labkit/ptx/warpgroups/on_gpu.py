@@ -59,8 +59,15 @@ def _major(kind, FORMAT) -> int:
     return major
 
 
-def _wgmma(acc, index, N, FORMAT, majors):
-    """Checks, and the code that issues it; `majors` says how the operands in shared memory lie, B's last."""
+# scale-d is a predicate, which assembly here has no operands for.
+SCALED = "{{\n.reg .pred keeps;\nsetp.ne.u32 keeps, ${}, 0;\n{}\n}}"
+
+
+def _wgmma(acc, index, N, FORMAT, majors, scale=None):
+    """Checks, and the code that issues it; `majors` says how the operands in shared memory lie, B's last.
+
+    `scale` has the types of `keeps` and `SIGN`, where there are these; the code takes the value of `keeps` last.
+    """
     number, columns = check_accumulators(acc, index, FORMAT), literal(N, "N")
     if number == formats.INT8:
         raise TypingError("wgmma takes BF16, FP16, TF32 or E4M3 here; use mma for INT8")
@@ -68,19 +75,27 @@ def _wgmma(acc, index, N, FORMAT, majors):
         raise TypingError(f"N is 8 to 256 in steps of 8, not {columns}")
     name, depth, count = PTX_NAMES[number], DEPTH[number], columns // 2
     transposes = "".join(f", {major}" for major in majors) if formats.BYTES[number] == 2 else ""
+    keeps, sign = scale or (None, None)
+    a_sign = _sign(sign) if scale else 1
 
-    def issue(context, builder, acc_value, acc_index, a_operands, b_descriptor):
+    def issue(context, builder, acc_value, acc_index, a_operands, b_descriptor, keeps_value=None):
         places = accumulators(context, builder, acc, index, acc_value, acc_index, count)
-        held = [builder.load(place) for place in places]
+        begins = isinstance(keeps, types.Literal) and not keeps.literal_value
+        held = [] if begins else [builder.load(place) for place in places]
+        adds, more = "0" if begins else "1", []
+        if keeps is not None and not isinstance(keeps, types.Literal):
+            adds, more = "keeps", [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
         sums = ", ".join(f"${i}" for i in range(count))
         a = ", ".join(f"${count + i}" for i in range(len(a_operands)))
         a = f"{{{a}}}" if len(a_operands) > 1 else a
         b = f"${count + len(a_operands)}"
         text = (
             f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{name}.{name} "
-            f"{{{sums}}}, {a}, {b}, 1, 1, 1{transposes};"
+            f"{{{sums}}}, {a}, {b}, {adds}, {a_sign}, 1{transposes};"
         )
-        begun = assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor], ties=held)
+        if more:
+            text = SCALED.format(count + len(a_operands) + 1, text)
+        begun = assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor, *more], ties=held)
         for place, value in zip(places, unpacked(builder, begun, count), strict=True):
             builder.store(value, place)
         return context.get_dummy_value()
@@ -88,30 +103,39 @@ def _wgmma(acc, index, N, FORMAT, majors):
     return issue
 
 
-def _of_tiles(acc, index, N, FORMAT, a, b):
+def _sign(kind) -> int:
+    sign = literal(kind, "the sign of a product")
+    if sign not in (1, -1):
+        raise TypingError(f"the sign of a product is 1 or -1, not {sign}")
+    return sign
+
+
+def _of_tiles(acc, index, N, FORMAT, a, b, scale=None):
     """The code of a product of two tiles; a tile is its array and index, how it lies, and its argument's number."""
     check_tile(*a[:3])
     check_tile(*b[:3], literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (a[2], b[2]))
+    issue = _wgmma(acc, index, N, FORMAT, (a[2], b[2]), scale)
 
     def code(context, builder, signature, arguments):
         a_descriptor, b_descriptor = (
             descriptor(context, builder, array, place, *arguments[number : number + 2], major)
             for array, place, major, number in (a, b)
         )
-        return issue(context, builder, *arguments[:2], [a_descriptor], b_descriptor)
+        keeps = [arguments[-2]] if scale else []
+        return issue(context, builder, *arguments[:2], [a_descriptor], b_descriptor, *keeps)
 
     return code
 
 
-def _of_a_fragment(acc, index, N, FORMAT, B, b_index, major):
+def _of_a_fragment(acc, index, N, FORMAT, B, b_index, major, scale=None):
     """The code of a product of a fragment and a tile."""
     check_tile(B, b_index, major, literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (major,))
+    issue = _wgmma(acc, index, N, FORMAT, (major,), scale)
 
     def code(context, builder, signature, arguments):
         b = descriptor(context, builder, B, b_index, *arguments[4:6], major)
-        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b)
+        keeps = [arguments[-2]] if scale else []
+        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b, *keeps)
 
     return code
 
@@ -139,6 +163,20 @@ def _from_registers(typing, acc, index, N, a, B, b_index, FORMAT):
 def _from_registers_major(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
     code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, _major(B_MAJOR, FORMAT))
     return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, B_MAJOR, FORMAT), code
+
+
+@intrinsic(warpgroups.wgmma_scaled)
+def _from_shared_scaled(typing, acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
+    a, b = (A, a_index, _major(A_MAJOR, FORMAT), 3), (B, b_index, _major(B_MAJOR, FORMAT), 6)
+    code = _of_tiles(acc, index, N, FORMAT, a, b, (keeps, SIGN))
+    return types.void(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN), code
+
+
+@intrinsic(warpgroups.wgmma_registers_scaled)
+def _from_registers_scaled(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
+    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, _major(B_MAJOR, FORMAT), (keeps, SIGN))
+    fragment = types.UniTuple(types.uint32, 4)
+    return types.void(acc, index, N, fragment, B, b_index, B_MAJOR, FORMAT, keeps, SIGN), code
 
 
 def _numbered(text, what):

@@ -254,7 +254,17 @@ class Product:
     number: np.ndarray
 
 
-def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, b_major, a_site, a, a_index, a_major):
+@dataclass(frozen=True)
+class Scale:
+    """By what a product and the accumulators are multiplied: acc = acc * keeps + sign * product."""
+
+    keeps: object = True  # in each lane
+    sign: int = 1
+
+
+def from_shared(
+    w, mask, call, acc_site, acc, index, n, form, scale, b_site, b, b_index, b_major, a_site, a, a_index, a_major
+):
     """acc += A @ B.T, with both operands in shared memory."""
     mask = together(w, mask, call)
     if mask is not False:
@@ -268,10 +278,10 @@ def from_shared(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index
     w.chunk.sample(w, b_site, b, mask, b_flat)
     left, registers = _read(w, caller, a_site, a, a_flat, M, a_major)
     right, others = _read(w, caller, b_site, b, b_flat, n, b_major)
-    _begin(w, mask, caller, call, acc_site, acc, index, form, registers, others, (left, right))
+    _begin(w, mask, caller, call, acc_site, acc, index, form, scale, registers, others, (left, right))
 
 
-def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_index, b_major, fragment, written):
+def from_registers(w, mask, call, acc_site, acc, index, n, form, scale, b_site, b, b_index, b_major, fragment, written):
     """acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`.
 
     `written` is the line that wrote these registers, if there was no fence since; 0 otherwise.
@@ -291,7 +301,7 @@ def from_registers(w, mask, call, acc_site, acc, index, n, form, b_site, b, b_in
     rows = given[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
     registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
     registers[caller.group, _quarter(w, caller.rows)] = rows
-    _begin(w, mask, caller, call, acc_site, acc, index, form, registers.reshape(-1, M, 8), others, (right,))
+    _begin(w, mask, caller, call, acc_site, acc, index, form, scale, registers.reshape(-1, M, 8), others, (right,))
 
 
 def _quarter(w, rows):
@@ -304,10 +314,11 @@ def _clocks(w, rows):
     return w.launch.clocks.of(w.warps[rows, BLOCK], w.warps[rows, THREAD] // WARP_LANES)
 
 
-def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, operands):
+def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right, operands):
     """Adds the product of the rows in these registers, and keeps it under way."""
     n = right.shape[1]
-    flat, mask = local_elements(w, acc_site, acc, mask, n // 2, index)
+    keeps = _agreed(w, mask, caller, call, scale.keeps)
+    flat, mask = local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
     if mask is False:
         return
     lanes = w.active(mask)
@@ -324,10 +335,14 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, opera
     # row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w
     parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
     parts = parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, caller.group, _quarter(w, caller.rows)].reshape(n // 2, -1)
-    if mask is None:
-        acc.data[rows] += parts
+    if scale.sign < 0:
+        parts = -parts
+    here = slice(None) if mask is None else lanes
+    if keeps is True:
+        acc.data[rows, here] += parts
     else:
-        acc.data[rows, lanes] += parts
+        acc.data[rows, here] = np.where(keeps[here], acc.data[rows, here], np.float32(0)) + parts
+        acc.written[rows, here] = True
     acc.held.begin(rows, lanes, acc_site)
     mine = of(w)
     groups, cores = mine.number[caller.first], mine.cores
@@ -336,6 +351,20 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, left, right, opera
     w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
     mine.products.begin(Product(acc.held, rows, operands, groups, number), lanes)
     w.chunk.launch.version += 1
+
+
+def _agreed(w, mask, caller, call, keeps):
+    """What the lanes say of their accumulators, in which those of a warpgroup agree; True where all keep them."""
+    keeps, lanes = w.fill(keeps), w.active(mask)
+    if keeps[lanes].all():
+        return True
+    leader = np.zeros(len(w.warps), np.int64)
+    leader[caller.rows] = w.warps[caller.first[caller.group], START]
+    if (keeps != keeps.take(leader.take(w.row)))[lanes].any():
+        raise KernelError(
+            f"all threads of a warpgroup say the same of whether `{call[2]}` keeps what the accumulators hold", call[0]
+        )
+    return keeps
 
 
 def fence(w, mask):
@@ -456,16 +485,19 @@ def _in_shared(translator, node, array, index, major, rows):
 class Multiply:
     """A function `(acc, index, N, A, a_index, B, b_index, FORMAT)`, or with a fragment in place of A and its index.
 
-    Where it `has_majors`, how an operand lies follows its index.
+    Where it `has_majors`, how an operand lies follows its index; where it `is_scaled`, `keeps` and `SIGN` come last.
     """
 
     formats: dict[int, Format]
     has_fragment: bool = False
     has_majors: bool = False
+    is_scaled: bool = False
 
     def translate(self, translator, node):
-        check_count(translator, node, 8 - self.has_fragment + self.has_majors * (2 - self.has_fragment))
-        acc, index, n, *operands, form = node.args
+        count = 8 - self.has_fragment + self.has_majors * (2 - self.has_fragment)
+        check_count(translator, node, count + 2 * self.is_scaled)
+        acc, index, n, *operands, form = node.args[:count]
+        scale = self._scale(translator, node)
         n = fixed_number(translator, node, n, "N")
         if n % 8 or not 8 <= n <= 256:
             translator.fail(node, f"N is 8 to 256 in steps of 8, not {n}")
@@ -488,9 +520,19 @@ class Multiply:
         program.asynchronous = program.has_async_proxy = program.has_warpgroups = True
         translator.emit(
             f"{translator.constant(run)}(w, {translator.mask}, {_call(translator, node)}, {site}, {sums.code}, "
-            f"({indices},), {n}, {translator.constant(chosen)}, {right}, {given})"
+            f"({indices},), {n}, {translator.constant(chosen)}, {scale}, {right}, {given})"
         )
         return Value("None", types.none)
+
+    def _scale(self, translator, node) -> str:
+        """The code of a `Scale`."""
+        if not self.is_scaled:
+            return translator.constant(Scale())
+        keeps = translator.condition(node.args[-2])
+        sign = fixed_number(translator, node, node.args[-1], "the sign of a product")
+        if sign not in (1, -1):
+            translator.fail(node, f"the sign of a product is 1 or -1, not {sign}")
+        return f"{translator.constant(Scale)}({keeps.code}, {sign})"
 
     def _major(self, translator, node, major, form) -> KMajor | MnMajor:
         """How an operand lies, which its format must allow."""

@@ -192,6 +192,33 @@ def test_storing_matrices_is_the_reverse_of_loading_them():
     assert (stores.accesses, stores.bytes, stores.wavefronts) == (32, 512, passes)
 
 
+@pytest.mark.parametrize("kind", [uint16, uint8])
+def test_storing_matrices_transposed_is_the_reverse_of_loading_them_so(kind):
+    each = 16 // kind.bitwidth  # elements of 16 bits
+    text = f"""
+    @cuda.jit
+    def put(x, rows, out):
+        tile = cuda.shared.array((32, {16 * each}), KIND, alignment=16)
+        t = cuda.threadIdx.x
+        ptx.stmatrix4_transposed(tile, (rows[t], {8 * each}), x[t, 0], x[t, 1], x[t, 2], x[t, 3])
+        cuda.syncwarp()
+        for i in range({8 * each}):
+            out[t, i] = tile[t, {8 * each} + i]
+    """
+    rng = np.random.default_rng(3)
+    x, rows = rng.integers(0, 1 << 32, (32, 4), dtype=np.uint32), rng.permutation(32)
+    out = np.zeros((32, 8 * each), f"u{2 // each}")
+    trace = labkit.simulate(kernel_in(text, **NAMES, KIND=kind), 1, 32, x, rows, out)
+    assert not trace.errors, trace.errors
+    stored = trace.outputs[2].view(np.uint16)
+    for matrix in range(4):
+        for lane in range(32):
+            two = stored[rows[8 * matrix + lane % 4 * 2 + np.arange(2)], lane // 4]
+            assert int(two[0]) | int(two[1]) << 16 == x[lane, matrix]
+    stores = next(c for c in trace.sites if c.site.elements == 8 * each)
+    assert (stores.accesses, stores.bytes) == (32, 512)
+
+
 # --- what is wrong ---------------------------------------------------------------------------------
 
 
@@ -305,6 +332,7 @@ def wrong(x, out):
         ("a = ptx.ldmatrix4(wide, (0, 0))", "from elements of 1, 2 or 4 bytes, not of float64"),
         ("a = ptx.ldmatrix4(tile, 0)", "`tile` has 2 dimensions: give it 2 indices, not 1"),
         ("a = ptx.ldmatrix4(tile, (0, 0.5))", "an index must be a whole number"),
+        ("ptx.stmatrix4_transposed(wide, (0, 0), q, q, q, q)", "elements of 1 or 2 bytes, not of float64"),
         ("ptx.stmatrix4(tile, (0, 0), q, q)", "`ptx.stmatrix4` takes 6 arguments by position, not 4"),
     ],
 )

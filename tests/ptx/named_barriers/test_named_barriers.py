@@ -202,13 +202,13 @@ def test_a_warp_comes_once_until_the_barrier_opens(again):
 
 
 def test_arrivals_alone_leave_those_who_wait_for_more_waiting():
-    kernel, trace = handed(full="ptx.barrier_arrive(3, 128)")
+    _, trace = handed(full="ptx.barrier_arrive(3, 128)")
     found = next(f for f in trace.errors if f.kind == "deadlock")
     assert "at barrier 1, to which 64 of 128 threads have come" in found.message
 
 
 def test_arrivals_and_waits_agree_on_how_many_they_are():
-    kernel, trace = handed(full="ptx.barrier_arrive(1, 96)")
+    _, trace = handed(full="ptx.barrier_arrive(1, 96)")
     found = next(f for f in trace.errors if f.kind == "barrier")
     assert "waits there for 96 threads" in found.message and "for 128" in found.message
 

@@ -7,6 +7,7 @@ from numba import types, uint8, uint16, uint32, uint64
 
 import labkit
 from labkit import ptx
+from labkit.simulator.errors import KernelError
 
 ROWS, GROUPS = 128, 2
 
@@ -62,10 +63,10 @@ def exact(shape, seed):
 KINDS = {ptx.BF16: (uint16, 64), ptx.FP16: (uint16, 64), ptx.TF32: (types.float32, 32), ptx.E4M3: (uint8, 128)}
 
 
-def kernel(text, form=ptx.BF16, n=64):
+def kernel(text, form=ptx.BF16, n=64, **more):
     kind, wide = KINDS[form]
     names = dict(KIND=kind, WIDE=wide, PIECE=wide // 8, N=n, SUMS=n // 2, ROWS=ROWS, FORMAT=form)
-    return kernel_in(text, ptx=ptx, uint16=uint16, uint32=uint32, uint64=uint64, **names)
+    return kernel_in(text, ptx=ptx, uint16=uint16, uint32=uint32, uint64=uint64, **names, **more)
 
 
 def run(text, form=ptx.BF16, n=64, blocks=2):
@@ -271,10 +272,10 @@ def product(A, B, out):
 MAJORS += PRODUCT[PRODUCT.index("    row = ") :]
 
 
-def kernel_of_majors(text, a_major, b_major, n, form=ptx.BF16):
+def kernel_of_majors(text, a_major, b_major, n, form=ptx.BF16, **more):
     b_shape = (-(-n // 64), 64, 64) if b_major else (1, n, 64)
     names = dict(N=n, SUMS=n // 2, ROWS=ROWS, FORMAT=form, A_MAJOR=a_major, B_MAJOR=b_major, B_SHAPE=b_shape)
-    return kernel_in(text, ptx=ptx, uint16=uint16, **names)
+    return kernel_in(text, ptx=ptx, uint16=uint16, **names, **more)
 
 
 def run_majors(text, a_major, b_major, n, form=ptx.BF16):
@@ -294,6 +295,73 @@ def test_a_product_of_tiles_that_lie_either_way(a_major, b_major, n):
     assert np.array_equal(trace.outputs[2], expected + start(n))
     read = {c.site.array: c.bytes for c in trace.sites if c.site.space == "shared" and c.site.kind == "load"}
     assert read == {"a": 2 * ROWS * 128, "b": 2 * GROUPS * n * 128}
+
+
+SCALED = MAJORS.replace("wgmma_major(", "wgmma_scaled(").replace("B_MAJOR, FORMAT)", "B_MAJOR, FORMAT, KEEPS, SIGN)")
+BLANK = SCALED.replace("    for i in range(N // 2):\n        acc[i] = i\n", "")
+
+
+def run_scaled(text, keeps, sign="1"):
+    return run_majors(text.replace("KEEPS", keeps).replace("SIGN", sign), ptx.K_MAJOR, ptx.MN_MAJOR, 72)
+
+
+@pytest.mark.parametrize("keeps", ["k > 0", "k", "k != 0 or False"])
+def test_a_first_product_takes_the_place_of_what_the_accumulators_hold(keeps):
+    """They need hold nothing before."""
+    for text in (SCALED, BLANK):
+        _, trace, expected = run_scaled(text, keeps)
+        assert not trace.errors, trace.errors
+        assert np.array_equal(trace.outputs[2], expected)
+
+
+def test_accumulators_that_are_kept_hold_something():
+    _, trace, expected = run_scaled(SCALED, "True")
+    assert not trace.errors and np.array_equal(trace.outputs[2], expected + start(72))
+    made, trace, _ = run_scaled(BLANK, "k >= 0")
+    assert ("uninitialised", line_of(made, "wgmma_scaled")) in {(f.kind, f.line) for f in trace.errors}
+
+
+def test_a_product_may_be_taken_away():
+    text = SCALED.replace("SIGN", "MINUS").replace("KEEPS", "k >= 0")
+    made = kernel_of_majors(text, ptx.K_MAJOR, ptx.MN_MAJOR, 72, MINUS=-1)
+    A, B = exact((2, ROWS, 64), 1), exact((72, 64), 2)
+    given = bits_of(A, ptx.BF16), bits_of(B, ptx.BF16), np.zeros((2, ROWS, 72), np.float32)
+    trace = labkit.simulate(made, 2, 256, *given)
+    assert not trace.errors
+    assert np.array_equal(trace.outputs[2], start(72) - A.astype(np.float64) @ B.T.astype(np.float64))
+
+
+def test_warpgroups_choose_apart():
+    """The second keeps what its accumulators held."""
+    _, trace, expected = run_scaled(SCALED, "k > 0 or t >= 128")
+    assert not trace.errors, trace.errors
+    kept = np.arange(ROWS)[:, None] >= 64
+    assert np.array_equal(trace.outputs[2], expected + np.where(kept, start(72), 0))
+
+
+@pytest.mark.parametrize(
+    "keeps, sign, message",
+    [
+        ("t % 2", "1", "all threads of a warpgroup say the same of whether `ptx.wgmma_scaled` keeps"),
+        ("t < 64", "1", "all threads of a warpgroup say the same"),
+        ("True", "2", "the sign of a product is 1 or -1, not 2"),
+        ("True", "k", "the sign of a product"),
+    ],
+)
+def test_a_scale_that_is_none_is_refused_in_a_sentence(keeps, sign, message):
+    with pytest.raises(KernelError, match=message):
+        run_scaled(SCALED, keeps, sign)
+
+
+def test_a_product_of_registers_takes_the_place_of_what_there_was():
+    text = REGISTERS.replace("wgmma_registers(", "wgmma_registers_scaled(")
+    text = text.replace("b, (0, 2 * PIECE * k), FORMAT)", "b, (0, 2 * PIECE * k), MAJOR, FORMAT, k > 0, 1)")
+    made = kernel(text, MAJOR=ptx.K_MAJOR)
+    A, B = exact((2, ROWS, 64), 1), exact((64, 64), 2)
+    given = bits_of(A, ptx.BF16), bits_of(B, ptx.BF16), np.zeros((2, ROWS, 64), np.float32)
+    trace = labkit.simulate(made, 2, 256, *given)
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[2], A.astype(np.float64) @ B.T.astype(np.float64))
 
 
 @pytest.mark.parametrize(
