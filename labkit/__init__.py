@@ -13,6 +13,7 @@ _PLACES = {
     "LaunchError": "labkit.simulator.errors:LaunchError",
     "allowed_error": "labkit.simulator.functions.ulp:allowed_error",
     "attainable_tflops": "labkit.roofline:attainable_tflops",
+    "attention": "labkit.attention",
     "blas": "labkit.blas",
     "book": "labkit.book",
     "check": "labkit.exercises:check",

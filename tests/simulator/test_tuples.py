@@ -16,7 +16,7 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
 
 N = 32
-I = np.arange(N)  # noqa: E741
+I = np.arange(N)
 FIRST, SECOND = np.arange(N) + 100.0, np.arange(N) + 200.0
 Point = namedtuple("Point", "x y")
 Colour = Enum("Colour", "RED GREEN")
