@@ -1,0 +1,34 @@
+"""Attention forward: from the matrix of scores in memory to tiles that never leave the chip, one idea a step.
+
+Kernels see Q, K, V and O as matrices of rows of head_dim. `apart` says for each of them how many rows batches, heads
+and positions are apart, which is all that a layout is; `band` which keys a query sees (`AttentionForward.band`).
+"""
+
+from labkit.attention.problem import AttentionForward
+from labkit.formats import BF16, FP16
+
+PROBLEM = AttentionForward
+FORMATS = BF16, FP16
+EXAMPLES = (
+    (1, 2, 70, 64, 70, 1, True),
+    (2, 2, 33, 40, 130, 2, False, None, None, "BSHD"),
+    (1, 2, 80, 64, 48, 2, True, 40, 0.2),
+    (1, 1, 40, 128, 140, 1, False, None, None, "BHSD", "rising"),
+    (1, 1, 70, 64, 70, 1, False, 20, None, "BHSD", "huge"),
+)
+LENGTHS = 2048, 4096, 8192, 16384
+TOKENS, WIDTH = 16384, 2048
+
+
+def benched(head_dim: int, causal: bool, *lengths: int) -> tuple:
+    """Sizes to be timed: 16k tokens of a model of width 2048, in sequences of these lengths."""
+    heads = WIDTH // head_dim
+    return tuple((TOKENS // length, heads, length, head_dim, length, heads, causal) for length in lengths)
+
+
+BENCHED = tuple(
+    sizes for head_dim in (128, 64) for causal in (False, True) for sizes in benched(head_dim, causal, *LENGTHS)
+)
+COMPARED = benched(128, False, 4096)[0]
+STANDING = (1, 1, 512, 64)
+RECORD = "attention"

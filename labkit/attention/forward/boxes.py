@@ -1,0 +1,73 @@
+"""What the steps that take whole tiles ask of their operands, and how their kernels get these: as boxes of rows.
+
+A row of a box is 128 bytes, 64 numbers of head_dim; numbers that the operands do not have are zeros.
+"""
+
+from functools import cache
+from math import log
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.views import as_words
+from labkit.attention.problem import AttentionForward
+from labkit.formats import Format
+
+EXAMPLES = (
+    (1, 2, 70, 64, 70, 1, True),
+    (2, 2, 33, 40, 130, 2, False, None, None, "BSHD"),
+    (1, 2, 80, 64, 300, 2, True, 40, 0.2),
+    (1, 1, 40, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
+    (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
+)
+MOST_HEAD_DIM = 128
+BOX = 32  # words of a row of a box
+HALF = 64  # numbers of it
+LEAST_SCALE = 1e-30
+HEADS_FIRST = True  # of the axes of Q, K, V and O: BHSD, not BSHD
+
+
+@cuda.jit(device=True)
+def place(batch, head, position, word):
+    """Where a box begins."""
+    if HEADS_FIRST:
+        return batch, head, position, word
+    return batch, position, head, word
+
+
+def check(problem: AttentionForward, Q, K, V, O, lse, format: Format) -> None:
+    """Raises where an array is not as the problem has it, or the copy engine does not move it."""
+    problem.check(Q, K, V, O, lse, dtype=format.dtype)
+    each = PIECE_BYTES // format.itemsize
+    if problem.head_dim > MOST_HEAD_DIM or problem.head_dim % each:
+        raise ValueError(
+            f"head_dim is {problem.head_dim}, and this step takes multiples of {each} up to {MOST_HEAD_DIM}: "
+            "choose another step"
+        )
+
+
+def in_sizes(kernel, problem: AttentionForward, format: Format):
+    """The kernel for a format, as many numbers of head_dim as boxes have, the sign of the scale, and a layout."""
+    numbers = -(-problem.head_dim // HALF) * HALF
+    return _specialised(kernel, format.number, numbers, -1 if problem.factor < 0 else 1, problem.layout == "BHSD")
+
+
+@cache
+def _specialised(kernel, number, numbers, sign, heads_first):
+    return specialise(kernel, FORMAT=number, D=numbers, SIGN=sign, HEADS_FIRST=heads_first)
+
+
+def arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: int, o_rows: int) -> tuple:
+    """What kernels take: maps of Q, K, V and O with so many rows a box; lse; keys, group, band and scale.
+
+    The scale is that of powers of two, and has no sign.
+    """
+    rows = q_rows, k_rows, k_rows, o_rows
+    boxes = [
+        ptx.TensorMap(as_words(X), (1, 1, count, BOX) if problem.layout == "BHSD" else (1, count, 1, BOX))
+        for X, count in zip((Q, K, V, O), rows, strict=True)
+    ]
+    scale = max(abs(problem.factor), LEAST_SCALE) / log(2)
+    band = tuple(map(np.int32, problem.band))
+    return *boxes, lse, np.int32(problem.keys), np.int32(problem.group), band, np.float32(scale)
