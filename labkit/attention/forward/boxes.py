@@ -23,7 +23,7 @@ EXAMPLES = (
 )
 MOST_HEAD_DIM = 128
 BOX = 32  # words of a row of a box
-HALF = 64  # numbers of it
+ROW_BYTES, HALF = 128, 64  # and numbers of it
 LEAST_SCALE = 1e-30
 HEADS_FIRST = True  # of the axes of Q, K, V and O: BHSD, not BSHD
 
@@ -34,6 +34,14 @@ def place(batch, head, position, word):
     if HEADS_FIRST:
         return batch, head, position, word
     return batch, position, head, word
+
+
+@cuda.jit(device=True)
+def fetch(tiles, stage, tensor_map, batch, head, position, full):
+    """Begins to fetch the boxes of some rows, from a position on, to a stage, and says to its barrier how much comes."""
+    ptx.mbarrier_expect(full, stage, tiles.shape[1] * tiles.shape[2] * ROW_BYTES)
+    for box in range(tiles.shape[1]):
+        ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, place(batch, head, position, box * BOX), full, stage)
 
 
 def check(problem: AttentionForward, Q, K, V, O, lse, format: Format) -> None:
