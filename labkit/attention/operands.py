@@ -1,0 +1,72 @@
+"""How kernels of attention see Q, K, V and O: as matrices of rows of head_dim, and how many rows things are apart."""
+
+import numpy as np
+
+from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.views import as_words, viewed
+from labkit.attention.problem import ARRAYS, AttentionForward, Layout, as_heads
+from labkit.ladder import TooLarge
+
+MOST_ROWS = 2**31
+Apart = tuple[np.int32, np.int32, np.int32]
+
+
+def as_rows(name: str, X, layout: Layout) -> tuple:
+    """An array's memory as a matrix of rows of head_dim, and how many rows batches, heads and positions are apart.
+
+    Raises
+    ------
+    ValueError
+        Rows have gaps, or do not lie at multiples of a row.
+    TooLarge
+        Kernels would count the rows in more than 32 bits.
+    """
+    *sides, width = as_heads(X, layout).shape
+    *strides, step = as_heads(X, layout).strides
+    size = X.dtype.itemsize
+    if width > 1 and step != size:
+        raise ValueError(f"elements of a row of {name} lie apart in memory: copy it to an array without gaps")
+    strides = [0 if length == 1 else stride for length, stride in zip(sides, strides)]
+    if any(stride < 0 or stride % (width * size) for stride in strides):
+        raise ValueError(
+            f"rows of {name} are {', '.join(map(str, strides))} bytes apart, and steps find them at multiples of a row "
+            f"of {width * size} bytes: copy it to an array without gaps"
+        )
+    apart = [stride // (width * size) for stride in strides]
+    rows = 1 + sum((length - 1) * each for length, each in zip(sides, apart))
+    if rows >= MOST_ROWS:
+        raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MOST_ROWS}")
+    return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
+
+
+def matrices(problem: AttentionForward, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
+    """Q, K, V and O as matrices of rows, or of 32-bit words of these, and how far apart they are.
+
+    Raises
+    ------
+    ValueError
+        As `as_rows`; or rows of words do not begin at multiples of 16 bytes.
+    """
+    found = [as_rows(name, X, problem.layout) for name, X in zip(ARRAYS, arrays)]
+    if words:
+        for name, (X, _) in zip(ARRAYS, found):
+            _check_pieces(name, X)
+    return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
+
+
+def in_pieces(*rows) -> bool:
+    """Whether rows of these matrices are whole pieces of 16 bytes, and begin at such."""
+    return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
+
+
+def _check_pieces(name, X):
+    each = PIECE_BYTES // X.dtype.itemsize
+    if X.shape[1] % each:
+        raise ValueError(
+            f"head_dim is {X.shape[1]}, but copies take {PIECE_BYTES} bytes at a time: "
+            f"make it a multiple of {each}, with zeros at the end"
+        )
+    if address_of(X) % PIECE_BYTES:
+        raise ValueError(
+            f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"
+        )
