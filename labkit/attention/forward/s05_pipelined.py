@@ -1,0 +1,185 @@
+"""Copies run ahead: `cp.async` brings the next keys and values while these are multiplied.
+
+There are two tiles of keys and of values in shared memory. The copies of the next ones begin before the first product
+of these, and the block waits for them behind the second one. One barrier is enough: whoever is past it has done with
+the tiles that come to be overwritten.
+
+Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+
+    queries * HEAD / 8                              copies of Q, of 16 bytes
+    2 * queries * keys * HEAD / BM / 8              copies of K and V, of 16 bytes
+    (BM + 2 * STAGES * BN) * HEAD * 2               bytes of shared memory per block
+    0                                               bank conflicts per block
+
+Limited by what surrounds the tensor cores' work: a warp computes its softmax while it multiplies nothing, and
+`mma.sync` is fed through registers.
+"""
+
+from functools import cache
+from math import exp2, inf, log
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.attention.operands import matrices
+from labkit.attention.words import copy_tile, in_format
+from labkit.ladder import Launch
+
+FORMAT = ptx.BF16
+MI = 2  # fragments of 16 rows of a warp
+WARPS = 4
+STAGES = 2  # tiles of keys, and of values
+BM, BN = 16 * MI * WARPS, 64  # queries and keys of a tile
+HEAD = 64  # columns of a tile: head_dim and zeros
+WORDS = HEAD // 2
+STEPS = HEAD // 16  # of k in Q K^T
+NI, NO = BN // 8, HEAD // 8  # fragments of 8 columns of scores and of O
+THREADS = 32 * WARPS
+K_BYTE = BM * HEAD * 2
+V_BYTE = K_BYTE + STAGES * BN * HEAD * 2
+LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+TILES = {64: (2, 64), 128: (2, 32), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
+
+
+@cuda.jit(launch_bounds=THREADS)
+def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
+    Q_tile = ptx.shared_array(0, (1, BM, WORDS), np.uint32)
+    K_tiles = ptx.shared_array(K_BYTE, (STAGES, BN, WORDS), np.uint32)
+    V_tiles = ptx.shared_array(V_BYTE, (STAGES, BN, WORDS), np.uint32)
+    scores = cuda.local.array((MI, NI, 4), np.float32)
+    sums = cuda.local.array((MI, NO, 4), np.float32)
+    most = cuda.local.array((MI, 2), np.float32)
+    total = cuda.local.array((MI, 2), np.float32)
+    a = cuda.local.array((MI, 4), np.uint32)
+    queries = np.int32(lse.shape[2])
+    thread, head, batch = np.uint32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    top = np.int32((cuda.gridDim.x - 1 - cuda.blockIdx.x) * BM)  # where it is causal the last ones take longest
+    lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
+    g, t = np.uint32(lane // 4), np.uint32(lane % 4)
+    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
+    q_row = np.int32(batch * apart[0][0] + head * apart[0][1])
+    k_row = np.int32(batch * apart[1][0] + head // group * apart[1][1])
+    v_row = np.int32(batch * apart[2][0] + head // group * apart[2][1])
+    o_row = np.int32(batch * apart[3][0] + head * apart[3][1])
+    lowest, highest = band
+
+    for i in range(MI):
+        for r in range(2):
+            most[i, r], total[i, r] = -inf, 0
+        for j in range(NO):
+            for n in range(4):
+                sums[i, j, n] = 0
+    bottom = np.int32(min(top + BM, queries) - 1)
+    first, behind = np.int32(max(0, (top + lowest) // BN * BN)), np.int32(min(keys, bottom + highest + 1))
+    copy_tile(Q_tile, 0, Q, q_row, apart[0][2], top, queries, thread, THREADS)
+    if first < behind:
+        copy_tile(K_tiles, 0, K, k_row, apart[1][2], first, keys, thread, THREADS)
+        copy_tile(V_tiles, 0, V, v_row, apart[2][2], first, keys, thread, THREADS)
+    ptx.cp_async_commit()
+    stage = np.uint32(0)
+    for left in range(first, behind, BN):
+        ptx.cp_async_wait(0)
+        cuda.syncthreads()  # these tiles are there for all, and all have done with those before
+        if left + BN < behind:
+            copy_tile(K_tiles, 1 - stage, K, k_row, apart[1][2], left + BN, keys, thread, THREADS)
+            copy_tile(V_tiles, 1 - stage, V, v_row, apart[2][2], left + BN, keys, thread, THREADS)
+        ptx.cp_async_commit()
+
+        for i in range(MI):
+            for j in range(NI):
+                for n in range(4):
+                    scores[i, j, n] = 0
+        for step in range(STEPS):
+            for i in range(MI):
+                at = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_piece ^ a_row % 8) * 4)
+                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, at)
+            for j in range(0, NI, 2):
+                at = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
+                b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
+                for i in range(MI):
+                    ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
+                    ptx.mma(scores, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
+        for i in range(MI):
+            for j in range(NI):
+                for n in range(4):
+                    scores[i, j, n] *= scale
+        if left < bottom + lowest or left + BN - 1 > top + highest or left + BN > keys:
+            for i in range(MI):
+                for j in range(NI):
+                    for n in range(4):
+                        row = np.int32(top + y + i * 16 + g + n // 2 * 8)
+                        col = np.int32(left + j * 8 + t * 2 + n % 2)
+                        if col < row + lowest or col > row + highest or col >= keys:
+                            scores[i, j, n] = -inf
+
+        for i in range(MI):
+            for r in range(2):
+                before = most[i, r]
+                for j in range(NI):
+                    most[i, r] = max(most[i, r], max(scores[i, j, 2 * r], scores[i, j, 2 * r + 1]))
+                most[i, r] = max(most[i, r], cuda.shfl_xor_sync(0xFFFFFFFF, most[i, r], 1))
+                most[i, r] = max(most[i, r], cuda.shfl_xor_sync(0xFFFFFFFF, most[i, r], 2))
+                origin = np.float32(0) if most[i, r] == np.float32(-inf) else most[i, r]
+                shrunk = exp2(before - origin)
+                total[i, r] *= shrunk
+                for j in range(NO):
+                    sums[i, j, 2 * r] *= shrunk
+                    sums[i, j, 2 * r + 1] *= shrunk
+                for j in range(NI):
+                    scores[i, j, 2 * r] = exp2(scores[i, j, 2 * r] - origin)
+                    scores[i, j, 2 * r + 1] = exp2(scores[i, j, 2 * r + 1] - origin)
+                    total[i, r] += scores[i, j, 2 * r] + scores[i, j, 2 * r + 1]
+
+        for step in range(NI // 2):
+            for i in range(MI):
+                for n in range(2):
+                    j = step * 2 + n
+                    a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
+                    a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
+            for j in range(0, NO, 2):
+                at = stage, np.uint32(step * 16 + a_row), np.uint32((j + a_piece ^ a_row % 8) * 4)
+                b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
+                for i in range(MI):
+                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
+                    ptx.mma(sums, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
+        stage = np.uint32(1 - stage)
+
+    for i in range(MI):
+        for r in range(2):
+            row = np.int32(top + y + i * 16 + g + r * 8)
+            total[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, total[i, r], 1)
+            total[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, total[i, r], 2)
+            share = np.float32(0) if total[i, r] == np.float32(0) else np.float32(1) / total[i, r]
+            if row < queries:
+                at = np.uint32(o_row + row * apart[3][2])
+                for j in range(NO):
+                    word = np.uint32(j * 4 + t)
+                    if word < O.shape[1]:
+                        O[at, word] = ptx.pack2(sums[i, j, 2 * r] * share, sums[i, j, 2 * r + 1] * share, FORMAT)
+                if t == 0:
+                    lse[batch, head, row] = most[i, r] * LN_2 + log(total[i, r])
+
+
+@cache
+def constants(head_dim: int) -> dict[str, int]:
+    """Of the kernel, and of its launch, for a head_dim."""
+    head = -(-head_dim // 64) * 64
+    fragments, bn = TILES[head]
+    bm = 16 * fragments * WARPS
+    found = {"MI": fragments, "BM": bm, "BN": bn, "NI": bn // 8, "HEAD": head, "NO": head // 8}
+    found |= {"WORDS": head // 2, "STEPS": head // 16, "K_BYTE": bm * head * 2, "V_BYTE": (bm + STAGES * bn) * head * 2}
+    return found | {"SHARED_BYTES": (bm + 2 * STAGES * bn) * head * 2}
+
+
+def launches(Q, K, V, O, lse, problem, format):
+    """O and log-sum-exp."""
+    problem.check(Q, K, V, O, lse, dtype=format.dtype)
+    operands, apart = matrices(problem, Q, K, V, O, words=True)
+    known = dict(constants(problem.head_dim))
+    shared_bytes = known.pop("SHARED_BYTES")
+    kernel = in_format(pipelined, format, **known)
+    scale = np.float32(problem.factor) * LOG2_E
+    sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
+    grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
+    return [Launch(kernel, grid, THREADS, (*operands, lse, apart, *sizes), shared_bytes)]
