@@ -38,7 +38,7 @@ def place(batch, head, position, word):
 
 @cuda.jit(device=True)
 def fetch(tiles, stage, tensor_map, batch, head, position, full):
-    """Begins to fetch the boxes of some rows, from a position on, to a stage, and says to its barrier how much comes."""
+    """Begins to fetch the boxes of some rows, from a position on, to a stage, whose barrier is told how much comes."""
     ptx.mbarrier_expect(full, stage, tiles.shape[1] * tiles.shape[2] * ROW_BYTES)
     for box in range(tiles.shape[1]):
         ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, place(batch, head, position, box * BOX), full, stage)
@@ -55,9 +55,14 @@ def check(problem: AttentionForward, Q, K, V, O, lse, format: Format) -> None:
         )
 
 
+def padded(head_dim: int) -> int:
+    """As many numbers as whole boxes have."""
+    return -(-head_dim // HALF) * HALF
+
+
 def in_sizes(kernel, problem: AttentionForward, format: Format):
     """The kernel for a format, as many numbers of head_dim as boxes have, the sign of the scale, and a layout."""
-    numbers = -(-problem.head_dim // HALF) * HALF
+    numbers = padded(problem.head_dim)
     return _specialised(kernel, format.number, numbers, -1 if problem.factor < 0 else 1, problem.layout == "BHSD")
 
 

@@ -1,17 +1,26 @@
 """Two warpgroups multiply by `wgmma`, and a third fetches the tiles of K and V by the copy engine.
 
-The producer's one thread walks through the tiles that the block's queries see, and fills two rings of stages, one for
-K and one for V; each consumer has 64 queries. `wgmma` reads Q and K in shared memory as they came, rows along k, and V
-as well: to it a row of V is all that the product has for one k, so V lies MN-major. The scores of a thread are where
-`wgmma` left them, in two rows, and the weights are where it takes them from: P goes from registers to the tensor cores,
-rounded to the format, with no way through shared memory. Rows of O leave through the place that Q had.
+One thread of the third walks through the tiles that the block's queries see, and fills two rings of stages, one for K
+and one for V. Each of the others has 64 queries. `wgmma` reads Q and K in shared memory as they came, rows along k, and
+V as well: a row of V is all that P V needs for one k, so V lies MN-major. A thread keeps parts of two rows of scores,
+where `wgmma` left them, and they are where it takes the weights from: P goes from registers to the tensor cores,
+rounded to the format, and never through shared memory. Rows of O leave through the place that Q had.
+
+Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+
+    D / 64 * (1 + 2 * keys / BN)                copies per block, of boxes of rows
+    WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
+    (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
+
+Limited by waiting: a warpgroup asks for scores, waits, makes weights of them, asks for sums, waits. While it makes
+weights the tensor cores have what the other warpgroup asked for, if the two do not wait at the same time.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
+from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.gemm.library.ring import prepare
 from labkit.ladder import Launch
@@ -137,5 +146,6 @@ def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     check(problem, Q, K, V, O, lse, format)
     kernel = in_sizes(wgmma, problem, format)
+    shared_bytes = SHARED_BYTES // D * padded(problem.head_dim)
     blocks = -(-problem.queries // BM) * problem.batch * problem.heads
-    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), SHARED_BYTES)]
+    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), shared_bytes)]

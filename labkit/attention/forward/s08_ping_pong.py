@@ -1,10 +1,24 @@
-"""pp"""
+"""The two warpgroups take turns: one computes its softmax while the tensor cores work for the other.
+
+Before it asks for products a warpgroup waits at a barrier of its own, and when it has asked it comes to the other's
+barrier and goes on (`barrier_arrive`). So the products of one are asked for as a whole, and the softmax of the other
+falls under them. (Shah and others, FlashAttention-3, 2024, section 3.1.)
+
+Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+
+    D / 64 * (1 + 2 * keys / BN)                copies per block, of boxes of rows
+    WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
+    (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
+
+Limited by beginnings and ends: a block begins with empty rings, and ends with a softmax under which nothing is
+multiplied; and where it is causal some blocks have many more keys than others.
+"""
 
 import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
+from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.gemm.library.ring import prepare
 from labkit.ladder import Launch
@@ -152,5 +166,6 @@ def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     check(problem, Q, K, V, O, lse, format)
     kernel = in_sizes(ping_pong, problem, format)
+    shared_bytes = SHARED_BYTES // D * padded(problem.head_dim)
     blocks = -(-problem.queries // BM) * problem.batch * problem.heads
-    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), SHARED_BYTES)]
+    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), shared_bytes)]

@@ -1,10 +1,25 @@
-"""pers"""
+"""Blocks stay: each takes tile after tile of queries, and the copies for the next one run ahead.
+
+The grid has a block for each SM. Tiles of queries are dealt in pairs, the first of a head with the last, the second
+with the last but one: where it is causal the long one makes up for the short one, and every pair takes the same time.
+Blocks with neighbouring pairs read the same keys and values, from the L2 cache. O has its own place in shared memory,
+from which it leaves while the next tile is computed.
+
+Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+
+    D / 64 * (1 + 2 * keys / BN)                copies per tile of queries, of boxes of rows
+    WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per tile of queries
+    (2 * BM + 2 * STAGES * BN) * D * 2          bytes of shared memory per block
+
+Limited by the special function unit beside the tensor cores: an exponential for each score takes half as long as both
+products.
+"""
 
 import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
+from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.gemm.library.ring import prepare
 from labkit.ladder import Launch
@@ -182,6 +197,7 @@ def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     check(problem, Q, K, V, O, lse, format)
     kernel = in_sizes(persistent, problem, format)
+    shared_bytes = SHARED_BYTES // D * padded(problem.head_dim)
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
-    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), SHARED_BYTES)]
+    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), shared_bytes)]
