@@ -22,7 +22,7 @@ from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
-from labkit.gemm.library.ring import prepare
+from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
@@ -80,9 +80,9 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    rows = -(-queries // BM)  # of tiles
-    plane, top = cuda.blockIdx.x // rows, np.int32(cuda.blockIdx.x % rows * BM)
-    batch, head = plane // heads, plane % heads
+    rows = np.int32(-(-queries // BM))  # of tiles
+    plane, top = np.int32(cuda.blockIdx.x // rows), np.int32(cuda.blockIdx.x % rows * BM)
+    batch, head = np.int32(plane // heads), np.int32(plane % heads)
     first, behind = seen(top, BM, queries, keys, band, BN)
 
     if warp < 4:
@@ -90,7 +90,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         if warp == 0 and lane == 0:
             fetch(Q_tile, 0, Q_map, batch, head, top, full_q)
             for tile in range(first, behind):
-                stage, parity = (tile - first) % STAGES, (tile - first) // STAGES % 2
+                stage, parity = place_in_ring(tile - first, STAGES)
                 ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                 fetch(K_tiles, stage, K_map, batch, head // group, tile * BN, full_k)
                 ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -102,8 +102,8 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         O = cuda.local.array(SUMS, np.float32)
         most = cuda.local.array(2, np.float32)  # of the scores of a row so far
         total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
-        side = warp // 4 - 1
-        y = side * WM
+        side = np.uint32(warp // 4 - 1)
+        y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
         for r in range(2):
             most[r], total[r] = NONE, 0
@@ -111,7 +111,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
             O[n] = 0
         ptx.mbarrier_wait(full_q, 0, 0)
         for tile in range(first, behind):
-            stage, parity = (tile - first) % STAGES, (tile - first) // STAGES % 2
+            stage, parity = place_in_ring(tile - first, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             begin_scores(S, Q_tile, y, K_tiles, stage)
             ptx.wgmma_wait(0)
@@ -130,7 +130,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
 
         for r in range(2):
             logarithm = finish(O, r, most[r], total[r], scale)
-            query = top + y + warp % 4 * 16 + lane // 4 + 8 * r
+            query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
             if lane % 4 == 0 and query < queries:
                 lse[batch, head, query] = logarithm
         put(O, Q_tile, y, lane, warp)

@@ -21,7 +21,7 @@ from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
-from labkit.gemm.library.ring import prepare
+from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
@@ -83,29 +83,29 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    rows = -(-queries // BM)  # of tiles
-    pairs = -(-rows // 2)
-    items = lse.shape[0] * heads * pairs
+    rows = np.int32(-(-queries // BM))  # of tiles
+    pairs = np.int32(-(-rows // 2))
+    items = np.int32(lse.shape[0] * heads * pairs)
 
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            used = turn = 0  # stages, and tiles of queries, so far
-            for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
-                plane, pair = item // pairs, item % pairs
-                batch, head = plane // heads, plane % heads
-                for row in range(pair, rows - pair, max(1, rows - 1 - 2 * pair)):
+            used = turn = np.uint32(0)  # stages, and tiles of queries, so far
+            for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
+                plane, pair = np.int32(item // pairs), np.int32(item % pairs)
+                batch, head = np.int32(plane // heads), np.int32(plane % heads)
+                for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                     ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
                     fetch(Q_tile, 0, Q_map, batch, head, row * BM, full_q)
-                    turn += 1
+                    turn = np.uint32(turn + 1)
                     first, behind = seen(row * BM, BM, queries, keys, band, BN)
                     for tile in range(first, behind):
-                        stage, parity = used % STAGES, used // STAGES % 2
+                        stage, parity = place_in_ring(used, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         fetch(K_tiles, stage, K_map, batch, head // group, tile * BN, full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
                         fetch(V_tiles, stage, V_map, batch, head // group, tile * BN, full_v)
-                        used += 1
+                        used = np.uint32(used + 1)
     else:
         ptx.setmaxnreg_inc(232)
         S = cuda.local.array(SCORES, np.float32)
@@ -114,27 +114,27 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         most = cuda.local.array(2, np.float32)  # of the scores of a row so far
         total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
         shrinks = cuda.local.array(2, np.float32)
-        side = warp // 4 - 1
-        y = side * WM
+        side = np.uint32(warp // 4 - 1)
+        y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
-        used = turn = stage = parity = 0
+        used = turn = stage = parity = np.uint32(0)
         if side == 1:
             ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
-        for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
-            plane, pair = item // pairs, item % pairs
-            batch, head = plane // heads, plane % heads
-            for row in range(pair, rows - pair, max(1, rows - 1 - 2 * pair)):
-                top = row * BM
+        for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
+            plane, pair = np.int32(item // pairs), np.int32(item % pairs)
+            batch, head = np.int32(plane // heads), np.int32(plane % heads)
+            for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
+                top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 for r in range(2):
                     most[r], total[r] = NONE, 0
                 for n in range(SUMS):
                     O[n] = 0
                 ptx.mbarrier_wait(full_q, 0, turn % 2)
-                turn += 1
+                turn = np.uint32(turn + 1)
                 if first < behind:
-                    stage, parity = used % STAGES, used // STAGES % 2
-                    used += 1
+                    stage, parity = place_in_ring(used, STAGES)
+                    used = np.uint32(used + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
@@ -147,8 +147,8 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(first + 1, behind):
                     before = stage
-                    stage, parity = used % STAGES, used // STAGES % 2
-                    used += 1
+                    stage, parity = place_in_ring(used, STAGES)
+                    used = np.uint32(used + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + side, MULTIPLYING)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
@@ -177,7 +177,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
 
                 for r in range(2):
                     logarithm = finish(O, r, most[r], total[r], scale)
-                    query = top + y + warp % 4 * 16 + lane // 4 + 8 * r
+                    query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
                     if lane % 4 == 0 and query < queries:
                         lse[batch, head, query] = logarithm
                 if leads:

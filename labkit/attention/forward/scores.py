@@ -21,7 +21,7 @@ ROWS = 64  # of a warpgroup
 def seen(top, rows, queries, keys, band, width):
     """The first tile of `width` keys that some of these rows of queries see, and the one behind the last."""
     last = min(keys, min(top + rows, queries) + band[1]) - 1
-    return max(0, top + band[0]) // width, last // width + 1
+    return np.int32(max(0, top + band[0]) // width), np.int32(last // width + 1)
 
 
 @cuda.jit(device=True)
@@ -30,9 +30,8 @@ def hide(S, top, left, lane, warp, keys, band):
     width = S.shape[0] * 2
     if left + width > keys or left + width - 1 > top + band[1] or left < top + ROWS - 1 + band[0]:
         for r in range(2):
-            row, column = top + warp % 4 * 16 + lane // 4 + 8 * r, left + lane % 4 * 2
-            least = np.int32(row + band[0] - column)
-            most = np.int32(min(keys - 1, row + band[1]) - column)
+            row, column = np.int32(top + warp % 4 * 16 + lane // 4 + 8 * r), np.int32(left + lane % 4 * 2)
+            least, most = np.int32(row + band[0] - column), np.int32(min(keys - 1, row + band[1]) - column)
             for n in range(0, S.shape[0], 4):
                 for i in range(2):
                     place = np.int32(2 * n + i)
