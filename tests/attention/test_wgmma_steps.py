@@ -42,6 +42,13 @@ def test_a_block_that_stays_is_right_tile_after_tile(sizes):
     assert is_right
 
 
+@pytest.mark.parametrize("head_dim", [136, 256])
+def test_wide_heads_take_smaller_tiles(head_dim):
+    trace, is_right = simulated("ping_pong", AttentionForward(1, 1, 70, head_dim, 250, 1, True))
+    assert trace.errors == ()
+    assert is_right and trace.shared_bytes <= 227 * 1024
+
+
 def test_queries_that_see_no_key_have_no_sums():
     problem = AttentionForward(1, 1, 300, 64, 100, 1, True)
     operands = problem.operands(BF16)
@@ -88,7 +95,7 @@ def test_scores_meet_no_bank_twice(slug):
 def test_operands_that_do_not_fit_are_refused_in_a_sentence():
     step = STEPS.step("wgmma")
     with pytest.raises(ValueError, match="head_dim is 192, and this step takes multiples of 8 up to 128"):
-        step.launches(*AttentionForward(1, 1, 8, 192).operands(BF16), format=BF16)
+        STEPS.step("persistent").launches(*AttentionForward(1, 1, 8, 192).operands(BF16), format=BF16)
     with pytest.raises(ValueError, match="head_dim is 12, and this step takes multiples of 8"):
         step.launches(*AttentionForward(1, 1, 8, 12).operands(BF16), format=BF16)
     with pytest.raises(TypeError, match="Q holds float32, but this step takes uint16"):

@@ -21,7 +21,6 @@ EXAMPLES = (
     (1, 1, 40, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
     (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
 )
-MOST_HEAD_DIM = 128
 BOX = 32  # words of a row of a box
 ROW_BYTES, HALF = 128, 64  # and numbers of it
 LEAST_SCALE = 1e-30
@@ -44,31 +43,30 @@ def fetch(tiles, stage, tensor_map, batch, head, position, full):
         ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, place(batch, head, position, box * BOX), full, stage)
 
 
-def check(problem: AttentionForward, Q, K, V, O, lse, format: Format) -> None:
-    """Raises where an array is not as the problem has it, or the copy engine does not move it."""
+def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int) -> int:
+    """How many numbers of head_dim whole boxes have, of a step that takes so many at most.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An array is not as the problem has it, or the copy engine does not move it, or its rows are too wide.
+    """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     each = PIECE_BYTES // format.itemsize
-    if problem.head_dim > MOST_HEAD_DIM or problem.head_dim % each:
+    if problem.head_dim > most or problem.head_dim % each:
         raise ValueError(
-            f"head_dim is {problem.head_dim}, and this step takes multiples of {each} up to {MOST_HEAD_DIM}: "
-            "choose another step"
+            f"head_dim is {problem.head_dim}, and this step takes multiples of {each} up to {most}: choose another step"
         )
+    return -(-problem.head_dim // HALF) * HALF
 
 
-def padded(head_dim: int) -> int:
-    """As many numbers as whole boxes have."""
-    return -(-head_dim // HALF) * HALF
+def in_sizes(kernel, problem: AttentionForward, format: Format, **sizes: int):
+    """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
+    sign = -1 if problem.factor < 0 else 1
+    return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)
 
 
-def in_sizes(kernel, problem: AttentionForward, format: Format):
-    """The kernel for a format, as many numbers of head_dim as boxes have, the sign of the scale, and a layout."""
-    numbers = padded(problem.head_dim)
-    return _specialised(kernel, format.number, numbers, -1 if problem.factor < 0 else 1, problem.layout == "BHSD")
-
-
-@cache
-def _specialised(kernel, number, numbers, sign, heads_first):
-    return specialise(kernel, FORMAT=number, D=numbers, SIGN=sign, HEADS_FIRST=heads_first)
+_specialised = cache(specialise)
 
 
 def arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: int, o_rows: int) -> tuple:

@@ -21,14 +21,14 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, padded, place
+from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
-D = 128  # numbers of a row, or 64
+D = 128  # numbers of a row: head_dim, and zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile
 STAGES = 2
 BOXES = D // 64  # of a row
@@ -43,6 +43,7 @@ K_BYTE = BM * D * 2  # where the tiles of K begin
 V_BYTE = K_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = V_BYTE + STAGES * BN * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
+TILES = {64: 128, 128: 128, 192: 112, 256: 80}  # BN by D: as many keys as shared memory and registers hold
 
 
 @cuda.jit(device=True)
@@ -162,8 +163,9 @@ def overlap(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
 
 def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
-    check(problem, Q, K, V, O, lse, format)
-    kernel = in_sizes(overlap, problem, format)
-    shared_bytes = SHARED_BYTES // D * padded(problem.head_dim)
+    width = check(problem, Q, K, V, O, lse, format, max(TILES))
+    rows = TILES[width]
+    kernel = in_sizes(overlap, problem, format, D=width, BN=rows)
+    shared_bytes = (BM + 2 * STAGES * rows) * width * 2
     blocks = -(-problem.queries // BM) * problem.batch * problem.heads
-    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, BN, WM), shared_bytes)]
+    return [Launch(kernel, blocks, (32, WARPS), arguments(problem, Q, K, V, O, lse, BM, rows, WM), shared_bytes)]
