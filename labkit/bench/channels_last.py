@@ -19,7 +19,7 @@ LAYERS = tuple((*layer, layer[4] // 2) for layer in RESNET_50_3X3 + RESNET_50_1X
     (*layer, 0) for layer in TABLE_2
 )
 LAYOUTS = "NCHW", "NHWC"
-LAYER_DTYPES, NETWORK_DTYPES = ("bfloat16", "float32"), ("bfloat16", "tf32", "float32")
+LAYER_DTYPES, NETWORK_DTYPES = ("bfloat16", "float32"), ("bfloat16", "tf32")
 STAGES = (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)  # of ResNet-50: width, blocks, stride of the first
 REPLAYS = 15
 CHANGES_LAYOUT = "nchwtonhwc", "nhwctonchw", "convert_tensor"  # in the names of cuDNN's kernels

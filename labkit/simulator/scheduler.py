@@ -155,6 +155,8 @@ class Chunk:
         log = self.launch.log
         spinning = [s for s in live if s.spinning]
         waiting = [s for s in live if s.barrier]
+        for s in spinning:
+            s.part()
         if spinning:
             first = spinning[0]
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
@@ -400,6 +402,13 @@ class _Set:
         w, state = self.w, self.chunk.state
         state[w.slot, w.thread] = ENDED
         self.chunk.note_returned(w)
+
+    def part(self):
+        """Raises Fork where some warps of the set wait, and others with them that could go on."""
+        waits = np.add.reduceat(self.w.active(self.mask).astype(np.int64), self.w.warps[:, START]) > 0
+        if not waits.all():
+            blocks = self.chunk.blocks
+            raise Fork({(blocks[slot], warp): int(k) for (slot, warp), k in zip(self.w.members, waits)})
 
     def someone(self):
         """(block, thread) of a lane that waits."""

@@ -7,7 +7,7 @@ import pytest
 
 from labkit import cuda, norm
 from labkit.formats import FP32
-from labkit.ladder import ladders, relative_error
+from labkit.ladder import TooLarge, ladders, relative_error
 from labkit.norm.problem import ARRAYS
 from norm.costs import check_passes
 
@@ -70,16 +70,22 @@ def test_a_step_refuses_images_of_another_layout(step):
         step.launch(*problem.operands())
 
 
+def launch(step, on_gpu):
+    try:
+        step.launch(*on_gpu)
+    except TooLarge as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.needs("gpu")
-@pytest.mark.parametrize(
-    "problem", [*STEPS[0].examples, norm.BatchForward(8, 64, 28, 28), norm.BatchForward(2, 3, 97, 101)], ids=str
-)
-def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, problem):
+@pytest.mark.parametrize("number", range(7))
+def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, number):
+    problem = [*step.examples[:5], problem_of(step, 8, 64, 28, 28), problem_of(step, 2, 3, 97, 101)][number]
     before = problem.operands(seed=4)
     first = None
     for _ in range(100):
         *arrays, _ = on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-        step.launch(*on_gpu)
+        launch(step, on_gpu)
         after = [X.copy_to_host() for X in arrays]
         first = first or after
         assert all(map(np.array_equal, after, first))
@@ -92,7 +98,7 @@ def test_more_elements_than_32_bits_count(step):
     problem = problem_of(step, 96, 87_392, 16, 16)
     before = problem.operands()
     on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
-    step.launch(*on_gpu)
+    launch(step, on_gpu)
     after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
     expected = problem.expected(problem.part(before))
     assert relative_error(problem, expected, after, FP32) < 1e-5

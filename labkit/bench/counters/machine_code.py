@@ -26,8 +26,8 @@ def request_factor(code: Sass, kind: str, trace: Trace) -> float:
     sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
     widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
-    if not widths or not accesses:
-        return 1.0
+    if not widths or not accesses or max(widths) <= max(_width_bytes(trace, counted.site) for counted in sites):
+        return 1.0  # no instruction stands for several accesses
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     stand_for = max(sum(widths) / bytes_an_access, len(sites))
     return len(widths) / stand_for
@@ -55,6 +55,11 @@ def wavefront_factor(code: Sass, trace: Trace) -> float:
     if not asked[REQUESTS] or made[REQUESTS] / asked[REQUESTS] != request_factor(code, "shared load", trace):
         return 1.0
     return float(made[WAVEFRONTS] / asked[WAVEFRONTS])
+
+
+def _width_bytes(trace, site) -> int:
+    """What an access of the source moves for a lane."""
+    return trace.array(site.array).itemsize * site.elements
 
 
 def _warps(trace, site):

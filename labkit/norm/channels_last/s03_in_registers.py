@@ -31,6 +31,7 @@ FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
 WIDTH = 4  # channels of a thread
+OF_CHANNEL = 4  # values of a channel that are there before: asked for at once with the pixels
 SUMS = 2 * WIDTH  # of a block
 ALL_SUMS = SUMS + WIDTH  # with the first ones
 SHARE, MOST_SHARE = 2, 8  # pixels of a thread
@@ -43,12 +44,17 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     near = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((ALL_SUMS, MOST_WARPS), np.float32)
     sums = cuda.local.array(SUMS, np.float32)
+    before = cuda.local.array((OF_CHANNEL, WIDTH), np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
             own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+    for e in range(WIDTH):
+        channel = min(np.uint32(c + e), np.uint32(channels - 1))
+        before[0, e], before[1, e] = weight[channel], bias[channel]
+        before[2, e], before[3, e] = running_mean[channel], running_variance[channel]
 
     for e in range(WIDTH):
         sums[e] = np.float32(0)
@@ -70,16 +76,15 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
     for e in range(WIDTH):
         total, squares = sums[e], sums[WIDTH + e]
-        channel = min(np.uint32(c + e), np.uint32(channels - 1))
         centre = near[e] + total / values
         squares -= total * (total / values)
-        scale, shift = weight[channel] / sqrt(squares / values + eps), bias[channel]
+        scale, shift = before[0, e] / sqrt(squares / values + eps), before[1, e]
         if t == 0 and c + e < channels:
-            mean[channel] = centre
-            variance[channel] = squares / values
+            mean[c + e] = centre
+            variance[c + e] = squares / values
             keep = np.float32(1) - factor
-            running_mean[channel] = keep * running_mean[channel] + factor * centre
-            running_variance[channel] = keep * running_variance[channel] + factor * squares / (values - np.float32(1))
+            running_mean[c + e] = keep * before[2, e] + factor * centre
+            running_variance[c + e] = keep * before[3, e] + factor * squares / (values - np.float32(1))
         for k in range(SHARE):
             if t + k * threads < pixels:
                 value = (own[k, e] - centre) * scale + shift

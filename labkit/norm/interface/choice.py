@@ -4,8 +4,8 @@ In training that is one that reads each value once. Where a block keeps a channe
 run at once, no block waits for another ("in_registers"). Larger channels are kept by a cluster:
 "overlapped", whose copies the copy engine makes, where planes are rows of 128 bytes, else "one_read". Where neither
 does, or the GPU has no clusters, each value is read twice, and the second time some are found in L2. In NHWC blocks
-that keep some channels together have to meet; an H100 was seen to take longer for that than for the second read, but
-not for both arrays of the gradients.
+that keep some channels together have to meet, each time; an H100 was seen to take longer for that than for a second
+read of what does not fit on the chip ("first_kept"), but not for both arrays of the gradients.
 
 Rows have a chooser of their own, `labkit.norm.row_steps`.
 """
@@ -34,6 +34,7 @@ STEPS = {  # ladder and step, the best first
     ],
     (BatchForward, "NHWC"): [
         ("channels_last", "in_registers"),
+        ("channels_last", "first_kept"),
         ("channels_last", "columns"),
     ],
     (BatchBackward, "NCHW"): [
@@ -52,7 +53,7 @@ STEPS = {  # ladder and step, the best first
 }
 AT_ONCE = "in_registers"  # each block reads, sums and writes: a second one in its place would have to wait for that
 SM_THREADS = 2048
-MEETING = {("channels_last_backward", "one_read")}  # steps whose blocks all wait for one another
+MEETING = {("channels_last", "first_kept"), ("channels_last_backward", "one_read")}  # all blocks wait for one another
 
 
 def launches_of(arrays: tuple, asked: Problem, format: Format, workspace: Workspace) -> list[Launch]:

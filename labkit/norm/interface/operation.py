@@ -86,6 +86,7 @@ def planned(operation: Operation, arrays: Mapping[str, object], **options) -> Pl
             raise TypeError(f"{name} is None, and a plan allocates nothing: give an array to write to")
     for name, X in given.items():
         check_on_device(name, X)
+    operation = operation.declared(given)  # views of memory do not say what their bits stand for
 
     def launches(*views, workspace):
         return operation.launches(dict(zip(given, views, strict=True)), workspace)

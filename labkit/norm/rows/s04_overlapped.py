@@ -22,10 +22,8 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.row_pieces import begin, load_numbers, seen, store, suited, take, width
-from labkit.norm.rows import WIDTHS, benched
 from labkit.norm.totals import block_total, block_totals
 
-BENCHED = benched(*WIDTHS[:-1])  # those that it takes in float32
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece
 ELEMENT = np.float32  # what rows hold

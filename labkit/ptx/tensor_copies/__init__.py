@@ -133,7 +133,8 @@ def tma_load(tile, index, tensor_map, place, barriers, i):
     tensor_map
         A `TensorMap`, an argument of the kernel.
     place
-        Where the box begins in the array, an index for each axis: (row, column) of a matrix.
+        Where the box begins in the array, an index for each axis: (row, column) of a matrix. The last one is a
+        multiple of 16 bytes; a box may reach, or lie, outside of the array.
     barriers, i
         The mbarrier, whose phase expects the box's bytes: `mbarrier_expect`.
     """

@@ -11,6 +11,7 @@ from labkit.simulator.warps import BLOCK, SM, START, THREAD
 from labkit.trace import SECTOR_BYTES, WARP_LANES
 
 MOST_OFFSET = 255  # the copy engine's
+UNIT_BYTES = 16  # an H100 stops where a box does not begin at a multiple of them
 
 
 class Boxes:
@@ -86,6 +87,14 @@ def boxes_at(boxed, places, line) -> Boxes:
 def _rows_at(boxed, places, line):
     """Where the rows of boxes begin in the array's memory, up to the column, and whether they lie in the array."""
     array, box = boxed.array, boxed.box
+    column = places[len(box) - 1]
+    wrong = column * array.itemsize % UNIT_BYTES != 0
+    if wrong.any():
+        raise KernelError(
+            f"a box begins at a multiple of {UNIT_BYTES} bytes along the last axis, not at element {column[wrong][0]} "
+            f"of {array.itemsize} bytes each: a GPU stops there with an illegal instruction",
+            line,
+        )
     first, inside = np.zeros((len(places[0]), 1), np.int64), np.ones((len(places[0]), 1), np.bool_)
     for axis in range(len(box) - 1):
         along = (places[axis][:, None] + np.arange(box[axis]))[:, None, :]

@@ -26,7 +26,7 @@ def calls(draw):
         given["weight"] = given["bias"] = None
     if training and draw(st.booleans()):
         given["running_mean"] = given["running_variance"] = None
-    return x, given, training, draw(st.floats(0, 1)), draw(st.sampled_from((1e-5, 1e-3, 0.0)))
+    return x, given, training, draw(st.floats(0, 1)), draw(st.sampled_from((1e-5, 1e-3, 1e-12)))
 
 
 def test_results_and_running_statistics_are_those_of_torch():

@@ -123,3 +123,33 @@ def test_a_barrier_is_no_number(line):
 def test_barriers_are_shared_uint64():
     with pytest.raises(KernelError, match="shared array of uint64"):
         run(changed("full = cuda.shared.array(STAGES, uint64)", "full = cuda.shared.array(STAGES, float32)"))
+
+
+RELAY = """
+@cuda.jit
+def relay(out):
+    turns = cuda.shared.array(WARPS, uint64)
+    told = cuda.shared.array(1, float32)
+    t, warp = cuda.threadIdx.x, cuda.threadIdx.x // 32
+    if t == 0:
+        for w in range(WARPS):
+            ptx.mbarrier_init(turns, w, 1)
+        ptx.mbarrier_init_fence()
+        told[0] = 0
+    cuda.syncthreads()
+    for i in range(ROUNDS):
+        if warp > 0 or i > 0:
+            ptx.mbarrier_wait(turns, (warp + WARPS - 1) % WARPS, (i + (warp == 0)) & 1)
+        if t % 32 == 0:
+            told[0] += warp + 1
+            out[cuda.blockIdx.x, i, warp] = told[0]
+            ptx.mbarrier_arrive(turns, warp)
+"""
+
+
+def test_warps_that_wait_for_one_another_in_the_same_line_go_on_one_by_one():
+    made = kernel_in(RELAY, ptx=ptx, uint64=uint64, WARPS=4, ROUNDS=ROUNDS)
+    trace = labkit.simulate(made, 3, 4 * WARP, np.zeros((3, ROUNDS, 4), np.float32))
+    assert not trace.errors
+    told = np.cumsum(np.tile(np.arange(1, 5), ROUNDS)).reshape(ROUNDS, 4)
+    assert np.array_equal(trace.outputs[0], np.broadcast_to(told, (3, ROUNDS, 4)))

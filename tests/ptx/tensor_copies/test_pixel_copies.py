@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numba import uint8, uint16, uint32, uint64
 
 import labkit
-from labkit import cuda, ptx
+from labkit import ptx
+from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
 LOAD = """
@@ -307,7 +308,7 @@ def test_the_map_itself_may_be_fetched_before():
 
 def test_a_map_of_a_slice_begins_at_a_multiple_of_16_bytes():
     case = Case((2, 5, 7, 72), filters=(3, 3), at=(1, 1))
-    there = cuda.to_device(case.images)
+    there = host.to_device(case.images)
     sizes = *case.padding, *case.filters
     trace = labkit.simulate(
         kernel(), case.blocks, 32, ptx.PixelMap(there[..., 8:], PIXELS, 64, *sizes), *case.arguments()[1:]

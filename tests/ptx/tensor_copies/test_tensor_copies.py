@@ -7,6 +7,7 @@ from numba import uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
+from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
 LOAD = """
@@ -86,13 +87,19 @@ def load(made, row=0, column=0, source=None, blocks=1):
     return labkit.simulate(made, blocks, 64, tensor_map, row, column, np.zeros((blocks, ROWS, 64), np.uint16))
 
 
-@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10), (72, 0), (0, 200), (-24, 3), (0, -64)])
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 152), (-7, -16), (72, 0), (0, 200), (-24, 8), (0, -64)])
 def test_a_box_lies_swizzled_in_its_tile_with_zeros_outside_of_the_array(row, column):
     source = numbers(72, 200)
     trace = load(kernel(LOAD), row, column, source, blocks=3)
     assert not trace.errors
     for block, out in enumerate(trace.outputs[3]):
         assert np.array_equal(out, swizzled(box_of(source, row + ROWS * block, column)))
+
+
+@pytest.mark.parametrize("column", [4, 150, -10])
+def test_a_box_begins_at_a_multiple_of_16_bytes_as_the_copy_engine_wants_it(column):
+    with pytest.raises(KernelError, match=f"multiple of 16 bytes along the last axis, not at element {column} of 2"):
+        load(kernel(LOAD), 5, column)
 
 
 def test_a_box_of_three_axes():
@@ -117,7 +124,7 @@ def narrow(box, columns):
 
 @pytest.mark.parametrize("where", ["simulated", pytest.param("launched", marks=pytest.mark.needs("gpu"))])
 @pytest.mark.parametrize("columns", [16, 32])
-@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10)])
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 152), (-7, -16)])
 def test_rows_of_32_and_64_bytes_lie_several_to_a_line(row, column, columns, where):
     source, lines = numbers(72, 200), ROWS * columns // 64
     made = kernel_in(
@@ -144,11 +151,11 @@ def test_a_store_of_rows_of_64_bytes_undoes_what_a_load_did():
 
 
 def test_a_load_counts_the_sectors_of_its_rows_past_l1():
-    trace = load(kernel(LOAD), row=60, column=150)  # 12 rows of 50 elements: 100 bytes each, 4 or 5 sectors
+    trace = load(kernel(LOAD), row=60, column=152)  # 12 rows of 48 elements: 96 bytes each, 3 or 4 sectors
     site = next(c for c in trace.sites if c.site.space == "global" and c.site.kind == "load")
-    assert (site.accesses, site.requests, site.bytes, site.l1_hits) == (12 * 50, 1, 12 * 100, 0)
-    first = 2 * (200 * np.arange(60, 72) + 150)
-    assert site.sectors == sum((first + 99) // 32 - first // 32 + 1)
+    assert (site.accesses, site.requests, site.bytes, site.l1_hits) == (12 * 48, 1, 12 * 96, 0)
+    first = 2 * (200 * np.arange(60, 72) + 152)
+    assert site.sectors == sum((first + 95) // 32 - first // 32 + 1)
     assert site.site.line == line_of(kernel(LOAD), "tma_load") or site.site.array == "source"
     written = next(c for c in trace.sites if c.site.array == "tile" and c.site.kind == "store")
     assert (written.accesses, written.wavefronts) == (ROWS * 64, ROWS)
@@ -196,7 +203,7 @@ def store(made, row=0, column=0):
     return labkit.simulate(made, 1, 64, ptx.TensorMap(numbers(72, 200), (ROWS, 64)), numbers(ROWS, 64), row, column)
 
 
-@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 150), (-7, -10), (72, 0)])
+@pytest.mark.parametrize("row, column", [(0, 0), (5, 8), (60, 152), (-7, -16), (72, 0)])
 def test_a_store_writes_what_lies_in_the_array(row, column):
     trace = store(kernel(STORE), row, column)
     assert not [f for f in trace.errors if f.kind != "unwritten"]
@@ -244,7 +251,7 @@ def test_blocks_that_store_other_values_to_one_place_race(row):
     assert finding.kind == "race" and finding.array == "target"
 
 
-@pytest.mark.parametrize("column", [0, -10, 150])
+@pytest.mark.parametrize("column", [0, -16, 152])
 @pytest.mark.parametrize(
     "value, row", [("x[r, t]", "row"), ("x[r, t] ^ cuda.blockIdx.x", "row + ROWS * cuda.blockIdx.x")]
 )
@@ -390,7 +397,7 @@ def test_maps_of_other_things_are_refused_in_a_sentence(array, box):
 
 
 def test_a_map_of_a_slice_begins_at_a_multiple_of_16_bytes():
-    whole = cuda.to_device(numbers(72, 208))
+    whole = host.to_device(numbers(72, 208))
     source = numbers(72, 208)
     assert np.array_equal(load(kernel(LOAD), source=whole[:, 8:]).outputs[3][0], swizzled(box_of(source[:, 8:], 0, 0)))
     with pytest.raises(LaunchError, match="the tensor map `source` does not begin at a multiple of 16 bytes"):

@@ -1,0 +1,54 @@
+"""`channels_last/first_kept` where a chip keeps a part of the images only: what is read again is right."""
+
+import pytest
+
+from labkit import norm
+from labkit.formats import BF16, FP32
+from norm.costs import passes
+
+STEP = norm.ladder("channels_last").step("first_kept")
+PROBLEMS = [
+    norm.BatchForward(6, 24, 20, 10, layout="NHWC", hard=True),
+    norm.BatchForward(2, 40, 12, 16, relu=False, layout="NHWC"),
+    norm.BatchForward(1, 544, 4, 5, layout="NHWC"),
+    norm.BatchForward(3, 8, 7, 16, layout="NHWC"),
+]
+
+
+@pytest.fixture(params=[1, 4])
+def small(request, monkeypatch):
+    """A GPU of three SMs with little memory, and groups of warps."""
+    for name, value in {"SMS": 3, "MOST_VECTORS": 48, "MOST_RING": 4, "CHIP_BYTES": 2**20}.items():
+        monkeypatch.setattr(STEP.module, name, value)
+    monkeypatch.setattr(STEP.module, "GROUPINGS", (1, request.param) if request.param > 1 else (1,))
+
+    def keep(problem, format, tiles):
+        """Leaves room for so many tiles in an SM."""
+        cut = STEP.module.geometry(problem, format.itemsize)
+        a_tile = cut.kept_bytes // (cut.kept + cut.ring)
+        of_sums = (2 * STEP.module.THREADS + cut.across) * 16 // format.itemsize * 4
+        monkeypatch.setattr(STEP.module, "CHIP_BYTES", of_sums + tiles * a_tile)
+        return STEP.module.geometry(problem, format.itemsize)
+
+    return keep
+
+
+@pytest.mark.parametrize("tiles", [3, 6])
+@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_what_is_not_kept_is_read_again(small, problem, format, tiles):
+    cut = small(problem, format, tiles)
+    before = problem.operands(format, seed=5)
+    found = STEP.simulate(*before, format=format)
+    assert not any(trace.errors for trace in found.traces)
+    assert problem.is_right(before, found.operands, format)
+    of_tile = cut.lines * 128 * cut.blocks
+    all_tiles = -(-problem.C * problem.values * format.itemsize // of_tile)
+    is_read_again = passes(found.traces[0], problem) * 4 / format.itemsize > 2
+    assert is_read_again == (all_tiles > tiles)
+
+
+def test_pixels_that_fill_no_lines_are_refused():
+    problem = norm.BatchForward(1, 12, 3, 5, layout="NHWC")
+    with pytest.raises(ValueError, match="no tiles of whole lines of 128 bytes"):
+        STEP.launch(*problem.operands())
