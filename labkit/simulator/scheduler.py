@@ -338,11 +338,7 @@ class Chunk:
             np.maximum.at(high, slots[concerned], kind[concerned])
             parted = bool((high > low).any() and (low < 3).any() and (high[low < 3] > low[low < 3]).any())
         if parted:
-            self.part(w, kind)
-
-    def part(self, w, kind):
-        """Raises Fork: the set's warps run as one set for each kind."""
-        raise Fork({(self.blocks[slot], warp): int(k) for (slot, warp), k in zip(w.members, kind)})
+            raise Fork({(self.blocks[slot], warp): int(k) for (slot, warp), k in zip(w.members, kind)})
 
     # --- samples ---
 

@@ -132,7 +132,6 @@ def sync(w, mask, call, number, threads):
     barriers = of(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)
-    _part(w, rows, slots, numbers, barriers.number[slots, warps] != NONE)
     w.waits_for = Waiting(w, barriers)
     while (left := barriers.number[slots, warps] != NONE).any():
         waiting = np.zeros(len(w.warps), np.bool_)
@@ -155,16 +154,6 @@ def _comers(w, mask, call, number, threads):
     rows = np.flatnonzero(w.active(mask)[first])
     numbers, expected = (w.fill(value)[first[rows]] for value in (number, threads))
     return rows, w.warps[rows, SLOT], w.warps[rows, THREAD] // WARP_LANES, numbers, expected
-
-
-def _part(w, rows, slots, numbers, waits):
-    """Where some warps of a block go on and others of the set wait, these may wait for what those do next."""
-    waiting, gone = (np.zeros(len(w.chunk.blocks), np.bool_) for _ in range(2))
-    waiting[slots[waits]] = gone[slots[~waits]] = True
-    if (waiting & gone).any():
-        kind = np.zeros(len(w.warps), np.int64)
-        kind[rows] = numbers
-        w.chunk.part(w, kind)
 
 
 def _check(w, mask, number, threads, call):
