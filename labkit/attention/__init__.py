@@ -3,13 +3,33 @@
 >>> from labkit import attention
 >>> problem = attention.AttentionForward(batch=8, heads=16, queries=2048, head_dim=128, causal=True)
 >>> operands = problem.operands()
+>>> attention.ladder("forward").step("rows").launch(*operands)
+>>> O = attention.attend(Q, K, V, causal=True)
 """
 
 from functools import partial
+from pkgutil import resolve_name
 
 from labkit import ladder as _ladder
+from labkit.attention import traffic
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
 
-__all__ = ["AttentionForward", "ladder"]
+# What is loaded when it is asked for: it stands on the ladders.
+_PLACES = {
+    "attend": "labkit.attention.interface.attend:attend",
+    "plan": "labkit.attention.interface.attend:plan",
+}
+__all__ = ["AttentionForward", "ladder", "traffic", *_PLACES]
+
+
+def __getattr__(name):
+    if name in _PLACES:
+        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        return found
+    raise AttributeError(f"module 'labkit.attention' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

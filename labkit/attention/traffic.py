@@ -38,41 +38,50 @@ def tiles(problem: AttentionForward, rows: int, columns: int) -> int:
     return int((behind - first).sum())
 
 
-def bytes_stored(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> int:
-    """Of three kernels with the scores in memory: Q K^T in tiles, the softmax of rows, P V in tiles of O.
+def stored(problem: AttentionForward, tile: int, format: Format = FP32) -> dict[str, int]:
+    """Bytes by array, of three kernels with the scores S in memory: products in tiles of tile x tile, softmax of rows.
 
-    S is written once, read twice and written once more by the softmax, and read once by the last kernel; it holds
-    float32, and the part of it that no query sees is not touched.
+    Of scores, which are float32, those are stored that lie in a tile of which some are seen. They are written, read
+    three times and written by the softmax, and read again for each tile of columns of O.
     """
-    seen = tiles(problem, rows, columns) * rows * columns  # at edges fewer
-    row = problem.head_dim * format.itemsize
-    of_products = tiles(problem, rows, columns) * (rows + columns) * row + tiles(problem, rows, columns) * columns * row
-    return problem.batch * problem.heads * (of_products + 5 * seen * FP32.itemsize + problem.queries * row)
+    first, behind = tiles_of_rows(problem, tile, tile)
+    tops = np.arange(0, problem.queries, tile)
+    rows = np.minimum(tops + tile, problem.queries) - tops
+    keys = np.minimum(behind * tile, problem.keys) - np.minimum(first * tile, problem.keys)
+    columns = -(-problem.head_dim // tile)
+    of_scores = (5 + columns) * int((rows * keys).sum())
+    visits = int((rows * (behind - first)).sum())
+    return _bytes(problem, format, visits, int(keys.sum()), problem.queries) | {
+        "S": problem.batch * problem.heads * of_scores * FP32.itemsize
+    }
 
 
-def bytes_kv_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> int:
-    """Of FlashAttention's first loop order: for each tile of keys the block reads Q, and reads and writes O and both
-    sums of each row. (Dao and others, FlashAttention, 2022, algorithm 1.)
+def kv_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
+    """Bytes by array, of FlashAttention's first loop order: for each tile of keys Q is read, and O and both sums of
+    each row are read and written. (Dao and others, FlashAttention, 2022, algorithm 1.)
 
-    O is kept in float32 between tiles.
+    All of O and of the sums is written before the first tile, and the sums are read again for log-sum-exp.
     """
     first, behind = tiles_of_columns(problem, rows, columns)
     visits = _rows_in(first, behind, rows, problem.queries)
-    of_visit = problem.head_dim * (format.itemsize + 2 * FP32.itemsize) + 4 * FP32.itemsize
-    of_keys = 2 * problem.keys * problem.head_dim * format.itemsize
-    return problem.batch * problem.heads * (visits * of_visit + of_keys)
+    of_sums = problem.batch * problem.heads * 4 * (visits + problem.queries) * FP32.itemsize
+    return _bytes(problem, format, visits, problem.keys, 2 * visits + problem.queries) | {"sums": of_sums}
 
 
-def bytes_q_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> int:
-    """Of the second loop order: Q is read and O written once, K and V once for each tile of queries that sees them.
-
-    (Dao, FlashAttention-2, 2023, algorithm 1.)
+def q_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
+    """Bytes by array, of the second loop order: Q is read and O written once, K and V once for each tile of queries
+    that sees them. (Dao, FlashAttention-2, 2023, algorithm 1.)
     """
     first, behind = tiles_of_rows(problem, rows, columns)
-    row = problem.head_dim * format.itemsize
-    of_keys = 2 * _rows_in(first, behind, columns, problem.keys) * row
-    of_queries = problem.queries * (2 * row + FP32.itemsize)
-    return problem.batch * problem.heads * (of_keys + of_queries)
+    return _bytes(problem, format, problem.queries, _rows_in(first, behind, columns, problem.keys), problem.queries)
+
+
+def _bytes(problem, format, of_q, of_k, of_o) -> dict[str, int]:
+    """Bytes by array, of so many rows of Q, of K and of V, and of O, of each head; log-sum-exp is written once."""
+    planes, row = problem.batch * problem.heads, problem.head_dim * format.itemsize
+    rows = {"Q": of_q, "K": of_k, "V": of_k, "O": of_o}
+    found = {name: planes * count * row for name, count in rows.items()}
+    return found | {"lse": planes * problem.queries * FP32.itemsize}
 
 
 def _rows_in(first, behind, tile, rows) -> int:

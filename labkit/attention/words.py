@@ -9,7 +9,12 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
+from labkit.attention.problem import AttentionForward
 from labkit.formats import Format
+
+LOG2_E = np.float32(1.4426950408889634)
+TINY = 1e-30
+PANEL = 32  # words of a row that eight threads take at once
 
 
 @cuda.jit(device=True)
@@ -18,29 +23,43 @@ def load_tile(tile, X, row, apart, position, length, thread, threads):
 
     The head begins at a row of X, and its positions are `apart` rows from one another.
     """
-    pieces = tile.shape[1] // 4
-    for n in range(thread, tile.shape[0] * pieces, threads):
-        y, piece = np.uint32(n // pieces), np.uint32(n % pieces)
-        w0 = w1 = w2 = w3 = np.uint32(0)
-        if position + y < length and piece * 4 < X.shape[1]:
-            w0, w1, w2, w3 = ptx.load4(X, (np.uint32(row + (position + y) * apart), np.uint32(piece * 4)))
-        ptx.store4(tile, (y, np.uint32((piece ^ y % 8) * 4)), w0, w1, w2, w3)
+    y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
+    swizzled = np.uint32((piece ^ y % 8) * 4)  # also for rows that are a multiple of 8 on
+    for i in range(tile.shape[0] * 8 // threads):
+        at = np.uint32(position + y + i * (threads // 8))
+        for panel in range(0, tile.shape[1], PANEL):
+            word = np.uint32(panel + piece * 4)
+            w0 = w1 = w2 = w3 = np.uint32(0)
+            if at < length and word < X.shape[1]:
+                w0, w1, w2, w3 = ptx.load4(X, (np.uint32(row + at * apart), word))
+            ptx.store4(tile, (np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)), w0, w1, w2, w3)
 
 
 @cuda.jit(device=True)
 def copy_tile(tiles, stage, X, row, apart, position, length, thread, threads):
     """As `load_tile`, by copies that run beside the threads."""
-    pieces = tiles.shape[2] // 4
-    for n in range(thread, tiles.shape[1] * pieces, threads):
-        y, piece = np.uint32(n // pieces), np.uint32(n % pieces)
-        at = stage, y, np.uint32((piece ^ y % 8) * 4)
-        if position + y < length and piece * 4 < X.shape[1]:
-            ptx.cp_async(tiles, at, X, (np.uint32(row + (position + y) * apart), np.uint32(piece * 4)), 16, 16)
-        else:
-            ptx.cp_async(tiles, at, X, (np.uint32(0), np.uint32(0)), 16, 0)
+    y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
+    swizzled = np.uint32((piece ^ y % 8) * 4)
+    for i in range(tiles.shape[1] * 8 // threads):
+        at = np.uint32(position + y + i * (threads // 8))
+        for panel in range(0, tiles.shape[2], PANEL):
+            word = np.uint32(panel + piece * 4)
+            place = stage, np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)
+            inside = 16 if at < length and word < X.shape[1] else 0
+            ptx.cp_async(tiles, place, X, (np.uint32(row + at * apart), word), 16, inside)
 
 
 @cache
 def in_format(kernel, format: Format, **constants):
     """The kernel's copy for a format that has these constants."""
     return specialise(kernel, FORMAT=format.number, **constants)
+
+
+def scale_of(problem: AttentionForward) -> tuple[int, np.float32]:
+    """What scales scores to exponents of 2, above zero, and the bits by which the signs of words of Q change before.
+
+    A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would
+    make NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
+    """
+    flip = 0x80008000 if problem.factor < 0 else 0
+    return flip, np.float32(max(abs(problem.factor), TINY)) * LOG2_E

@@ -16,6 +16,7 @@ from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
+from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
@@ -45,6 +46,7 @@ __all__ = [
     "predict",
     "roofline",
     "schedule",
+    "score_tiles",
     "sectors",
     "swizzle",
     "terms",

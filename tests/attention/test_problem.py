@@ -187,12 +187,15 @@ def test_no_tile_is_touched_that_is_all_masked(problem, tile):
 
 
 def test_traffic_of_the_loop_orders():
-    """A row of 64 float16 has 128 bytes: tiles of 64 x 64 of 128 x 128 scores are four."""
-    problem, row, sums = Problem(1, 1, 128, 64), 128, 8
-    assert traffic.bytes_q_outside(problem, 64, 64, FP16) == 128 * (row + row + 4) + 2 * 128 * 2 * row
-    of_o = 256  # a row in float32
-    assert traffic.bytes_kv_outside(problem, 64, 64, FP16) == 2 * 128 * row + 2 * 128 * (row + 2 * of_o + 2 * sums)
-    assert traffic.bytes_stored(problem, 64, 64, FP16) == 5 * 128 * 128 * 4 + 4 * (2 * 64 + 64) * row + 128 * row
+    """A row of 64 float16 has 128 bytes: 128 x 128 scores are four tiles of 64 x 64."""
+    problem, all_rows = Problem(1, 1, 128, 64), 128 * 128
+    once, twice, five_times = all_rows, 2 * all_rows, 5 * all_rows
+    inside = {"Q": twice, "K": once, "V": once, "O": five_times}
+    lse = {"lse": 512}
+    assert traffic.q_outside(problem, 64, 64, FP16) == {"Q": once, "K": twice, "V": twice, "O": once} | lse
+    assert traffic.kv_outside(problem, 64, 64, FP16) == inside | lse | {"sums": 3 * 4 * 512}
+    of_scores = 6 * 128 * 128 * 4
+    assert traffic.stored(problem, 64, FP16) == {"Q": twice, "K": twice, "V": twice, "O": once} | lse | {"S": of_scores}
 
 
 @pytest.mark.parametrize(

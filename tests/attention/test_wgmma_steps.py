@@ -1,12 +1,14 @@
 """The steps of attention by `wgmma`: what they count, blocks that take several tiles, and what the compiler made."""
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
 
-from labkit import attention, sass
+from labkit import attention, cuda, sass
 from labkit.attention import AttentionForward
+from labkit.attention.problem import as_heads
 from labkit.formats import BF16, FP32
 from labkit.simulator.in_place import simulate_in_place
 
@@ -56,6 +58,22 @@ def test_queries_that_see_no_key_have_no_sums():
         *_, O, lse, _ = STEPS.step(slug).simulate(*operands, format=BF16).operands
         assert not O[..., :200, :].any() and (lse[..., :200] == -np.inf).all()
         assert O[..., 200:, :].any(-1).all() and np.isfinite(lse[..., 200:]).all()
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_rows_that_lie_apart_are_found(slug):
+    """Q, K and V as parts of one array of the device, and with their axes turned."""
+    problem = AttentionForward(2, 2, 40, 64, causal=True, layout="BSHD")
+    before = problem.operands(BF16)
+    packed = cuda.to_device(np.stack(before[:3], axis=2))  # B S 3 H D
+    parts = [packed[:, :, n] for n in range(3)]
+    for turns in (False, True):
+        O, lse = cuda.to_device(before[3]), cuda.to_device(before[4])
+        asked = dataclasses.replace(problem, layout="BHSD" if turns else "BSHD")
+        arrays = [as_heads(X, "BSHD") if turns else X for X in (*parts, O)]
+        STEPS.step(slug).launch(*arrays, lse, asked, format=BF16)
+        after = O.copy_to_host(), lse.copy_to_host(), problem
+        assert problem.is_right(before, (*before[:3], *after), BF16)
 
 
 def counts(trace):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import conv, cuda
+from labkit import attention, conv, cuda
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.views import (
@@ -18,6 +18,7 @@ from labkit.views import (
     passes,
     playground,
     schedule,
+    score_tiles,
     sectors,
     terms,
     tiling,
@@ -84,6 +85,8 @@ def pages(tmp_path_factory):
     layer = conv.Forward(N=1, C=1, H=6, W=6, K=1, R=3, S=3).operands()
     as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
     by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
+    one_head = attention.AttentionForward(1, 1, 40, 64, causal=True)
+    of_rows = attention.ladder("forward").step("rows").simulate(*one_head.operands(), record=((0, 0, 0),)).traces[0]
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     views = {
         "tiling": tiling(product),
@@ -116,6 +119,7 @@ def pages(tmp_path_factory):
             np.ones((2, 2, 4), np.float32) * np.arange(4, dtype=np.float32),
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
+        "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
@@ -250,6 +254,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "playground",
         "variance_errors",
         "winners",
+        "score_tiles",
         "sectors",
     ],
 )

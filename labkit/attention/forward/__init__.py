@@ -30,5 +30,5 @@ BENCHED = tuple(
     sizes for head_dim in (128, 64) for causal in (False, True) for sizes in benched(head_dim, causal, *LENGTHS)
 )
 COMPARED = benched(128, False, 4096)[0]
-STANDING = (1, 1, 512, 64)
+STANDING = (1, 1, 128, 64)
 RECORD = "attention"

@@ -4,8 +4,9 @@ That is how the formula reads. Scores are float32, and there are queries x keys 
 
 Costs, of a head with queries and keys that are multiples of the tile, all of them seen:
 
-    4 * queries * keys              bytes of memory beside the operands
-    5 * 4 * queries * keys          bytes of scores read or written
+    4 * queries * keys              bytes of workspace
+    2 * 4 * queries * keys          bytes of scores written
+    4 * 4 * queries * keys          bytes of scores read, where O has 64 columns
 
 Limited by that matrix: at 16,384 queries and keys it has 1 GB a head. `s02_fused` never stores it.
 """

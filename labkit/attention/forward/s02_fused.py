@@ -18,7 +18,7 @@ heads. `s03_rows` changes the order of the loops.
 """
 
 from functools import cache
-from math import exp2, inf, log
+from math import inf, log
 
 import numpy as np
 
@@ -33,7 +33,7 @@ BM, BN = 64, 32  # queries and keys of a tile
 HEAD = 64  # columns of a tile: head_dim and zeros
 LINE = 64  # of them that a row of threads takes at once
 Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows lie in different banks
-P_ROW = BN + 4
+P_ROW = BN + 16  # two neighbouring rows lie in different banks
 SIDE = 16  # threads along a row
 ROWS, COLS = BM // 8, BN // SIDE  # scores of a thread
 PIECES = HEAD // LINE  # of four columns of O, of a thread
@@ -129,11 +129,11 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
                     most[i] = max(most[i], cuda.shfl_xor_sync(0xFFFFFFFF, most[i], 1 << n))
                 origin, own = np.float32(0) if most[i] == np.float32(-inf) else most[i], np.float32(0)
                 for j in range(COLS):
-                    scores[i, j] = exp2(scores[i, j] - origin)
+                    scores[i, j] = ptx.exp2(scores[i, j] - origin)
                     own += scores[i, j]
                 for n in range(4):
                     own += cuda.shfl_xor_sync(0xFFFFFFFF, own, 1 << n)
-                shrunk = exp2(before - origin) * total[i]
+                shrunk = ptx.exp2(before - origin) * total[i]
                 total[i] = shrunk + own
                 share = np.float32(0) if total[i] == np.float32(0) else np.float32(1) / total[i]
                 for j in range(COLS):

@@ -15,7 +15,7 @@ Limited by the CUDA cores, which are a sixteenth as fast as tensor cores, and by
 """
 
 from functools import cache
-from math import exp2, inf, log
+from math import inf, log
 
 import numpy as np
 
@@ -30,7 +30,7 @@ BM, BN = 64, 32  # queries and keys of a tile
 HEAD = 64  # columns of a tile: head_dim and zeros
 LINE = 64  # of them that a row of threads takes at once
 Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows lie in different banks
-P_ROW = BN + 4
+P_ROW = BN + 16  # two neighbouring rows lie in different banks
 SIDE = 16  # threads along a row
 ROWS, COLS = BM // 8, BN // SIDE  # scores of a thread
 PIECES = HEAD // LINE  # of four columns of O, of a thread
@@ -117,13 +117,13 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
             for n in range(4):
                 highest_score = max(highest_score, cuda.shfl_xor_sync(0xFFFFFFFF, highest_score, 1 << n))
             origin = np.float32(0) if highest_score == np.float32(-inf) else highest_score
-            shrunk = exp2(most[i] - origin)
+            shrunk = ptx.exp2(most[i] - origin)
             most[i] = highest_score
             total[i] *= shrunk
             for j in range(WIDE):
                 sums[i, j] *= shrunk
             for j in range(COLS):
-                weight = exp2(scores[i, j] - origin)
+                weight = ptx.exp2(scores[i, j] - origin)
                 total[i] += weight
                 P_tile[y + i * 2, x + j * SIDE] = weight
         cuda.syncwarp()

@@ -16,16 +16,18 @@ Limited by what surrounds the tensor cores' work: a warp computes its softmax wh
 """
 
 from functools import cache
-from math import exp2, inf, log
+from math import inf, log
 
 import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.operands import matrices
-from labkit.attention.words import copy_tile, in_format
+from labkit.attention.words import copy_tile, in_format, scale_of
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
+FLIP = 0  # bits that turn the signs of a word of Q
+RISE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 STAGES = 2  # tiles of keys, and of values
@@ -37,7 +39,8 @@ NI, NO = BN // 8, HEAD // 8  # fragments of 8 columns of scores and of O
 THREADS = 32 * WARPS
 K_BYTE = BM * HEAD * 2
 V_BYTE = K_BYTE + STAGES * BN * HEAD * 2
-LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+SHARED_BYTES = V_BYTE + STAGES * BN * HEAD * 2
+LN_2 = np.float32(0.6931471805599453)
 TILES = {64: (2, 64), 128: (2, 32), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
 
 
@@ -48,7 +51,8 @@ def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
     V_tiles = ptx.shared_array(V_BYTE, (STAGES, BN, WORDS), np.uint32)
     scores = cuda.local.array((MI, NI, 4), np.float32)
     sums = cuda.local.array((MI, NO, 4), np.float32)
-    most = cuda.local.array((MI, 2), np.float32)
+    origin = cuda.local.array((MI, 2), np.float32)
+    shrunk = cuda.local.array((MI, 2), np.float32)
     total = cuda.local.array((MI, 2), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
     queries = np.int32(lse.shape[2])
@@ -66,7 +70,7 @@ def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
 
     for i in range(MI):
         for r in range(2):
-            most[i, r], total[i, r] = -inf, 0
+            origin[i, r], total[i, r] = -inf, 0
         for j in range(NO):
             for n in range(4):
                 sums[i, j, n] = 0
@@ -94,42 +98,48 @@ def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
             for i in range(MI):
                 at = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_piece ^ a_row % 8) * 4)
                 a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, at)
+                for n in range(4):
+                    a[i, n] ^= np.uint32(FLIP)
             for j in range(0, NI, 2):
                 at = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
                 b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
                 for i in range(MI):
                     ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                     ptx.mma(scores, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
-        for i in range(MI):
-            for j in range(NI):
-                for n in range(4):
-                    scores[i, j, n] *= scale
         if left < bottom + lowest or left + BN - 1 > top + highest or left + BN > keys:
             for i in range(MI):
-                for j in range(NI):
-                    for n in range(4):
-                        row = np.int32(top + y + i * 16 + g + n // 2 * 8)
-                        col = np.int32(left + j * 8 + t * 2 + n % 2)
-                        if col < row + lowest or col > row + highest or col >= keys:
-                            scores[i, j, n] = -inf
+                for r in range(2):
+                    row = top + y + i * 16 + r * 8 + g
+                    start, end = np.int32(row + lowest), np.int32(min(row + highest, keys - 1))
+                    for j in range(NI):
+                        for n in range(2):
+                            col = np.int32(left + j * 8 + t * 2 + n)
+                            if col < start or col > end:
+                                scores[i, j, 2 * r + n] = -inf
 
+        least = np.float32(1)
         for i in range(MI):
             for r in range(2):
-                before = most[i, r]
+                most = np.float32(-inf)
                 for j in range(NI):
-                    most[i, r] = max(most[i, r], max(scores[i, j, 2 * r], scores[i, j, 2 * r + 1]))
-                most[i, r] = max(most[i, r], cuda.shfl_xor_sync(0xFFFFFFFF, most[i, r], 1))
-                most[i, r] = max(most[i, r], cuda.shfl_xor_sync(0xFFFFFFFF, most[i, r], 2))
-                origin = np.float32(0) if most[i, r] == np.float32(-inf) else most[i, r]
-                shrunk = exp2(before - origin)
-                total[i, r] *= shrunk
-                for j in range(NO):
-                    sums[i, j, 2 * r] *= shrunk
-                    sums[i, j, 2 * r + 1] *= shrunk
+                    most = max(most, max(scores[i, j, 2 * r], scores[i, j, 2 * r + 1]))
+                most = max(most, cuda.shfl_xor_sync(0xFFFFFFFF, most, 1))
+                most = max(most, cuda.shfl_xor_sync(0xFFFFFFFF, most, 2)) * scale
+                moved = most if most - origin[i, r] > RISE else origin[i, r]
+                base = np.float32(0) if moved == np.float32(-inf) else moved
+                shrunk[i, r] = ptx.exp2(origin[i, r] - base)
+                least = min(least, shrunk[i, r])
+                origin[i, r] = moved
+                total[i, r] *= shrunk[i, r]
                 for j in range(NI):
-                    scores[i, j, 2 * r] = exp2(scores[i, j, 2 * r] - origin)
-                    scores[i, j, 2 * r + 1] = exp2(scores[i, j, 2 * r + 1] - origin)
+                    scores[i, j, 2 * r] = ptx.exp2(scores[i, j, 2 * r] * scale - base)
+                    scores[i, j, 2 * r + 1] = ptx.exp2(scores[i, j, 2 * r + 1] * scale - base)
                     total[i, r] += scores[i, j, 2 * r] + scores[i, j, 2 * r + 1]
+        if cuda.any_sync(0xFFFFFFFF, least < np.float32(1)):
+            for i in range(MI):
+                for j in range(NO):
+                    for n in range(4):
+                        sums[i, j, n] *= shrunk[i, n // 2]
 
         for step in range(NI // 2):
             for i in range(MI):
@@ -158,7 +168,7 @@ def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
                     if word < O.shape[1]:
                         O[at, word] = ptx.pack2(sums[i, j, 2 * r] * share, sums[i, j, 2 * r + 1] * share, FORMAT)
                 if t == 0:
-                    lse[batch, head, row] = most[i, r] * LN_2 + log(total[i, r])
+                    lse[batch, head, row] = origin[i, r] * LN_2 + log(total[i, r])
 
 
 @cache
@@ -178,8 +188,8 @@ def launches(Q, K, V, O, lse, problem, format):
     operands, apart = matrices(problem, Q, K, V, O, words=True)
     known = dict(constants(problem.head_dim))
     shared_bytes = known.pop("SHARED_BYTES")
-    kernel = in_format(pipelined, format, **known)
-    scale = np.float32(problem.factor) * LOG2_E
+    flip, scale = scale_of(problem)
+    kernel = in_format(pipelined, format, FLIP=flip, **known)
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
     return [Launch(kernel, grid, THREADS, (*operands, lse, apart, *sizes), shared_bytes)]

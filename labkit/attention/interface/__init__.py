@@ -1,0 +1,1 @@
+"""What users call: attention of arrays as they lie, and as plans."""

@@ -1,0 +1,175 @@
+"""Attention of arrays as they lie, by the step of the ladder that suits them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.workspace import Workspace
+from labkit.attention.interface.choice import FORMATS, launches_of
+from labkit.attention.problem import ARRAYS, AttentionForward, Layout
+from labkit.formats import Format
+from labkit.ladder import Launch
+from labkit.layout import is_in_c_order
+from labkit.norm.interface.operation import Operation, called, planned
+from labkit.planned import Plan
+
+
+def attend(
+    Q: Shaped[np.ndarray, "B H S D"],
+    K: Shaped[np.ndarray, "B G T D"],
+    V: Shaped[np.ndarray, "B G T D"],
+    O: Shaped[np.ndarray, "B H S D"] | None = None,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+    lse: Float32[np.ndarray, "B H S"] | None = None,
+    layout: Layout = "BHSD",
+    format: str | Format | None = None,
+    stream=0,
+) -> Shaped[np.ndarray, "B H S D"]:
+    """O = softmax(scale Q K^T) V for each head; the matrix of scores is never stored.
+
+    Parameters
+    ----------
+    Q, K, V
+        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or NumPy arrays, which are
+        copied there. They hold float32, float16 or bfloat16; rows of 16-bit types have a multiple of 8 elements, and
+        none has more than 256. On the device the elements of a row follow one another, and rows lie at multiples of a
+        row: a transposed view will do, and so will a part of a tensor that holds Q, K and V. Q may have a multiple of
+        the heads of K and V, which neighbours of it share.
+    O
+        Where the result goes. If it is None, a new array of the kind that Q is.
+    causal
+        Whether a query sees no key behind its position, which is i + keys - queries for query i: the last query sees
+        all keys. A query that sees no key gives 0.
+    window
+        How far a query sees, its own position counted; None for all.
+    scale
+        Of the scores; 1 / sqrt(head_dim), if it is None.
+    lse
+        Where log-sum-exp of the scores of each query goes, if it is wanted; minus infinity where there are none.
+    layout
+        The order of the axes: "BHSD" or "BSHD", for batch, heads, positions and head_dim.
+    format
+        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+    stream
+        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass O where it is captured into a graph.
+
+    Returns
+    -------
+    O. The same call gives the same bits each time.
+
+    Raises
+    ------
+    TypeError
+        An operand is no array, or holds what it should not, or some are the host's and some the device's.
+    ValueError
+        Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
+
+    Notes
+    -----
+    The kernels are those of `attention.ladder("forward")`. The first call makes a plan, which later ones find again by
+    how their operands lie.
+    (Dao, FlashAttention-2, 2023, algorithm 1.)
+
+    Examples
+    --------
+    >>> O = attention.attend(Q, K, V, causal=True)
+    """
+    given = dict(zip(ARRAYS, (Q, K, V, O, lse), strict=True))
+    return called(Attention(causal, window, scale, layout, format), given, stream)
+
+
+def plan(Q, K, V, O, *, lse=None, stream=0, **options) -> Plan:
+    """A call of `attend` worked out once, to be run many times: `plan()`, or `plan(Q, K, V, O)` for other arrays.
+
+    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
+    stream.
+
+    Parameters
+    ----------
+    Q, K, V, O, lse
+        Arrays of the device, as `attend` takes them. To run for others it is given all that it was made with, in this
+        order.
+    stream, options
+        Those of `attend`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `attend`.
+
+    Examples
+    --------
+    >>> plan = attention.plan(Q, K, V, O, causal=True)
+    >>> plan()
+    """
+    arrays = dict(zip(ARRAYS, (Q, K, V, O, lse), strict=True))
+    return planned(Attention(**options), arrays, stream=stream)
+
+
+@dataclass(frozen=True)
+class Attention(Operation):
+    """Attention without its arrays; for the options see `attend`."""
+
+    causal: bool = False
+    window: int | None = None
+    scale: float | None = None
+    layout: Layout = "BHSD"
+    format: str | Format | None = None
+
+    arrays, written, needed = ARRAYS, ("O", "lse"), ("Q", "K", "V")
+    results, in_place = {"O": "Q"}, {}
+
+    def __post_init__(self):
+        AttentionForward(1, 1, 1, 1, **self._options)  # or it raises
+
+    def declared(self, given: Mapping[str, object]) -> "Attention":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        for name in ("Q", "K", "V"):
+            if len(given[name].shape) != 4:
+                raise ValueError(f"{name} is {_sides(given[name])}: give it four axes, {self.layout}")
+        format, asked = self._format(given), self._problem(given)
+        for name, X in given.items():
+            needed = asked.shapes[name]
+            if tuple(X.shape) != needed:
+                wanted = " x ".join(map(str, needed))
+                raise ValueError(f"{name} is {_sides(X)}, but {wanted} beside these Q and K: change it")
+            if name != "lse" and type_name(X) != type_name(given["Q"]):
+                raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
+            if name == "lse" and dtype_of(X) != np.float32:
+                raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
+        lse = given.get("lse")
+        if lse is not None and not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
+            raise ValueError("lse is not in C order: copy it")
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        asked = self._problem(given)
+        lse = given.get("lse")
+        if lse is None:
+            lse = workspace.array("instead of lse", asked.shapes["lse"], np.float32)
+        arrays = (*(given[name] for name in ARRAYS[:-1]), lse)
+        return launches_of(arrays, asked, self._format(given), workspace)
+
+    @property
+    def _options(self):
+        return {name: getattr(self, name) for name in ("causal", "window", "scale", "layout")}
+
+    def _problem(self, given) -> AttentionForward:
+        """Raises where Q and K make no attention."""
+        (of_q, of_k) = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        heads, positions = of_q["H"], of_q["S"]
+        return AttentionForward(of_q["B"], heads, positions, of_q["D"], of_k["S"], of_k["H"], **self._options)
+
+    def _format(self, given) -> Format:
+        return format_held("Q", given["Q"], self.format, FORMATS)
+
+
+def _sides(X):
+    return " x ".join(map(str, X.shape)) or "a number"

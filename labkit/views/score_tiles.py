@@ -1,0 +1,183 @@
+"""Tiles of scores being born and dying: what a kernel of attention holds on the chip, and what it moved for that."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from labkit.attention import AttentionForward
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table
+from labkit.views.wording import check_trace
+
+METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("maxima", "totals", "lse")}  # arrays, by what is shown
+
+
+def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
+    """Step through the tiles of scores that kernels compute, side by side; a tile is gone when the next one comes.
+
+    Parameters
+    ----------
+    problem
+        Of one head, whose kernels these are.
+    runs
+        Runs by their names, with all blocks recorded: of kernels that load a tile of `Q` and of `K` before they
+        multiply them, as those of the steps `fused` and `rows` do.
+    """
+    if not isinstance(runs, Mapping) or not runs:
+        raise TypeError("score_tiles takes runs by their names: score_tiles(problem, {'rows': trace}).")
+    for trace in runs.values():
+        check_trace("score_tiles", trace)
+    if problem.batch * problem.heads != 1:
+        raise ValueError(f"The picture has room for one head, and there are {problem.batch * problem.heads}: show one.")
+    kept = [{"name": name, **_run(problem, trace)} for name, trace in runs.items()]
+    steps = max(len(run["visits"]) for run in kept)
+    says = [_sentence(kept, step) for step in range(steps)]
+    rows = [
+        [step + 1, run["name"], *_numbers(run, step)]
+        for step in range(steps)
+        for run in kept
+        if step < len(run["visits"])
+    ]
+    data = {
+        "say": says,
+        "runs": [{**run, "visits": pack(np.array(run["visits"])), "told": None} for run in kept],
+        "labels": list(METERS),
+        "most": max(sum(run["visits"][-1][2:]) for run in kept),
+        "scores": 4 * problem.queries * problem.keys,
+        "table": table(["step", "run", "queries", "keys", *(f"bytes of {name}" for name in METERS)], rows),
+    }
+    return View("score_tiles", "Tiles of scores, and what is moved for them", data, still)
+
+
+def _run(problem, trace) -> dict:
+    """The tiles of a run: each with its place, and the bytes that were moved until it was gone; what a row has then."""
+    visits = _visits(trace)
+    if not visits:
+        raise ValueError("No block of this run is recorded, or it loads no Q and K: simulate with record=all blocks.")
+    height, width = (max(len(visit[axis]) for visit in visits) for axis in (0, 1))
+    (Q, K), allowed = (_array(trace, name) for name in "QK"), problem.allowed()
+    exponents = np.where(allowed, problem.factor * (Q @ K.T), -np.inf)
+    down, across = -(-problem.queries // height), -(-problem.keys // width)
+    seen = [
+        [bool(allowed[i * height : (i + 1) * height, j * width : (j + 1) * width].any()) for j in range(across)]
+        for i in range(down)
+    ]
+    found, told, state = [], [], {}
+    for queries, keys, moved in visits:
+        row = queries[-1]
+        before = state.get(row, (-np.inf, 0.0))
+        scores = exponents[row, keys]
+        most = max(before[0], scores.max())
+        shrunk = np.exp(before[0] - most) if np.isfinite(before[0]) else 0.0
+        state[row] = most, before[1] * shrunk + np.exp(scores - most).sum() if np.isfinite(most) else 0.0
+        found.append([queries[0] // height, keys[0] // width, *moved])
+        told.append((int(row), queries, keys, float(shrunk), *map(float, state[row]), bool(before[1])))
+    return {"visits": found, "told": told, "seen": seen, "down": down, "across": across, "tile": [height, width]}
+
+
+def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
+    """Each tile of scores: its queries, its keys, and the bytes of each meter until the next one begins."""
+    sites = [counted.site for counted in trace.sites]
+    widths = {info.name: info.shape[-1] for info in trace.arrays}
+    bytes_of = dict.fromkeys((name for names in METERS.values() for name in names), 0)
+    found, samples = [], trace.samples
+    for block in sorted(range(len(samples.blocks)), key=lambda block: samples.blocks[block][::-1]):
+        held, stale, computed = {"Q": set(), "K": set()}, set(), False
+
+        def close(held=held):
+            moved = [sum(bytes_of[name] for name in names) for names in METERS.values()]
+            found.append((sorted(held["Q"]), sorted(held["K"]), moved))
+
+        for number in np.flatnonzero((samples.block == block) & (samples.site >= 0)):
+            site, lanes = sites[samples.site[number]], samples.index[number]
+            lanes = lanes[lanes >= 0]
+            if site.space == "shared" and site.kind == "load":
+                computed = True
+            elif site.space == "global" and site.array in bytes_of:
+                if site.kind == "load" and site.array in held:
+                    if computed:
+                        close()
+                        stale, computed = {"Q", "K"}, False
+                    if site.array in stale:
+                        held[site.array].clear()
+                        stale.discard(site.array)
+                    held[site.array].update((lanes // widths[site.array]).tolist())
+                bytes_of[site.array] += len(lanes) * site.bytes
+        if computed:
+            close()
+    return found
+
+
+def _array(trace, name):
+    """An array as the launch found it, in float64."""
+    values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
+    named = [info.name for info in trace.arrays if info.space == "global"]
+    return dict(zip(named, values))[name].astype(np.float64)
+
+
+def _numbers(run, step):
+    _, queries, keys, *_ = run["told"][step]
+    return [f"{queries[0]} to {queries[-1]}", f"{keys[0]} to {keys[-1]}", *run["visits"][step][2:]]
+
+
+def _sentence(runs, step):
+    words = []
+    for run in runs:
+        if step >= len(run["told"]):
+            words.append(f"`{run['name']}` is done.")
+            continue
+        row, queries, keys, shrunk, most, total, had = run["told"][step]
+        says = f"`{run['name']}`: queries {queries[0]} to {queries[-1]} meet keys {keys[0]} to {keys[-1]}. "
+        if had and shrunk < 1:
+            says += f"Query {row} finds a larger score: what it had **shrinks to {shrunk:.0%}**; "
+        elif had:
+            says += f"Query {row} finds no larger score; "
+        else:
+            says += f"Query {row} begins; "
+        words.append(says + f"its maximum is {most:.2f}, its sum {total:.1f}.")
+    return " ".join(words)
+
+
+def still(figure, data, step):
+    """The tiles and the meters of each run, as they stand at a step."""
+    runs = data["runs"]
+    figure.set_size_inches(4.6 * len(runs) + 0.6, 4.4)
+    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    places = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
+    for (grid, meter), run in zip(places.T, runs, strict=True):
+        cells, moved = painted(run, step)
+        grid.imshow(cells, aspect="auto", interpolation="nearest")
+        grid.set_title(run["name"], fontsize=9, loc="left", weight="bold", color=COLOURS["fg"])
+        grid.set_xlabel("keys", fontsize=8)
+        grid.set_ylabel("queries", fontsize=8)
+        grid.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
+        grid.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
+        grid.grid(which="minor", color="white", linewidth=1)
+        grid.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
+        left = 0
+        for name, amount, colour in zip(data["labels"], moved, ("A", "B", "C", "dim"), strict=True):
+            meter.barh(0, amount, left=left, color=COLOURS[colour], label=name)
+            left += amount
+        meter.set_xlim(0, data["most"])
+        meter.set_yticks([])
+        meter.set_xlabel(f"{left:,.0f} bytes moved", fontsize=8)
+        meter.tick_params(labelsize=7)
+        meter.spines[:].set_visible(False)
+        meter.legend(fontsize=7, ncols=4, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.6))
+
+
+def painted(run, step):
+    """The tiles of a run as colours, and its meters."""
+    from matplotlib.colors import to_rgb
+
+    from labkit.views.base import unpack
+
+    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "line", "A", "hot")}
+    visits = unpack(run["visits"])
+    now = min(step, len(visits) - 1)
+    cells = np.tile(colours["line"], (run["down"], run["across"], 1))
+    cells[np.array(run["seen"])] = colours["cell"]
+    for i, j in visits[:now, :2]:
+        cells[i, j] = 0.35 * colours["A"] + 0.65
+    cells[tuple(visits[now, :2])] = colours["hot"] if step < len(visits) else 0.35 * colours["A"] + 0.65
+    return cells, visits[now, 2:].tolist()

@@ -1,0 +1,246 @@
+"""Every step of attention forward: what it counts and touches, random problems, values that are no numbers."""
+
+import inspect
+import re
+from collections import Counter
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+from sampling import WHOLE, sampled
+
+from labkit import attention, cuda
+from labkit.attention import traffic
+from labkit.attention.problem import ARRAYS, as_heads
+from labkit.formats import BF16, FP32
+
+Problem = attention.AttentionForward
+STEPS = attention.ladder("forward")
+PROBLEMS = 100 if WHOLE else 4  # random ones, of a step
+ON_TENSOR_CORES = [step for step in STEPS if FP32 not in step.formats]
+
+
+BY_TILES = {step.slug for step in STEPS if hasattr(step.module, "WARPGROUPS")}  # test_wgmma_steps.py has more
+
+
+@pytest.fixture(params=STEPS, ids=lambda step: step.slug)
+def step(request):
+    return request.param
+
+
+@pytest.fixture(params=[step for step in STEPS if step.slug not in BY_TILES], ids=lambda step: step.slug)
+def step_by_rows(request):
+    return request.param
+
+
+def traces_of(step, problem, format=None):
+    format = format or step.formats[0]
+    before = problem.operands(format)
+    run = step.simulate(*before, format=format)
+    assert run.errors == () and problem.is_right(before, run.operands, format)
+    return run.traces
+
+
+def stated(step) -> dict[str, str]:
+    """The costs that a step states, as expressions by what they are."""
+    lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:, (?:of|where) .*)?$", step.module.__doc__, re.MULTILINE)
+    return {what: expression for expression, what in lines}
+
+
+def test_a_step_costs_what_its_docstring_says(step_by_rows):
+    step = step_by_rows
+    problem = Problem(1, 1, 128, 64)
+    traces = traces_of(step, problem)
+    sites = [found for trace in traces for found in trace.sites]
+
+    def of(names, kind, amount="accesses"):
+        chosen = [found for found in sites if found.site.space == "global" and found.site.array in names]
+        return sum(getattr(found, amount) for found in chosen if found.site.kind == kind)
+
+    counted = {
+        "vectors of Q loaded": of("Q", "load"),
+        "vectors of K and V loaded": of("KV", "load"),
+        "vectors of O loaded": of("O", "load"),
+        "vectors of O stored": of("O", "store"),
+        "copies of Q": of("Q", "load"),
+        "copies of K and V": of("KV", "load"),
+        "bytes of workspace": of("S", "store", "bytes") // 2,
+        "bytes of scores written": of("S", "store", "bytes"),
+        "bytes of scores read": of("S", "load", "bytes"),
+        "bytes of shared memory per block": max(trace.shared_bytes for trace in traces),
+        "bank conflicts per block": sum(trace.counters.bank_conflicts / prod(trace.grid) for trace in traces),
+    }
+    costs = stated(step)
+    assert len(costs) >= 3
+    for what, expression in costs.items():
+        assert eval(expression, {"queries": 128, "keys": 128}, vars(step.module)) == counted[what], what
+
+
+MASKED = [
+    Problem(1, 2, 140, 64, kv_heads=1, causal=True),
+    Problem(1, 1, 100, 64, keys=150, window=30),
+    Problem(1, 1, 150, 64, keys=100, causal=True, window=50),
+]
+
+
+@pytest.mark.parametrize("problem", MASKED, ids=str)
+def test_no_tile_is_loaded_that_is_all_masked(step, problem):
+    """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
+    format, moved = step.formats[0], Counter()
+    for found in (found for trace in traces_of(step, problem, format) for found in trace.sites):
+        if found.site.space == "global":
+            moved[found.site.array.removesuffix("_map")] += found.bytes
+    if step.slug == "stored":
+        wanted = traffic.stored(problem, step.TILE)
+    else:
+        order = traffic.kv_outside if step.slug == "fused" else traffic.q_outside
+        wanted = order(problem, step.BM, step.BN, format)
+    wanted.pop("sums", None)  # which all threads of a row read
+    assert {name: moved[name] for name in wanted} == wanted
+
+
+def test_all_steps_have_the_same_form(step):
+    names = list(inspect.signature(step.module.launches).parameters)
+    assert names[:6] == [*ARRAYS, "problem"] and set(names[6:]) <= {"format", "workspace"}
+    assert step.idea.endswith((".", ":")) and step.kernel.__name__ == step.slug
+
+
+@st.composite
+def problems(draw):
+    """Small problems of all kinds."""
+    kv_heads = draw(st.integers(1, 2))
+    queries, keys = draw(st.integers(1, 150)), draw(st.integers(1, 150))
+    return Problem(
+        draw(st.integers(1, 2)),
+        kv_heads * draw(st.integers(1, 2)),
+        queries,
+        8 * draw(st.sampled_from((1, 5, 8, 8, 9, 16, 23, 32))),
+        draw(st.sampled_from((queries, keys))),
+        kv_heads,
+        draw(st.booleans()),
+        draw(st.none() | st.integers(1, 150)),
+        draw(st.none() | st.sampled_from((0.5, 0.0, -0.3))),
+        draw(st.sampled_from(("BHSD", "BSHD"))),
+        draw(st.sampled_from(("", "", "huge", "rising"))) if draw(st.booleans()) else "",
+    )
+
+
+def simulated(step, before, format):
+    run = step.simulate(*before, format=format)
+    return run.operands, run.errors
+
+
+def launched(step, before, format):
+    on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
+    step.launch(*on_gpu, format=format)
+    return tuple(X.copy_to_host() if hasattr(X, "copy_to_host") else X for X in on_gpu), ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("run", [simulated, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
+def test_a_step_is_right_on_random_problems(step, run):
+    @settings(max_examples=PROBLEMS, phases=[Phase.generate], deadline=None)
+    @given(problem=problems(), seed=st.integers(0, 2**16), format=st.sampled_from(step.formats))
+    def check(problem, seed, format):
+        assume(problem.head_dim <= max(getattr(step.module, "TILES", [256])))
+        if problem.hard == "rising" and problem.scale == 0:
+            problem = Problem(**{**problem.fields, "hard": ""})
+        before = problem.operands(format, seed)
+        after, errors = run(step, before, format)
+        assert errors == ()
+        assert problem.is_right(before, after, format)
+
+    check()
+
+
+@pytest.mark.parametrize("hard", ["huge", "rising"])
+def test_hard_scores_come_out_right(step, hard):
+    """Those that rise from tile to tile make a step rescale at each; huge ones would be endless without a maximum."""
+    for format in step.formats:
+        traces_of(step, Problem(1, 1, 20, 64, keys=150, hard=hard), format)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_number_stays_where_it_is_seen(step, value):
+    """In a query it spoils that row; in a key or a value those rows that see it."""
+    format, problem = step.formats[0], Problem(1, 1, 70, 64, keys=90, causal=True)
+    for place, row, spoilt in ((0, 30, slice(30, 31)), (1, 60, slice(40, 70)), (2, 60, slice(40, 70))):
+        before = problem.operands(format)
+        before[place][0, 0, row] = format.encode(np.full(64, value))
+        with np.errstate(all="ignore"):
+            after = step.simulate(*before, format=format).operands
+        fine = np.isfinite(format.decode(after[3])[0, 0]).all(1)
+        if place < 2 or np.isnan(value):
+            assert not fine[spoilt].any(), (ARRAYS[place], row)
+        assert np.delete(fine, np.arange(70)[spoilt]).all() or place == 2, (ARRAYS[place], row)
+
+
+def test_rows_that_lie_apart_are_found(step_by_rows):
+    """Q, K and V as parts of one array, and with their axes turned."""
+    step = step_by_rows
+    format, problem = step.formats[0], Problem(2, 2, 40, 64, causal=True, layout="BSHD")
+    before = problem.operands(format)
+    packed = np.stack(before[:3], axis=2)  # B S 3 H D
+    parts = tuple(packed[:, :, n] for n in range(3))
+    assert not parts[0].flags.c_contiguous
+    O, lse = before[3].copy(), before[4].copy()
+    for launch in step.launches(*parts, O, lse, problem, format=format, workspace=_host_workspace()):
+        _run(launch)
+    assert problem.is_right(before, (*before[:3], O, lse, problem), format)
+    turned = Problem(**{**problem.fields, "layout": "BHSD"})
+    heads = [as_heads(X, "BSHD") for X in (*before[:3], O)]
+    O[:] = before[3]
+    for launch in step.launches(*heads, lse, turned, format=format, workspace=_host_workspace()):
+        _run(launch)
+    assert problem.is_right(before, (*before[:3], O, lse, problem), format)
+
+
+def _host_workspace():
+    from labkit.arrays.workspace import Workspace
+    from labkit.simulator import host
+
+    return Workspace(memory=host)
+
+
+def _run(launch):
+    from labkit.simulator.in_place import simulate_in_place
+
+    shared = {"shared_bytes": launch.shared_bytes}
+    assert simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors == ()
+
+
+def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
+    tensor, rows = STEPS.step("mma"), STEPS.step("rows")
+    with pytest.raises(ValueError, match="head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"):
+        tensor.simulate(*Problem(1, 1, 5, 12).operands(BF16))
+    with pytest.raises(TypeError, match="Q holds float32, but this step takes uint16: convert it"):
+        tensor.simulate(*Problem(1, 1, 5, 16).operands(FP32))
+    *arrays, problem = Problem(1, 2, 5, 16).operands()
+    wide = np.zeros((1, 2, 5, 24), np.float32)[..., :16]  # a row has 64 bytes
+    with pytest.raises(ValueError, match="rows of K are 0, 480, 96 bytes apart, and steps find them at multiples of a"):
+        rows.launches(arrays[0], wide, *arrays[2:], problem)
+    with pytest.raises(ValueError, match="elements of a row of V lie apart in memory"):
+        rows.launches(*arrays[:2], np.zeros((1, 2, 5, 32), np.float32)[..., ::2], *arrays[3:], problem)
+
+
+@pytest.mark.needs("numba-cuda", "toolkit")
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("step", "head_dim"),
+    sampled(product(ON_TENSOR_CORES, (64, 128, 192, 256)), 3),
+    ids=lambda value: getattr(value, "slug", None),
+)
+def test_a_step_on_tensor_cores_spills_nothing_for_any_head_dim(step, head_dim, tmp_path):
+    from argument_types import argument_type
+    from assembler import assembled, ptx_for_the_oldest
+
+    (launch,) = step.launches(*Problem(1, 1, 64, head_dim).operands(BF16), format=BF16)
+    types = [argument_type(argument) for argument in launch.arguments]
+    code, targets = ptx_for_the_oldest(launch.kernel, types, [(8, 0), (9, 0, "a")])
+    assert ".f64" not in code
+    for target in targets:
+        report, _ = assembled(code, target, tmp_path)
+        assert "0 bytes spill stores, 0 bytes spill loads" in report

@@ -1,0 +1,39 @@
+"""The bench of attention: torch's backends beside ours, for problems that they compute."""
+
+import pytest
+
+from labkit import attention
+from labkit.bench import _harness, _torch
+from labkit.bench import attention as bench
+from labkit.formats import BF16, FP16, FP32
+
+Problem = attention.AttentionForward
+
+
+def test_backends_of_torch_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
+    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    same = Problem(2, 4, 64, 64, causal=True)
+    assert list(bench.rivals(same, BF16)) == ["flash", "cuDNN", "efficient"]
+    assert list(bench.rivals(same, FP32)) == ["efficient"]
+    assert bench.rivals(Problem(2, 4, 64, 64, keys=32, causal=True), BF16) == {}
+    assert bench.rivals(Problem(2, 4, 64, 64, window=5), BF16) == {}
+    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    assert bench.rivals(same, BF16) == {}
+
+
+def test_each_problem_has_16k_tokens_of_width_2048():
+    problems = attention.ladder("forward").step("pipelined").benched
+    assert len(problems) == 16 and {one.head_dim for one in problems} == {64, 128}
+    assert all((one.batch * one.queries, one.heads * one.head_dim) == (16384, 2048) for one in problems)
+
+
+@pytest.mark.needs("gpu", "torch")
+@pytest.mark.parametrize("layout", ["BHSD", "BSHD"])
+def test_torch_computes_what_the_problem_expects(layout):
+    for format, most in ((FP32, 1e-5), (FP16, 2e-3), (BF16, 1e-2)):
+        problem = Problem(2, 4, 300, 64, causal=True, layout=layout)
+        before = problem.operands(format)
+        for way in bench.rivals(problem, format).values():
+            (operands,) = _harness.on_gpu(before, 1)
+            launch = way(problem, format, *operands)
+            assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
