@@ -11,8 +11,8 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of the tile
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per tile of queries
     (2 * BM + 2 * STAGES * BN) * D * 2          bytes of shared memory per block
 
-Limited by the special function unit beside the tensor cores: an exponential for each score takes half as long as both
-products.
+Limited, by a count of cycles and not yet by measurement, by the tensor cores and the special function unit beside them,
+which takes half as long for an exponential of each score as they do for both products.
 """
 
 import numpy as np
