@@ -5,12 +5,14 @@ import numpy as np
 import pipeline
 import pytest
 import test_copies
+import test_exponentials
 import test_matrices
 import test_named_barriers
 import test_number_formats
 import test_pixel_copies
 import test_warpgroups
 from cells import kernel_in
+from numba import types
 
 import labkit
 from labkit import cuda, ptx
@@ -106,6 +108,35 @@ def test_storing_matrices():
     assert_same(kernel_in(test_matrices.STORE, **test_matrices.NAMES), 1, 32, x, rows, np.zeros((32, 8), np.uint16))
 
 
+@pytest.mark.parametrize("kind", [types.uint16, types.uint8])
+def test_storing_matrices_transposed(kind):
+    rng, each = np.random.default_rng(3), 16 // kind.bitwidth
+    x, rows = rng.integers(0, 1 << 32, (32, 4), dtype=np.uint32), rng.permutation(32)
+    names = test_matrices.NAMES | dict(KIND=kind, PITCH=16 * each, HALF=8 * each)
+    out = np.zeros((32, 8 * each), f"u{2 // each}")
+    assert_same(kernel_in(test_matrices.STORE_TRANSPOSED, **names), 1, 32, x, rows, out)
+
+
+def test_powers_of_two():
+    x = np.linspace(-150, 130, 5000, dtype=np.float32)
+    kernel = kernel_in(test_exponentials.POWERS, ptx=ptx)
+    here, there = outputs(kernel, -(-x.size // 64), 64, x, np.zeros(x.size, np.float32))
+    assert np.allclose(here, there, rtol=2.0**-22, atol=0)
+    x = np.array([-np.inf, np.inf, np.nan, -0.0, 1e-40, -126, -127], np.float32)
+    here, there = outputs(kernel, 1, 64, x, np.zeros(x.size, np.float32))
+    assert np.array_equal(here, there, equal_nan=True)
+
+
+@pytest.mark.parametrize("keeps", ["k > 0", "True", "k > 0 or t >= 128"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_products_that_begin_or_are_taken_away(keeps, sign):
+    text = test_warpgroups.SCALED.replace("KEEPS", keeps)
+    kernel = test_warpgroups.kernel_of_majors(text, ptx.K_MAJOR, ptx.MN_MAJOR, 72, SIGN=sign)
+    A, B = test_warpgroups.exact((2, test_warpgroups.ROWS, 64), 1), test_warpgroups.exact((72, 64), 2)
+    A, B = (test_warpgroups.bits_of(X, ptx.BF16) for X in (A, B))
+    assert_same(kernel, 2, 256, A, B, np.zeros((2, test_warpgroups.ROWS, 72), np.float32))
+
+
 @pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
 def test_copies_with_zeros(dtype, width):
@@ -151,3 +182,11 @@ def test_barriers_of_some_warps():
     again = "ptx.barrier_sync(1, 64)", "ptx.barrier_sync(2, 64)"
     text = test_named_barriers.PARTED.replace("FIRST", again[0]).replace("SECOND", again[1])
     assert_same(kernel_in(text, ptx=ptx), 3, 128, x, np.zeros((5, 128), np.float32))
+
+
+def test_warps_that_come_to_a_barrier_and_go_on():
+    text = test_named_barriers.HANDED.replace("EMPTY", "ptx.barrier_sync(2, 128)")
+    text = text.replace("FULL", "ptx.barrier_arrive(1, 128)").replace("BEHIND", "pass")
+    assert_same(kernel_in(text, ptx=ptx), 3, 128, test_named_barriers.X, np.zeros((3, 4, 64), np.float32))
+    turns = kernel_in(test_named_barriers.TURNS, ptx=ptx, int32=np.int32)
+    assert_same(turns, 3, 128, np.full((3, 6), 9))

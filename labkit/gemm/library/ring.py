@@ -11,6 +11,8 @@ arrives once it has read the stage:
     stage, parity = next_stage(stage, parity, STAGES)           stage, parity = next_stage(stage, parity, STAGES)
 """
 
+import numpy as np
+
 from labkit import cuda, ptx
 
 
@@ -37,3 +39,9 @@ def next_stage(stage, parity, stages):
     if stage == stages:
         stage, parity = 0, 1 - parity
     return stage, parity
+
+
+@cuda.jit(device=True)
+def place_in_ring(used, stages):
+    """The state of the ring when so many stages have been used, for who counts them."""
+    return np.uint32(np.uint32(used) % stages), np.uint32(np.uint32(used) // stages % 2)

@@ -192,23 +192,26 @@ def test_storing_matrices_is_the_reverse_of_loading_them():
     assert (stores.accesses, stores.bytes, stores.wavefronts) == (32, 512, passes)
 
 
+STORE_TRANSPOSED = """
+@cuda.jit
+def put(x, rows, out):
+    tile = cuda.shared.array((32, PITCH), KIND, alignment=16)
+    t = cuda.threadIdx.x
+    ptx.stmatrix4_transposed(tile, (rows[t], HALF), x[t, 0], x[t, 1], x[t, 2], x[t, 3])
+    cuda.syncwarp()
+    for i in range(HALF):
+        out[t, i] = tile[t, HALF + i]
+"""
+
+
 @pytest.mark.parametrize("kind", [uint16, uint8])
 def test_storing_matrices_transposed_is_the_reverse_of_loading_them_so(kind):
     each = 16 // kind.bitwidth  # elements of 16 bits
-    text = f"""
-    @cuda.jit
-    def put(x, rows, out):
-        tile = cuda.shared.array((32, {16 * each}), KIND, alignment=16)
-        t = cuda.threadIdx.x
-        ptx.stmatrix4_transposed(tile, (rows[t], {8 * each}), x[t, 0], x[t, 1], x[t, 2], x[t, 3])
-        cuda.syncwarp()
-        for i in range({8 * each}):
-            out[t, i] = tile[t, {8 * each} + i]
-    """
     rng = np.random.default_rng(3)
     x, rows = rng.integers(0, 1 << 32, (32, 4), dtype=np.uint32), rng.permutation(32)
     out = np.zeros((32, 8 * each), f"u{2 // each}")
-    trace = labkit.simulate(kernel_in(text, **NAMES, KIND=kind), 1, 32, x, rows, out)
+    names = NAMES | dict(KIND=kind, PITCH=16 * each, HALF=8 * each)
+    trace = labkit.simulate(kernel_in(STORE_TRANSPOSED, **names), 1, 32, x, rows, out)
     assert not trace.errors, trace.errors
     stored = trace.outputs[2].view(np.uint16)
     for matrix in range(4):

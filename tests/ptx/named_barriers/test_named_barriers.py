@@ -201,6 +201,37 @@ def test_a_warp_comes_once_until_the_barrier_opens(again):
     assert "thread 0 of block 0 comes to barrier 1" in found.message and "has not opened since" in found.message
 
 
+TURNS = """
+@cuda.jit
+def turns(out):
+    place = cuda.shared.array(1, int32)
+    t = cuda.threadIdx.x
+    side = t // 64
+    if t == 0:
+        place[0] = 0
+    cuda.syncthreads()
+    if side == 1:
+        ptx.barrier_arrive(1, 128)
+    for i in range(3):
+        ptx.barrier_sync(1 + side, 128)
+        if t % 64 == 0:
+            out[cuda.blockIdx.x, place[0]] = side
+            place[0] += 1
+        ptx.barrier_arrive(2 - side, 128)
+"""
+
+
+def test_two_groups_of_warps_take_turns():
+    """Both run the same lines; each waits until the other has come to its barrier."""
+    trace = labkit.simulate(kernel_in(TURNS, ptx=ptx, int32=np.int32), 3, 128, np.full((3, 6), 9))
+    assert not trace.errors, trace.errors
+    assert np.array_equal(trace.outputs[0], np.tile([0, 1], (3, 3)))
+    text = TURNS.replace("        ptx.barrier_sync(1 + side, 128)\n", "")
+    text = text.replace("        ptx.barrier_arrive(2 - side, 128)\n", "")
+    trace = labkit.simulate(kernel_in(text, ptx=ptx, int32=np.int32), 3, 128, np.full((3, 6), 9))
+    assert ("race", "place") in {(f.kind, f.array) for f in trace.errors}
+
+
 def test_arrivals_alone_leave_those_who_wait_for_more_waiting():
     _, trace = handed(full="ptx.barrier_arrive(3, 128)")
     found = next(f for f in trace.errors if f.kind == "deadlock")

@@ -1,0 +1,84 @@
+"""What the steps that take whole tiles ask of their operands, and how their kernels get these: as boxes of rows.
+
+A row of a box is 128 bytes, 64 numbers of head_dim; numbers that the operands do not have are zeros.
+"""
+
+from functools import cache
+from math import log
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.views import as_words
+from labkit.attention.problem import AttentionForward
+from labkit.formats import Format
+
+EXAMPLES = (
+    (1, 2, 70, 64, 70, 1, True),
+    (2, 2, 33, 40, 130, 2, False, None, None, "BSHD"),
+    (1, 2, 80, 64, 300, 2, True, 40, 0.2),
+    (1, 1, 40, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
+    (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
+)
+BOX = 32  # words of a row of a box
+ROW_BYTES, HALF = 128, 64  # and numbers of it
+LEAST_SCALE = 1e-30
+HEADS_FIRST = True  # of the axes of Q, K, V and O: BHSD, not BSHD
+
+
+@cuda.jit(device=True)
+def place(batch, head, position, word):
+    """Where a box begins."""
+    if HEADS_FIRST:
+        return batch, head, position, word
+    return batch, position, head, word
+
+
+@cuda.jit(device=True)
+def fetch(tiles, stage, tensor_map, batch, head, position, full):
+    """Begins to fetch the boxes of some rows, from a position on, to a stage, whose barrier is told how much comes."""
+    ptx.mbarrier_expect(full, stage, tiles.shape[1] * tiles.shape[2] * ROW_BYTES)
+    for box in range(tiles.shape[1]):
+        ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, place(batch, head, position, box * BOX), full, stage)
+
+
+def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int) -> int:
+    """How many numbers of head_dim whole boxes have, of a step that takes so many at most.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An array is not as the problem has it, or the copy engine does not move it, or its rows are too wide.
+    """
+    problem.check(Q, K, V, O, lse, dtype=format.dtype)
+    each = PIECE_BYTES // format.itemsize
+    if problem.head_dim > most or problem.head_dim % each:
+        raise ValueError(
+            f"head_dim is {problem.head_dim}, and this step takes multiples of {each} up to {most}: choose another step"
+        )
+    return -(-problem.head_dim // HALF) * HALF
+
+
+def in_sizes(kernel, problem: AttentionForward, format: Format, **sizes: int):
+    """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
+    sign = -1 if problem.factor < 0 else 1
+    return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)
+
+
+_specialised = cache(specialise)
+
+
+def arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: int, o_rows: int) -> tuple:
+    """What kernels take: maps of Q, K, V and O with so many rows a box; lse; keys, group, band and scale.
+
+    The scale is that of powers of two, and has no sign.
+    """
+    rows = q_rows, k_rows, k_rows, o_rows
+    boxes = [
+        ptx.TensorMap(as_words(X), (1, 1, count, BOX) if problem.layout == "BHSD" else (1, count, 1, BOX))
+        for X, count in zip((Q, K, V, O), rows, strict=True)
+    ]
+    scale = max(abs(problem.factor), LEAST_SCALE) / log(2)
+    band = tuple(map(np.int32, problem.band))
+    return *boxes, lse, np.int32(problem.keys), np.int32(problem.group), band, np.float32(scale)
