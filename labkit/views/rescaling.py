@@ -87,6 +87,8 @@ def _sentence(k, x, maxima, totals, plain):
         say = f"Value {k + 1} is {value}. The maximum stays {maximum}: {more} is added. The sum is {total}."
     if not isfinite(plain[k]):
         say += " The sum of exp(x) as it is has **overflowed**."
+    elif plain[k] == 0:
+        say += " The sum of exp(x) as it is has **vanished**: nothing can be divided by it."
     return say
 
 

@@ -60,6 +60,11 @@ def test_what_is_added_to_all_moves_only_the_plain_sum(view):
     assert len(view.data["table"]["rows"]) == 8
 
 
+def test_exponentials_that_vanish_are_told():
+    x = np.float32([[-200]])
+    assert rescaling([-200], x, x, x / x, np.exp(x)).data["say"][0].endswith("nothing can be divided by it.")
+
+
 def test_a_still_picture_and_what_is_refused(view, tmp_path):
     view.save_png(tmp_path / "rescaling.svg", step=2)
     assert (tmp_path / "rescaling.svg").stat().st_size > 5000
