@@ -27,6 +27,7 @@ ROWS = 2  # of a warp
 SLOTS = ROWS * PIECES
 MOST = 16  # values of a lane, of each matrix
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+IN_SM = 4  # blocks of an SM: each thread has 64 registers
 
 
 @cuda.jit
@@ -70,6 +71,6 @@ def launches(dy, y, dx, problem, format=FP32):
     problem.check(dy, y, dx, dtype=format.dtype)
     at_once = width(dy, y, dx)
     pieces, rows = geometry(problem.columns, at_once)
-    kernel = suited(warps, format.dtype, at_once, WARP * WARPS, PIECES=pieces, ROWS=rows)
+    kernel = suited(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
     arrays = seen(dy, at_once), seen(y, at_once), seen(dx, at_once), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]
