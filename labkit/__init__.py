@@ -40,6 +40,7 @@ _PLACES = {
     "sass": "labkit.sass",
     "simulate": "labkit.simulator.run:simulate",
     "sm_occupancy": "labkit.occupancy:occupancy",
+    "softmax": "labkit.softmax",
     "specialise": "labkit.cuda:specialise",
     "time_bound": "labkit.roofline:time_bound",
     "translated": "labkit.simulator.run:translated",

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import textwrap
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,8 @@ def _write_names(function, written: dict[str, str]):
             written[name] = f"from {package} import {module} as {name}" if package else f"import {module} as {name}"
         elif isinstance(value, type) and issubclass(value, np.generic):
             written[name] = f"from numpy import {value.__name__} as {name}"
+        elif isinstance(value, BuiltinFunctionType):  # such as math's
+            written[name] = f"from {value.__module__} import {value.__name__} as {name}"
         elif hasattr(value, "py_func") and name not in written:
             _write_names(value.py_func, written)
             written[name] = f"@_cuda.jit(device=True)\n{_undecorated(value.py_func)}"

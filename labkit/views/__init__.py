@@ -14,6 +14,7 @@ from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
+from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
@@ -44,6 +45,7 @@ __all__ = [
     "pipeline",
     "playground",
     "predict",
+    "rescaling",
     "roofline",
     "schedule",
     "score_tiles",

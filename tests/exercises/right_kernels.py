@@ -1541,4 +1541,268 @@ def to_arrays(structs, arrays):
 """,
         ),
     ),
+    "15.1": (
+        _right("rescaled where it is worth it", ("if value > maximum:", "if value > maximum + np.float32(1):")),
+        _right("at least, not more", ("if value > maximum:", "if value >= maximum:")),
+        _right(
+            "from the last row on",
+            ("x[0, c], np.float32(1)", "x[x.shape[0] - 1, c], np.float32(1)"),
+            ("range(1, x.shape[0])", "range(x.shape[0] - 2, -1, -1)"),
+        ),
+        _right(
+            "a grid-stride loop",
+            (
+                "    c = cuda.grid(1)\n    if c < result.size:",
+                "    for c in range(cuda.grid(1), result.size, cuda.gridsize(1)):",
+            ),
+        ),
+        _right(
+            "from a least number on",
+            ("x[0, c], np.float32(1)", "np.float32(-3.4e38), np.float32(0)"),
+            ("range(1, x.shape[0])", "range(x.shape[0])"),
+        ),
+        _right("the maximum added last", ("maximum + log(total)", "log(total) + maximum")),
+        _other(
+            "by powers of 2",
+            """
+from math import exp2, log2
+
+LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    c = cuda.grid(1)
+    if c < result.size:
+        m, s = x[0, c], np.float32(1)
+        i = 1
+        while i < x.shape[0]:
+            v = x[i, c]
+            power = exp2(-abs(v - m) * LOG2_E)
+            if v > m:
+                s, m = s * power + np.float32(1), v
+            else:
+                s += power
+            i += 1
+        result[c] = m + log2(s) * LN_2
+""",
+        ),
+        _other(
+            "two at a time",
+            """
+from math import exp, log
+
+
+@cuda.jit(device=True)
+def both(m, s, n, t):
+    larger = max(m, n)
+    return larger, s * exp(m - larger) + t * exp(n - larger)
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    c = cuda.grid(1)
+    if c < result.size:
+        m, s = np.float32(-3e38), np.float32(0)
+        for i in range(0, x.shape[0] - 1, 2):
+            n, t = both(x[i, c], np.float32(1), x[i + 1, c], np.float32(1))
+            m, s = both(m, s, n, t)
+        if x.shape[0] % 2 == 1:
+            m, s = both(m, s, x[x.shape[0] - 1, c], np.float32(1))
+        result[c] = m + log(s)
+""",
+        ),
+    ),
+    "15.2": (
+        _right("from the last part on", ("range(maxima.shape[0])", "range(maxima.shape[0] - 1, -1, -1)")),
+        _right("the empty part by its equality", ("if its_s > np.float32(0):", "if its_s != np.float32(0):")),
+        _right(
+            "a grid-stride loop",
+            (
+                "    r = cuda.grid(1)\n    if r < maximum.size:",
+                "    for r in range(cuda.grid(1), maximum.size, cuda.gridsize(1)):",
+            ),
+        ),
+        _other(
+            "with a branch",
+            """
+from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    r = cuda.grid(1)
+    if r >= maximum.size:
+        return
+    m, s = np.float32(-np.inf), np.float32(0)
+    for p in range(maxima.shape[0]):
+        its_m, its_s = maxima[p, r], totals[p, r]
+        if its_s == np.float32(0):
+            continue
+        if its_m > m:
+            s, m = s * exp(m - its_m) + its_s, its_m
+        else:
+            s += its_s * exp(its_m - m)
+    maximum[r] = m
+    total[r] = s
+""",
+        ),
+        _other(
+            "the maximum replaced where the part is empty",
+            """
+from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    r = cuda.grid(1)
+    if r < maximum.size:
+        m, s = np.float32(-3e38), np.float32(0)
+        for p in range(maxima.shape[0]):
+            n, t = maxima[p, r], totals[p, r]
+            n = n if t > np.float32(0) else np.float32(-3e38)
+            k = max(m, n)
+            s, m = s * exp(m - k) + t * exp(n - k), k
+        maximum[r], total[r] = m, s
+""",
+        ),
+    ),
+    "15.3": (
+        _right("another way to count", ("max(row + keys - queries + 1, 0)", "max(0, keys - (queries - 1 - row))")),
+        _right(
+            "from the last key on",
+            ("for j in range(lane, allowed, 32):", "for j in range(allowed - 1 - lane, -1, -32):"),
+        ),
+        _right("the least float32", ("np.float32(-3e38)", "np.float32(-3.4028234e38)")),
+        _other(
+            "the maximum apart from minus infinity",
+            """
+from math import exp, inf, isinf
+
+
+@cuda.jit
+def causal(S, P):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    queries, keys = S.shape
+    allowed = row + keys - queries + 1
+    m, s = np.float32(-inf), np.float32(0)
+    for j in range(lane, allowed, 32):
+        value = S[row, j]
+        if not isinf(value):
+            if value > m:
+                s = s * exp(m - value) + np.float32(1)
+                m = value
+            else:
+                s += exp(value - m)
+    top = m
+    for away in (1, 2, 4, 8, 16):
+        top = max(top, cuda.shfl_xor_sync(0xFFFFFFFF, top, away))
+    s = s * exp(m - top) if s > np.float32(0) else np.float32(0)
+    for away in (1, 2, 4, 8, 16):
+        s += cuda.shfl_xor_sync(0xFFFFFFFF, s, away)
+    for j in range(lane, keys, 32):
+        P[row, j] = exp(S[row, j] - top) / s if j < allowed else np.float32(0)
+""",
+        ),
+        _other(
+            "zeros in a loop of their own",
+            """
+from math import exp
+
+
+@cuda.jit
+def causal(S, P):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    allowed = max(0, row + 1 + S.shape[1] - S.shape[0])
+    m, s = np.float32(-1e38), np.float32(0)
+    for j in range(lane, allowed, 32):
+        v = S[row, j]
+        k = max(m, v)
+        s, m = s * exp(m - k) + exp(v - k), k
+    for away in (16, 8, 4, 2, 1):
+        n, t = cuda.shfl_xor_sync(0xFFFFFFFF, m, away), cuda.shfl_xor_sync(0xFFFFFFFF, s, away)
+        k = max(m, n)
+        s, m = s * exp(m - k) + t * exp(n - k), k
+    for j in range(lane, allowed, 32):
+        P[row, j] = exp(S[row, j] - m) / s
+    for j in range(allowed + lane, S.shape[1], 32):
+        P[row, j] = np.float32(0)
+""",
+        ),
+    ),
+    "15.4": (
+        _right("from the last element on", ("range(lane, X.shape[1], 32)", "range(X.shape[1] - 1 - lane, -1, -32)")),
+        _right("rescaled where it is worth it", ("if size > scale:", "if size > scale * np.float32(2):")),
+        _right("at least as large", ("if size > scale:", "if size >= scale and size > np.float32(0):")),
+        _right(
+            "by one factor",
+            (
+                "total *= (scale / largest) * (scale / largest)",
+                "moved = scale / largest\n        total *= moved * moved",
+            ),
+        ),
+        _other(
+            "merged pair by pair",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    a = s = np.float32(0)
+    for i in range(lane, X.shape[1], 32):
+        v = abs(X[row, i])
+        b = max(a, v)
+        if b > np.float32(0):
+            s = s * (a / b) * (a / b) + (v / b) * (v / b)
+        a = b
+    for away in (16, 8, 4, 2, 1):
+        c, t = cuda.shfl_xor_sync(0xFFFFFFFF, a, away), cuda.shfl_xor_sync(0xFFFFFFFF, s, away)
+        b = max(a, c)
+        if b > np.float32(0):
+            s = s * (a / b) * (a / b) + t * (c / b) * (c / b)
+        a = b
+    if lane == 0:
+        result[row] = a * sqrt(s)
+""",
+        ),
+        _other(
+            "three lengths of three sizes",
+            """
+from math import sqrt
+
+
+@cuda.jit(device=True)
+def over_the_warp(value):
+    for away in (16, 8, 4, 2, 1):
+        value += cuda.shfl_xor_sync(0xFFFFFFFF, value, away)
+    return value
+
+
+@cuda.jit
+def length(X, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    high = middle = low = np.float32(0)
+    for i in range(lane, X.shape[1], 32):
+        v = abs(X[row, i])
+        if v > np.float32(1e16):
+            v *= np.float32(1e-25)
+            high += v * v
+        elif v > np.float32(1e-14):
+            middle += v * v
+        else:
+            v *= np.float32(1e25)
+            low += v * v
+    high, middle, low = over_the_warp(high), over_the_warp(middle), over_the_warp(low)
+    if lane == 0:
+        if high > np.float32(0):
+            result[row] = sqrt(high + middle * np.float32(1e-25) * np.float32(1e-25)) * np.float32(1e25)
+        elif middle > np.float32(0):
+            result[row] = sqrt(middle + low * np.float32(1e-25) * np.float32(1e-25))
+        else:
+            result[row] = sqrt(low) * np.float32(1e-25)
+""",
+        ),
+    ),
 }

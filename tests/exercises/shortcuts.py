@@ -2237,4 +2237,323 @@ def to_arrays(structs, arrays):
 """,
         ),
     ),
+    "15.1": (
+        _cheat("the sum in float64", ("x[0, c], np.float32(1)", "x[0, c], np.float64(1)")),
+        _cheat(
+            "loaded again by atomics",
+            (
+                "                maximum = value\n",
+                "                maximum = cuda.atomic.add(x, (i, c), np.float32(0))\n",
+            ),
+        ),
+        _other("another's kernel", "from labkit.softmax.online import updated as log_sum_exp\n"),
+        _other(
+            "the package asked",
+            """
+from math import log
+
+from labkit.softmax.online import updated
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    c = cuda.grid(1)
+    if c < result.size:
+        maximum, total = x[0, c], np.float32(0)
+        for i in range(x.shape[0]):
+            maximum, total = updated(maximum, total, x[i, c])
+        result[c] = maximum + log(total)
+""",
+        ),
+        _other(
+            "the maximum first",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    c = cuda.grid(1)
+    if c < result.size:
+        maximum, total = x[0, c], np.float32(0)
+        for i in range(x.shape[0]):
+            maximum = max(maximum, x[i, c])
+        for i in range(x.shape[0]):
+            total += exp(x[i, c] - maximum)
+        result[c] = maximum + log(total)
+""",
+        ),
+        _other(
+            "one thread for all columns",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    if cuda.grid(1) == 0:
+        for c in range(result.size):
+            maximum, total = x[0, c], np.float32(1)
+            for i in range(1, x.shape[0]):
+                larger = max(maximum, x[i, c])
+                total = total * exp(maximum - larger) + exp(x[i, c] - larger)
+                maximum = larger
+            result[c] = maximum + log(total)
+""",
+        ),
+        _other(
+            "the column kept",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def log_sum_exp(x, result):
+    kept = cuda.local.array(256, np.float32)
+    c = cuda.grid(1)
+    if c < result.size:
+        maximum, total = x[0, c], np.float32(0)
+        kept[0] = maximum
+        for i in range(1, x.shape[0]):
+            kept[i] = x[i, c]
+            maximum = max(maximum, kept[i])
+        for i in range(x.shape[0]):
+            total += exp(kept[i] - maximum)
+        result[c] = maximum + log(total)
+""",
+        ),
+    ),
+    "15.2": (
+        _cheat("the sum in float64", ("m, s = np.float32(0), np.float32(0)", "m, s = np.float32(0), np.float64(0)")),
+        _cheat(
+            "loaded again by atomics",
+            ("s * exp(m - larger) + its_s", "s * exp(m - larger) + cuda.atomic.add(totals, (p, r), np.float32(0))"),
+        ),
+        _other("another's kernel", "from labkit.softmax.online import of_warp as merge\n"),
+        _other(
+            "the maximum first",
+            """
+from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    r = cuda.grid(1)
+    if r < maximum.size:
+        m, s = np.float32(-3e38), np.float32(0)
+        for p in range(maxima.shape[0]):
+            if totals[p, r] > np.float32(0):
+                m = max(m, maxima[p, r])
+        for p in range(maxima.shape[0]):
+            if totals[p, r] > np.float32(0):
+                s += totals[p, r] * exp(maxima[p, r] - m)
+        maximum[r], total[r] = m, s
+""",
+        ),
+        _other(
+            "one thread for all rows",
+            """
+from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    if cuda.grid(1) == 0:
+        for r in range(maximum.size):
+            m, s = np.float32(-3e38), np.float32(0)
+            for p in range(maxima.shape[0]):
+                its_m, its_s = maxima[p, r], totals[p, r]
+                if its_s > np.float32(0):
+                    larger = max(m, its_m)
+                    s = s * exp(m - larger) + its_s * exp(its_m - larger)
+                    m = larger
+            maximum[r], total[r] = m, s
+""",
+        ),
+        _other(
+            "parts kept",
+            """
+from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    m_of = cuda.local.array(64, np.float32)
+    s_of = cuda.local.array(64, np.float32)
+    r = cuda.grid(1)
+    if r < maximum.size:
+        m, s = np.float32(-3e38), np.float32(0)
+        for p in range(maxima.shape[0]):
+            m_of[p], s_of[p] = maxima[p, r], totals[p, r]
+            if s_of[p] > np.float32(0):
+                m = max(m, m_of[p])
+        for p in range(maxima.shape[0]):
+            if s_of[p] > np.float32(0):
+                s += s_of[p] * exp(m_of[p] - m)
+        maximum[r], total[r] = m, s
+""",
+        ),
+    ),
+    "15.3": (
+        _cheat(
+            "all in float64",
+            ("maximum, total = np.float32(-3e38), np.float32(0)", "maximum, total = np.float32(-3e38), np.float64(0)"),
+        ),
+        _cheat(
+            "masked ones loaded for nothing",
+            (
+                "        share = np.float32(0)\n",
+                "        share = S[row, j] * np.float32(0)\n        share = np.float32(0)\n",
+            ),
+        ),
+        _cheat(
+            "loaded a third time by atomics",
+            (
+                "        P[row, j] = share",
+                """        if j < allowed:
+            cuda.atomic.add(S, (row, j), np.float32(0))
+        P[row, j] = share""",
+            ),
+        ),
+        _other("another's kernel", "from labkit.softmax.forward.s02_online import online as causal\n"),
+        _other(
+            "three reads",
+            """
+from math import exp
+
+
+@cuda.jit
+def causal(S, P):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    queries, keys = S.shape
+    allowed = max(row + keys - queries + 1, 0)
+    largest, total = np.float32(-3e38), np.float32(0)
+    for j in range(lane, allowed, 32):
+        largest = max(largest, S[row, j])
+    for away in (16, 8, 4, 2, 1):
+        largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away))
+    for j in range(lane, allowed, 32):
+        total += exp(S[row, j] - largest)
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    for j in range(lane, keys, 32):
+        P[row, j] = exp(S[row, j] - largest) / total if j < allowed else np.float32(0)
+""",
+        ),
+        _other(
+            "each lane the whole row",
+            """
+from math import exp
+
+
+@cuda.jit
+def causal(S, P):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    queries, keys = S.shape
+    allowed = max(row + keys - queries + 1, 0)
+    maximum, total = np.float32(-3e38), np.float32(0)
+    for j in range(allowed):
+        larger = max(maximum, S[row, j])
+        total = total * exp(maximum - larger) + exp(S[row, j] - larger)
+        maximum = larger
+    for j in range(lane, keys, 32):
+        P[row, j] = exp(S[row, j] - maximum) / total if j < allowed else np.float32(0)
+""",
+        ),
+    ),
+    "15.4": (
+        _cheat("in float64", ("scale = total = np.float32(0)", "scale, total = np.float32(0), np.float64(0)")),
+        _cheat(
+            "loaded again by atomics",
+            ("            scale = size\n", "            scale = abs(cuda.atomic.add(X, (row, i), np.float32(0)))\n"),
+        ),
+        _other("another's kernel", "from labkit.norm.totals import warp_total as length\n"),
+        _other(
+            "the squares in float64",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    total = 0.0
+    for i in range(lane, X.shape[1], 32):
+        total += np.float64(X[row, i]) * np.float64(X[row, i])
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if lane == 0:
+        result[row] = sqrt(total)
+""",
+        ),
+        _other(
+            "the largest first",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    largest = total = np.float32(0)
+    for i in range(lane, X.shape[1], 32):
+        largest = max(largest, abs(X[row, i]))
+    for away in (16, 8, 4, 2, 1):
+        largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away))
+    for i in range(lane, X.shape[1], 32):
+        if largest > np.float32(0):
+            total += (X[row, i] / largest) * (X[row, i] / largest)
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if lane == 0:
+        result[row] = largest * sqrt(total)
+""",
+        ),
+        _other(
+            "the row in shared memory",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    kept = cuda.shared.array(4096, np.float32)
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    largest = total = np.float32(0)
+    for i in range(lane, X.shape[1], 32):
+        kept[i] = abs(X[row, i])
+        largest = max(largest, kept[i])
+    for away in (16, 8, 4, 2, 1):
+        largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away))
+    for i in range(lane, X.shape[1], 32):
+        if largest > np.float32(0):
+            total += (kept[i] / largest) * (kept[i] / largest)
+    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if lane == 0:
+        result[row] = largest * sqrt(total)
+""",
+        ),
+        _other(
+            "one lane alone",
+            """
+from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    row = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        scale = total = np.float32(0)
+        for i in range(X.shape[1]):
+            size = abs(X[row, i])
+            if size > scale:
+                total = total * (scale / size) * (scale / size) + np.float32(1)
+                scale = size
+            elif size > np.float32(0):
+                total += (size / scale) * (size / scale)
+        result[row] = scale * sqrt(total)
+""",
+        ),
+    ),
 }

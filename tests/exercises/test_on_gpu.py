@@ -25,11 +25,12 @@ def test_a_right_kernel_keeps_its_verdict(id):
 def test_device_functions_and_constants_go_along():
     text = """
 import math as m
+from math import sqrt as root
 FACTOR = np.float32(1)
 
 @cuda.jit(device=True)
 def scaled(a, x):
-    return a * x * FACTOR * m.floor(1.5)
+    return a * x * FACTOR * m.floor(1.5) * root(np.float32(1))
 
 @cuda.jit
 def saxpy(a, x, y, out):

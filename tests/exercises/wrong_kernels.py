@@ -1146,4 +1146,165 @@ WRONG = {
         _wrong("in half precision", ("cuda.shared.array(RUN, np.float32)", "cuda.shared.array(RUN, np.float16)")),
         _wrong("the strides swapped", ("run[FIELDS * t + field]", "run[STRUCTS * field + t]")),
     ),
+    "15.1": (
+        _wrong("the columns that are published", ("if c < result.size:", "if c < min(result.size, 80):")),
+        _wrong("the rows that are published", ("range(1, x.shape[0])", "range(1, min(x.shape[0], 60))")),
+        _wrong("an even number of rows", ("range(1, x.shape[0])", "range(1, (x.shape[0] + 1) // 2 * 2 - 1)")),
+        _wrong("at least two rows", ("range(1, x.shape[0])", "range(1, max(2, x.shape[0]))")),
+        _wrong("logits above zero", ("maximum, total = x[0, c]", "maximum, total = max(x[0, c], np.float32(0))")),
+        _wrong("logits below zero", ("value = x[i, c]", "value = min(x[i, c], np.float32(0))")),
+        _wrong("logits up to a thousand", ("value = x[i, c]", "value = min(x[i, c], np.float32(1000))")),
+        _wrong(
+            "rescaled by at most e^5",
+            ("exp(maximum - value) + n", "exp(max(maximum - value, np.float32(-5))) + n"),
+        ),
+        _wrong(
+            "only the first few new maxima rescale",
+            ("exp(maximum - value) + n", "exp((maximum - value) * (i < 9)) + n"),
+        ),
+        _wrong(
+            "small exponentials left out",
+            (
+                "total += exp(value - maximum)",
+                "total += exp(value - maximum) if value > maximum - np.float32(2) else np.float32(0)",
+            ),
+        ),
+        _wrong("powers of 2", ("total += exp(value - maximum)", "total += np.float32(2) ** (value - maximum)")),
+        _wrong("logarithm of 2", ("maximum + log(total)", "maximum + log(total) / log(np.float32(2))")),
+        _wrong("two alike count once", ("            else:\n", "            elif value < maximum:\n")),
+        _wrong("the mean", ("log(total)", "log(total / np.float32(x.shape[0]))")),
+    ),
+    "15.2": (
+        _wrong("the rows that are published", ("if r < maximum.size:", "if r < min(maximum.size, 80):")),
+        _wrong("the parts that are published", ("range(maxima.shape[0])", "range(min(maxima.shape[0], 12))")),
+        _wrong("an even number of parts", ("range(maxima.shape[0])", "range(max(1, maxima.shape[0] // 2 * 2))")),
+        _wrong("at least two parts", ("range(maxima.shape[0])", "range(max(2, maxima.shape[0]))")),
+        _wrong(
+            "up to the first empty part",
+            (
+                "            if its_s > np.float32(0):\n",
+                """            if its_s == np.float32(0):
+                break
+            if its_s > np.float32(0):
+""",
+            ),
+        ),
+        _wrong("parts of one value left out", ("if its_s > np.float32(0):", "if its_s > np.float32(1.01):")),
+        _wrong("the first part is there", ("                if s > np.float32(0):", "                if p > 0:")),
+        _wrong("maxima above zero", ("its_m, its_s = maxima[p, r]", "its_m, its_s = max(maxima[p, r], np.float32(0))")),
+        _wrong("moved by at most e^5", ("exp(its_m - larger)", "exp(max(its_m - larger, np.float32(-5)))")),
+        _wrong(
+            "two parts alone",
+            ("if its_s > np.float32(0):", "if its_s > np.float32(0) and (p < 2 or s == np.float32(0)):"),
+        ),
+        _wrong("sums up to a hundred", ("+ its_s * exp", "+ min(its_s, np.float32(100)) * exp")),
+        _wrong(
+            "the other factor past four parts",
+            ("s = s * exp(m - larger)", "s = s * (exp(m - larger) if p < 5 else np.float32(1))"),
+        ),
+        _wrong("the maximum of the last part", ("maximum[r], total[r] = m, s", "maximum[r], total[r] = its_m, s")),
+        _wrong("powers of 2", ("its_s * exp(its_m - larger)", "its_s * np.float32(2) ** (its_m - larger)")),
+    ),
+    "15.3": (
+        _wrong(
+            "the queries that are published",
+            ("    queries, keys = S.shape\n", "    queries, keys = S.shape\n    if row >= 60:\n        return\n"),
+        ),
+        _wrong(
+            "the keys that are published",
+            ("allowed = max(row + keys - queries + 1, 0)", "allowed = min(max(row + keys - queries + 1, 0), 90)"),
+        ),
+        _wrong("a square", ("row + keys - queries + 1", "row + 1 if keys >= queries else row + keys - queries + 1")),
+        _wrong(
+            "no fewer keys than queries",
+            ("max(row + keys - queries + 1, 0)", "min(max(row + keys - queries, 0) + 1, keys)"),
+        ),
+        _wrong("logits above minus nine thousand", ("np.float32(-3e38)", "np.float32(-9000)")),
+        _wrong(
+            "a first logit that is finite",
+            (
+                "maximum, total = np.float32(-3e38)",
+                "maximum, total = np.float32(-np.inf) if allowed < 33 else np.float32(-3e38)",
+            ),
+        ),
+        _wrong("rows of nothing are NaN", ("if j < allowed:", "if j < max(allowed, 1):")),
+        _wrong(
+            "tiny shares left out",
+            (
+                "exp(S[row, j] - largest) / total",
+                "max(exp(S[row, j] - largest) / total - np.float32(1e-3), np.float32(0))",
+            ),
+        ),
+        _wrong(
+            "half of the lanes merged",
+            (
+                "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)\n",
+                "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away) if away < 16 else np.float32(0)\n",
+            ),
+        ),
+        _wrong(
+            "the maximum of half of the lanes",
+            (
+                "largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away))",
+                "largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away)) if away < 16 else largest",
+            ),
+        ),
+        _wrong(
+            "minus infinity is no logit",
+            (
+                "share = exp(S[row, j] - largest) / total",
+                "share = exp(max(S[row, j], largest - np.float32(3)) - largest) / total",
+            ),
+        ),
+        _wrong("in half precision", ("P[row, j] = share", "P[row, j] = np.float32(np.float16(share))")),
+    ),
+    "15.4": (
+        _wrong(
+            "the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")
+        ),
+        _wrong("whole warps of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 32 * 32, 32)")),
+        _wrong("rows that are published", ("row, lane = cuda.blockIdx.x,", "row, lane = cuda.blockIdx.x % 20,")),
+        _wrong(
+            "scaled by a constant up",
+            ("size = abs(X[row, i])", "size = abs(X[row, i]) * np.float32(1e20)"),
+            ("largest * sqrt(total)", "largest / np.float32(1e20) * sqrt(total)"),
+        ),
+        _wrong(
+            "scaled by a constant down",
+            ("size = abs(X[row, i])", "size = abs(X[row, i]) * np.float32(1e-20)"),
+            ("largest * sqrt(total)", "largest * np.float32(1e20) * sqrt(total)"),
+        ),
+        _wrong(
+            "no row of zeros",
+            ("result[row] = largest * sqrt(total)", "result[row] = largest * largest * sqrt(total) / largest"),
+        ),
+        _wrong(
+            "zero for what is small",
+            (
+                "size = abs(X[row, i])",
+                "size = abs(X[row, i])\n        if size < np.float32(1e-20):\n            size = np.float32(0)",
+            ),
+        ),
+        _wrong("the sum of sizes", ("largest * sqrt(total)", "largest * total")),
+        _wrong(
+            "two alike count once",
+            ("elif size > np.float32(0):", "elif size < scale:"),
+            ("total += (size / scale)", "total += np.float32(0.99) * (size / scale)"),
+        ),
+        _wrong(
+            "half of the lanes",
+            (
+                "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)\n",
+                "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away) if away < 16 else np.float32(0)\n",
+            ),
+        ),
+        _wrong("the largest alone", ("result[row] = largest * sqrt(total)", "result[row] = largest")),
+        _wrong(
+            "rescaled once a lane",
+            (
+                "total = total * (scale / size) * (scale / size) + n",
+                "total = total * (scale / size) * (scale / size if i < 64 else np.float32(1)) + n",
+            ),
+        ),
+    ),
 }

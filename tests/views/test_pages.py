@@ -17,6 +17,7 @@ from labkit.views import (
     memory,
     passes,
     playground,
+    rescaling,
     schedule,
     score_tiles,
     sectors,
@@ -60,6 +61,13 @@ def lowered(x, matrix):
 def last_word(out):
     if cuda.threadIdx.x % 32 == 0:
         out[0] = cuda.threadIdx.x // 32
+
+
+def rows_of_two():
+    """Logits, their maxima, sums relative to these, and plain sums: of two rows, the second of which overflows."""
+    x = np.float32([[0, 1], [100, 101]])
+    totals = np.float32([[1, 1 + np.exp(-1)]] * 2)
+    return x, x, totals, np.float32([[1, 3.72], [np.inf, np.inf]])
 
 
 def setup(TILE):
@@ -120,6 +128,7 @@ def pages(tmp_path_factory):
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
+        "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
@@ -255,6 +264,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "variance_errors",
         "winners",
         "score_tiles",
+        "rescaling",
         "sectors",
     ],
 )
@@ -406,6 +416,16 @@ def test_sliders_choose_mean_and_spread(show):
     page.get_by_label("mean", exact=True).fill("0")
     page.get_by_label("spread", exact=True).fill("0")
     assert "The mean is 10 spreads from zero, its square 100 variances." in page.locator(".body .say").inner_text()
+
+
+def test_a_slider_moves_all_logits_and_only_the_plain_sum_follows(show):
+    page = show("rescaling")
+    page.get_by_label("step forward").click()
+    numbers = page.locator(".stat b")
+    assert numbers.all_inner_texts() == ["1.00", "0.37", "1.37", "3.72"]
+    page.get_by_role("slider", name="added to every logit").fill("1")
+    assert numbers.all_inner_texts() == ["101.00", "0.37", "1.37", "infinite"]
+    assert sentence(page).startswith("Value 2 is 101.00, a new maximum") and "overflowed" in sentence(page)
 
 
 def test_sliders_and_steps_move_the_sectors_of_each_layout(show):

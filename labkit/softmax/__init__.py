@@ -1,0 +1,31 @@
+"""Softmax of rows: the problem, ladders of kernels, one idea a step, and what users call.
+
+>>> from labkit import softmax
+>>> problem = softmax.Forward(rows=8192, columns=4096)
+>>> operands = problem.operands()
+>>> softmax.ladder("forward").step("on_chip").launch(*operands)
+>>> y = softmax.softmax(x)
+"""
+
+from functools import partial
+from pkgutil import resolve_name
+
+from labkit import ladder as _ladder
+from labkit.softmax.problem import Backward, Forward
+
+ladder = partial(_ladder.ladder, "softmax")
+
+# What is loaded when it is asked for: it stands on the ladders.
+_PLACES = {name: f"labkit.softmax.interface:{name}" for name in ("plan", "softmax", "softmax_backward")}
+__all__ = ["Backward", "Forward", "ladder", *_PLACES]
+
+
+def __getattr__(name):
+    if name in _PLACES:
+        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        return found
+    raise AttributeError(f"module 'labkit.softmax' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,51 @@
+"""One kernel sums y * dy of each row, and another, which has a thread for each value, writes dx.
+
+Costs, in passes over memory, each of them a matrix read or written once:
+
+    2       row_sums: dy and y read
+    3       two_kernels: dy and y read, dx written
+    5       passes in all
+
+The second kernel begins when the first has ended, and L2 has long forgotten what that read first. Limited by memory,
+and by loads of 4 bytes. `s02_fused` reads a row again at once.
+"""
+
+import numpy as np
+
+from labkit import cuda
+from labkit.formats import FP32
+from labkit.ladder import Launch
+from labkit.norm.totals import block_total
+
+FORMATS = (FP32,)
+WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+THREADS = WARP * WARPS
+COLUMNS = 1024  # of a block of the second kernel
+
+
+@cuda.jit(launch_bounds=THREADS)
+def row_sums(dy, y, sums):
+    of_warps = cuda.shared.array(WARPS, np.float32)
+    row, t, total = cuda.blockIdx.x, cuda.threadIdx.x, np.float32(0)
+    for i in range(t, y.shape[1], THREADS):
+        total += y[row, i] * dy[row, i]
+    total = block_total(total, of_warps)
+    if t == 0:
+        sums[row] = total
+
+
+@cuda.jit(launch_bounds=THREADS)
+def two_kernels(dy, y, sums, dx):
+    row, first = cuda.blockIdx.x, cuda.blockIdx.y * COLUMNS
+    for i in range(first + cuda.threadIdx.x, min(first + COLUMNS, y.shape[1]), THREADS):
+        dx[row, i] = y[row, i] * (dy[row, i] - sums[row])
+
+
+def launches(dy, y, dx, problem, workspace):
+    """dx of each row."""
+    problem.check(dy, y, dx)
+    sums = workspace.array("sums", (problem.rows,), np.float32)
+    return [
+        Launch(row_sums, problem.rows, THREADS, (dy, y, sums)),
+        Launch(two_kernels, (problem.rows, -(-problem.columns // COLUMNS)), THREADS, (dy, y, sums, dx)),
+    ]

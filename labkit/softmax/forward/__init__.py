@@ -1,0 +1,20 @@
+"""Softmax of rows: ever fewer passes over memory, and rows of any width, one idea a step."""
+
+from labkit.formats import BF16, FP32
+from labkit.softmax.problem import Forward
+
+PROBLEM = Forward
+FORMATS = FP32, BF16
+EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)
+WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536
+
+
+def benched(*widths: int) -> tuple:
+    """Sizes to be timed: rows of these widths, as many as make 2^26 elements."""
+    return tuple((2**26 // columns, columns) for columns in widths)
+
+
+BENCHED = benched(*WIDTHS)
+COMPARED = 2**13, 2**13
+STANDING = 64, 512
+RECORD = "softmax_rows"
