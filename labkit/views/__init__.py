@@ -23,6 +23,7 @@ from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
+from labkit.views.warp_timeline import warp_timeline
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -54,6 +55,7 @@ __all__ = [
     "terms",
     "tiling",
     "variance_errors",
+    "warp_timeline",
     "window",
     "winners",
     "wraparound",
