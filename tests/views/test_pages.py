@@ -22,6 +22,7 @@ from labkit.views import (
     score_tiles,
     sectors,
     terms,
+    tile_sizes,
     tiling,
     variance_errors,
     warp_timeline,
@@ -132,6 +133,7 @@ def pages(tmp_path_factory):
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
+        "tile_sizes": tile_sizes(one_head),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
@@ -270,6 +272,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "winners",
         "score_tiles",
         "warp_timeline",
+        "tile_sizes",
         "rescaling",
         "sectors",
     ],
@@ -473,3 +476,16 @@ def test_a_menu_chooses_whom_tensor_cores_serve(show, pages):
     page.locator(".labkit-view").focus()
     page.keyboard.press("Home")
     assert sentence(page).startswith("Cycle 0.")
+
+
+def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
+    page, data = show("tile_sizes"), pages["tile_sizes"][0].data
+    pictures = page.locator("canvas")
+    before = [pictures.nth(n).screenshot() for n in range(2)]
+    assert sentence(page) == data["say"][0].replace("**", "")
+    page.get_by_label("queries of a tile").focus()
+    page.keyboard.press("End")
+    assert "256 queries x 128 keys of 128 numbers, bfloat16. It does not fit" in sentence(page)
+    assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
+    page.get_by_label("format").fill("0")
+    assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)
