@@ -1805,4 +1805,68 @@ def length(X, result):
 """,
         ),
     ),
+    "16.1": (
+        _right(
+            "from a least number on",
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-3e38)"),
+        ),
+        _right("a difference", ("if highest > origin + np.float32(8):", "if highest - origin > np.float32(8):")),
+        _right(
+            "always multiplied",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+""",
+                """        moved = highest if highest > origin + np.float32(8) else origin
+        shrunk = exp(origin - moved)
+        total *= shrunk
+        for d in range(HEAD):
+            o[d] *= shrunk
+        origin = moved
+""",
+            ),
+        ),
+        _right(
+            "with the first weights",
+            (
+                """            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+""",
+                "            origin = highest\n        else:\n            shrunk = np.float32(1)\n",
+            ),
+            ("            total += weight\n", "            total = total * shrunk + weight\n"),
+            ("o[d] += weight * V_tile[j, d]", "o[d] = o[d] * shrunk + weight * V_tile[j, d]"),
+            (
+                "            weight = exp(",
+                "            if j > 0:\n                shrunk = np.float32(1)\n            weight = exp(",
+            ),
+        ),
+        _right(
+            "a quotient",
+            ("shrunk = exp(origin - highest)", "shrunk = np.float32(1) / exp(min(highest - origin, np.float32(88)))"),
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-1e4)"),
+        ),
+        _right(
+            "the total beside the sums",
+            ("HEAD = 32, 8, 8\n", "HEAD = 32, 8, 8\nALL = HEAD + 1\n"),
+            ("o = cuda.local.array(HEAD, np.float32)", "o = cuda.local.array(ALL, np.float32)"),
+            ("        o[d] = 0\n", "        o[d] = 0\n    o[HEAD] = 0\n"),
+            ("            total *= shrunk\n            for d in range(HEAD):", "            for d in range(HEAD + 1):"),
+            ("            total += weight\n", "            o[HEAD] += weight\n"),
+            ("    total = np.float32(0)\n", ""),
+            ("= total, origin", "= o[HEAD], origin"),
+        ),
+        _right(
+            "by powers of 2",
+            ("from math import exp\n", "from math import exp2\n\nLOG2_E = np.float32(1.4426950408889634)\n"),
+            ("exp(origin - highest)", "exp2((origin - highest) * LOG2_E)"),
+            ("exp(scores[j] - origin)", "exp2((scores[j] - origin) * LOG2_E)"),
+        ),
+    ),
 }

@@ -2556,4 +2556,125 @@ def length(X, result):
 """,
         ),
     ),
+    "16.1": (
+        _cheat(
+            "the weights of the maximum",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+""",
+                """        if highest > origin:
+            shrunk = exp(origin - highest)
+""",
+            ),
+        ),
+        _cheat("one origin for all", ("            origin = highest\n", "            origin = np.float32(0)\n")),
+        _cheat(
+            "in double precision",
+            ("    total = np.float32(0)\n", "    total = np.float64(0)\n"),
+        ),
+        _cheat(
+            "loaded twice",
+            ("o[d] += weight * V_tile[j, d]", "o[d] += weight * (V[left + j, d] if left + j < keys else V_tile[j, d])"),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("V_tile[j, d] = V[left + j, d] if", "V_tile[j, d] = cuda.atomic.add(V, (left + j, d), np.float32(0)) if"),
+        ),
+        _cheat(
+            "each thread on its own",
+            ("for n in range(t, KEYS * HEAD, QUERIES):", "for n in range(0 if t == 0 else KEYS * HEAD, KEYS * HEAD):"),
+        ),
+        _other("another's kernel", "from labkit.attention.forward.s03_rows import rows as part_of_attention\n"),
+        _other(
+            "the origin first, then the weights",
+            """
+from math import exp
+
+KEYS, HEAD = 8, 8
+
+
+@cuda.jit
+def part_of_attention(Q, K, V, sums, totals, origins):
+    o = cuda.local.array(HEAD, np.float32)
+    row, keys = cuda.grid(1), K.shape[0]
+    if row < Q.shape[1]:
+        origin, total = np.float32(-np.inf), np.float32(0)
+        for left in range(0, keys, KEYS):
+            highest = origin
+            for j in range(left, min(left + KEYS, keys)):
+                score = np.float32(0)
+                for d in range(HEAD):
+                    score += Q[d, row] * K[j, d]
+                highest = max(highest, score)
+            if highest > origin + np.float32(8):
+                origin = highest
+        for d in range(HEAD):
+            o[d] = 0
+        for j in range(keys):
+            score = np.float32(0)
+            for d in range(HEAD):
+                score += Q[d, row] * K[j, d]
+            weight = exp(score - origin)
+            total += weight
+            for d in range(HEAD):
+                o[d] += weight * V[j, d]
+        for d in range(HEAD):
+            sums[d, row] = o[d]
+        totals[row], origins[row] = total, origin
+""",
+        ),
+        _other(
+            "all scores kept",
+            """
+from math import exp
+
+KEYS, HEAD, MOST = 8, 8, 1024
+
+
+@cuda.jit
+def part_of_attention(Q, K, V, sums, totals, origins):
+    kept = cuda.local.array(MOST, np.float32)
+    K_tile = cuda.shared.array((KEYS, HEAD), np.float32)
+    q = cuda.local.array(HEAD, np.float32)
+    row, t, keys, queries = cuda.grid(1), cuda.threadIdx.x, K.shape[0], Q.shape[1]
+    origin, total = np.float32(-np.inf), np.float32(0)
+    for d in range(HEAD):
+        q[d] = Q[d, row] if row < queries else np.float32(0)
+    for left in range(0, keys, KEYS):
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, 32):
+            if left + n // HEAD < keys:
+                K_tile[n // HEAD, n % HEAD] = K[left + n // HEAD, n % HEAD]
+        cuda.syncthreads()
+        highest = origin
+        for j in range(min(KEYS, keys - left)):
+            score = np.float32(0)
+            for d in range(HEAD):
+                score += q[d] * K_tile[j, d]
+            kept[left + j] = score
+            highest = max(highest, score)
+        if highest > origin + np.float32(8):
+            origin = highest
+    for j in range(keys):
+        kept[j] = exp(kept[j] - origin)
+        total += kept[j]
+    for d in range(HEAD):
+        q[d] = 0
+    for left in range(0, keys, KEYS):
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, 32):
+            if left + n // HEAD < keys:
+                K_tile[n // HEAD, n % HEAD] = V[left + n // HEAD, n % HEAD]
+        cuda.syncthreads()
+        for j in range(min(KEYS, keys - left)):
+            for d in range(HEAD):
+                q[d] += kept[left + j] * K_tile[j, d]
+    if row < queries:
+        for d in range(HEAD):
+            sums[d, row] = q[d]
+        totals[row], origins[row] = total, origin
+""",
+        ),
+    ),
 }

@@ -1307,4 +1307,77 @@ WRONG = {
             ),
         ),
     ),
+    "16.1": (
+        _wrong("the keys that are published", ("range(0, keys, KEYS)", "range(0, min(keys, 120), KEYS)")),
+        _wrong(
+            "whole tiles of keys",
+            (
+                "queries, keys = Q.shape[1], K.shape[0]",
+                "queries, keys = Q.shape[1], max(KEYS, K.shape[0] // KEYS * KEYS)",
+            ),
+        ),
+        _wrong(
+            "the queries that are published",
+            ("queries, keys = Q.shape[1], K.shape[0]", "queries, keys = min(Q.shape[1], 68), K.shape[0]"),
+        ),
+        _wrong("an even number of queries", ("    if row < queries:\n", "    if row < max(1, queries // 2 * 2):\n")),
+        _wrong("an origin of zero first", ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(0)")),
+        _wrong(
+            "a first origin that is too high",
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-500)"),
+        ),
+        _wrong(
+            "rescaled by at most e^9",
+            ("shrunk = exp(origin - highest)", "shrunk = exp(max(origin - highest, np.float32(-9)))"),
+        ),
+        _wrong(
+            "the first moves alone",
+            ("            total *= shrunk\n", "            total *= shrunk if left < 64 else np.float32(1)\n"),
+        ),
+        _wrong(
+            "the last of the sums left out",
+            (
+                "            for d in range(HEAD):\n                o[d] *= shrunk\n",
+                "            for d in range(HEAD - 1):\n                o[d] *= shrunk\n",
+            ),
+        ),
+        _wrong("late by the maximum", ("if highest > origin + np.float32(8):", "if highest > most + np.float32(8):")),
+        _wrong("late by 7", ("origin + np.float32(8)", "origin + np.float32(7)")),
+        _wrong("late by 8 and a quarter", ("origin + np.float32(8)", "origin + np.float32(8.25)")),
+        _wrong(
+            "to 8 above",
+            (
+                "            origin = highest\n",
+                "            origin = highest if left == 0 else origin + np.float32(8)\n",
+            ),
+        ),
+        _wrong(
+            "the tile's keys one by one",
+            (
+                "        highest = most\n        for j",
+                "        highest = scores[0] = np.float32(-np.inf)\n        for j",
+            ),
+            ("        most = highest\n", "        most = max(most, highest)\n"),
+            (
+                "shrunk = exp(origin - highest)",
+                "shrunk = exp(origin - most) if most > origin else exp(origin - highest)",
+            ),
+        ),
+        _wrong(
+            "once more behind the loop",
+            (
+                "    if row < queries:\n        for",
+                "    total *= exp(origin - max(most, origin))\n    if row < queries:\n        for",
+            ),
+        ),
+        _wrong("powers of 2", ("weight = exp(scores[j] - origin)", "weight = np.float32(2) ** (scores[j] - origin)")),
+        _wrong(
+            "weights up to one",
+            ("weight = exp(scores[j] - origin)", "weight = exp(min(scores[j] - origin, np.float32(0)))"),
+        ),
+        _wrong(
+            "in half precision",
+            ("o[d] += weight * V_tile[j, d]", "o[d] += np.float32(np.float16(weight)) * V_tile[j, d]"),
+        ),
+    ),
 }
