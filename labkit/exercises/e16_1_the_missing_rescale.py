@@ -3,21 +3,21 @@
 import numpy as np
 
 from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.exercises.exact_scores import EPS, LEAST_NORMAL, queries_and_keys
+from labkit.exercises.exact_scores import NUMBERS as HEAD
 from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import unwritten
+from labkit.exercises.problems import matrix, unwritten
 from labkit.ladder import Expected
 
-QUERIES, KEYS, HEAD = 32, 8, 8  # threads of a block, keys of a tile, numbers of a row
+QUERIES, KEYS = 32, 8  # threads of a block, keys of a tile
 SIZES = ((40, 70), (33, 41), (1, 3))  # queries, keys
 LATE = 8  # above the origin
-FAR = 100, 9  # a row's scores: a multiple of the first from zero, up to so many of it
-EPS = float(np.finfo(np.float32).eps)
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 def launch(rng, queries, keys):
-    Q, K, V = operands(rng, queries, keys)
-    scores = Q.astype(float) @ K.T  # quarters, which float32 holds
+    Q, K = queries_and_keys(rng, queries, keys)
+    V = matrix(rng, keys, HEAD)
+    scores = Q.astype(float) @ K.T
     origins = late_origins(scores)
     weights = np.exp(scores - origins[:, None])
     tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
@@ -47,14 +47,6 @@ def launch(rng, queries, keys):
             FLOAT32_ALONE,
         ),
     )
-
-
-def operands(rng, queries, keys):
-    """Quarters, whose sums are exact. Scores of a row rise, fall or stay, from tile to tile by more than 8 or less."""
-    Q, K = rng.integers(-2, 3, (queries, HEAD)) / 2, rng.integers(-3, 4, (keys, HEAD)) / 2
-    Q[:, 0], K[:, 0] = rng.integers(-2, 4, queries), np.arange(keys) * rng.integers(1, 4) // 4
-    Q[:, 1], K[:, 1] = rng.integers(-FAR[1], FAR[1] + 1, queries), FAR[0]
-    return Q.astype(np.float32), K.astype(np.float32), rng.standard_normal((keys, HEAD), np.float32)
 
 
 def late_origins(scores):

@@ -1869,4 +1869,67 @@ def length(X, result):
             ("exp(scores[j] - origin)", "exp2((scores[j] - origin) * LOG2_E)"),
         ),
     ),
+    "16.2": (
+        _right(
+            "asked otherwise",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if not (left < sinks or left + KEYS > first - window + 1):",
+            ),
+        ),
+        _right("no branch, but an end", ("range(0, last + 1, KEYS)", "range(0, (last // KEYS + 1) * KEYS, KEYS)")),
+        _right(
+            "by numbers of tiles",
+            (
+                "    for left in range(0, last + 1, KEYS):\n",
+                "    for tile in range(last // KEYS + 1):\n        left = tile * KEYS\n",
+            ),
+        ),
+        _right(
+            "rows of keys that nobody sees left out",
+            (
+                "if left + j < keys else np.float32(0)\n            V_tile",
+                "if left + j <= last else np.float32(0)\n            V_tile",
+            ),
+        ),
+        _right("from the last tile on", ("range(0, last + 1, KEYS)", "range(last // KEYS * KEYS, -1, -KEYS)")),
+        _right(
+            "a while",
+            (
+                "    for left in range(0, last + 1, KEYS):\n        if left",
+                "    left = -KEYS\n    while left + KEYS <= last:\n        left += KEYS\n        if left",
+            ),
+        ),
+        _right(
+            "a jump",
+            (
+                """    for left in range(0, last + 1, KEYS):
+        if left >= sinks and left + KEYS - 1 <= first - window:
+            continue
+""",
+                """    left = -KEYS
+    while True:
+        left += KEYS
+        if left >= sinks:
+            left = max(left, (first - window + 1) // KEYS * KEYS)
+        if left > last:
+            break
+""",
+            ),
+        ),
+        _right(
+            "a helper",
+            (
+                "@cuda.jit\ndef with_sinks",
+                """@cuda.jit(device=True)
+def unseen(left, first, sinks, window):
+    return left >= sinks and left + KEYS <= first - window + 1
+
+
+@cuda.jit
+def with_sinks""",
+            ),
+            ("if left >= sinks and left + KEYS - 1 <= first - window:", "if unseen(left, first, sinks, window):"),
+        ),
+    ),
 }

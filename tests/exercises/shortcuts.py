@@ -2677,4 +2677,68 @@ def part_of_attention(Q, K, V, sums, totals, origins):
 """,
         ),
     ),
+    "16.2": (
+        _cheat(
+            "its keys alone are left out",
+            ("            continue\n", "            left = left\n"),
+            (
+                "K_tile[j, d] = K[left + j, d] if left + j < keys",
+                "K_tile[j, d] = K[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+        ),
+        _cheat(
+            "nothing is brought, but all tiles are waited for",
+            ("            continue\n", "            left = left\n"),
+            (
+                "K_tile[j, d] = K[left + j, d] if left + j < keys",
+                "K_tile[j, d] = K[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+            (
+                "V_tile[j, d] = V[left + j, d] if left + j < keys",
+                "V_tile[j, d] = V[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("V_tile[j, d] = V[left + j, d] if", "V_tile[j, d] = cuda.atomic.add(V, (left + j, d), np.float32(0)) if"),
+        ),
+        _cheat(
+            "in double precision",
+            ("most, total = np.float32(-3e38), np.float32(0)", "most, total = np.float32(-3e38), 0.0"),
+        ),
+        _cheat("two tiles at a time", ("left + KEYS - 1 <= first - window", "left // 16 * 16 + 15 <= first - window")),
+        _other("another's kernel", "from labkit.attention.forward.s03_rows import rows as with_sinks\n"),
+        _other(
+            "each query by itself",
+            """
+from math import exp
+
+HEAD = 8
+
+
+@cuda.jit
+def with_sinks(Q, K, V, O, sinks, window):
+    o = cuda.local.array(HEAD, np.float32)
+    row = cuda.grid(1)
+    queries, keys = Q.shape[1], K.shape[0]
+    if row < queries:
+        place = row + keys - queries
+        most, total = np.float32(-3e38), np.float32(0)
+        for d in range(HEAD):
+            o[d] = 0
+        for j in range(place + 1):
+            if j < sinks or j > place - window:
+                score = np.float32(0)
+                for d in range(HEAD):
+                    score += Q[d, row] * K[j, d]
+                larger = max(most, score)
+                shrunk, weight = exp(most - larger), exp(score - larger)
+                most, total = larger, total * shrunk + weight
+                for d in range(HEAD):
+                    o[d] = o[d] * shrunk + weight * V[j, d]
+        for d in range(HEAD):
+            O[d, row] = o[d] / total
+""",
+        ),
+    ),
 }

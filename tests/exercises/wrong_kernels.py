@@ -1380,4 +1380,36 @@ WRONG = {
             ("o[d] += weight * V_tile[j, d]", "o[d] += np.float32(np.float16(weight)) * V_tile[j, d]"),
         ),
     ),
+    "16.2": (
+        _wrong("the keys that are published", ("range(0, last + 1, KEYS)", "range(0, min(last, 160) + 1, KEYS)")),
+        _wrong("whole tiles of keys", ("range(0, last + 1, KEYS)", "range(0, last + 2 - KEYS, KEYS)")),
+        _wrong("a window of at least eight", ("first - window:", "first - max(window, 8):")),
+        _wrong("a window of at most fifty", ("first - window:", "first - min(window, 24):")),
+        _wrong("at least one sink", ("if left >= sinks and", "if left >= max(sinks, 1) and")),
+        _wrong("at most eight sinks", ("if left >= sinks and", "if left >= min(sinks, 8) and")),
+        _wrong("whole tiles of sinks", ("if left >= sinks and", "if left >= sinks // KEYS * KEYS and")),
+        _wrong(
+            "blocks of 64",
+            ("cuda.blockIdx.x * QUERIES + keys - queries\n", "cuda.blockIdx.x // 2 * 64 + keys - queries\n"),
+        ),
+        _wrong(
+            "a full last block",
+            ("min(first + QUERIES, keys) - 1", "first + QUERIES - 1"),
+            ("range(0, last + 1, KEYS)", "range(0, last + 1, KEYS)"),
+        ),
+        _wrong(
+            "as many keys as queries", ("cuda.blockIdx.x * QUERIES + keys - queries\n", "cuda.blockIdx.x * QUERIES\n")
+        ),
+        _wrong("the window of the middle query", ("first - window:", "first + QUERIES // 2 - window:")),
+        _wrong(
+            "only one stretch is left out",
+            ("            continue\n", "            if left < 64:\n                continue\n"),
+        ),
+        _wrong(
+            "the first block alone skips",
+            ("            continue\n", "            if cuda.blockIdx.x < 2:\n                continue\n"),
+        ),
+        _wrong("sinks that are not masked", ("left + j < sinks or", "left + j < (sinks + KEYS - 1) // KEYS * KEYS or")),
+        _wrong("a window that is not masked", ("left + j > place - window", "left + j > first - window")),
+    ),
 }
