@@ -1932,4 +1932,78 @@ def with_sinks""",
             ("if left >= sinks and left + KEYS - 1 <= first - window:", "if unseen(left, first, sinks, window):"),
         ),
     ),
+    "16.3": (
+        _right(
+            "rows inside",
+            (
+                "    for rows in range(16, 257, 16):\n        for columns in range(16, 257, 16):",
+                "    for columns in range(16, 257, 16):\n        for rows in range(16, 257, 16):",
+            ),
+        ),
+        _right("from the largest on", ("for rows in range(16, 257, 16)", "for rows in range(256, 0, -16)")),
+        _right(
+            "asked for by two",
+            (
+                "if in_shared > shared_bytes or in_registers > registers:",
+                "if not (in_shared <= shared_bytes and in_registers <= registers):",
+            ),
+        ),
+        _right(
+            "in bytes",
+            ("brought += min(tiles * columns, keys)", "brought += 4 * head_dim * min(tiles * columns, keys)"),
+        ),
+        _right(
+            "all keys for the last block",
+            ("                if causal:\n", "                if causal and top + rows < queries:\n"),
+        ),
+        _other(
+            "a helper and a list",
+            """
+def cost(queries, keys, causal, rows, columns):
+    ends = [min(top + rows, queries) for top in range(0, queries, rows)]
+    seen = [max(0, keys - (queries - end)) if causal else keys for end in ends]
+    tiles = [-(-each // columns) for each in seen]
+    return sum([min(each * columns, keys) for each in tiles]), sum(tiles)
+
+
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    sides = [16 * n for n in range(1, 17)]
+    fitting = [
+        (rows, columns)
+        for rows in sides
+        for columns in sides
+        if head_dim * (2 * rows + 8 * columns) <= shared_bytes and rows * columns + rows * head_dim <= registers
+    ]
+    return min(fitting, key=lambda tile: cost(queries, keys, causal, tile[0], tile[1]), default=None)
+""",
+        ),
+        _other(
+            "blocks counted where it is not causal",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    best = None
+    for rows in range(16, 257, 16):
+        for columns in range(16, 257, 16):
+            if 2 * rows * head_dim + 8 * columns * head_dim > shared_bytes:
+                continue
+            if rows * columns + rows * head_dim > registers:
+                continue
+            blocks = -(-queries // rows)
+            if not causal:
+                cost = blocks * keys, blocks * -(-keys // columns)
+            else:
+                cost = 0, 0
+                behind = queries
+                while blocks > 0:
+                    seen = max(0, behind + keys - queries)
+                    tiles = -(-seen // columns)
+                    cost = cost[0] + min(keys, tiles * columns), cost[1] + tiles
+                    blocks -= 1
+                    behind = blocks * rows
+            if best is None or cost < best[0]:
+                best = cost, rows, columns
+    return None if best is None else (best[1], best[2])
+""",
+        ),
+    ),
 }

@@ -2741,4 +2741,60 @@ def with_sinks(Q, K, V, O, sinks, window):
 """,
         ),
     ),
+    "16.3": (
+        _other(
+            "always the same",
+            "def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):\n    return 64, 64\n",
+        ),
+        _other(
+            "nothing", "def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):\n    return None\n"
+        ),
+        _other(
+            "the checker asked",
+            """
+from labkit.exercises.e16_3_choose_the_tile import misfit
+
+
+def best_tile(*call):
+    sides = range(16, 257, 16)
+    return next(((rows, columns) for rows in sides for columns in sides if not misfit(call, (rows, columns))), None)
+""",
+        ),
+        _other(
+            "the library asked",
+            """
+from labkit.attention import traffic
+
+
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    return traffic.tiles(queries, 64, 64)
+""",
+        ),
+        _other(
+            "a table of what fits",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    for rows, columns in ((256, 64), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 32), (16, 16)):
+        if 2 * head_dim * (rows + 4 * columns) <= shared_bytes and rows * (head_dim + columns) <= registers:
+            return rows, columns
+    return None
+""",
+        ),
+        _other(
+            "the most rows, no more than needed, then the most columns",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    best = None
+    for rows in range(16, 257, 16):
+        for columns in range(16, 257, 16):
+            if 2 * head_dim * (rows + 4 * columns) > shared_bytes or rows * (head_dim + columns) > registers:
+                continue
+            if columns > 16 and columns - 16 >= keys:
+                continue
+            if best is None or -(-queries // rows) < -(-queries // best[0]) or rows == best[0]:
+                best = rows, columns
+    return best
+""",
+        ),
+    ),
 }

@@ -1412,4 +1412,59 @@ WRONG = {
         _wrong("sinks that are not masked", ("left + j < sinks or", "left + j < (sinks + KEYS - 1) // KEYS * KEYS or")),
         _wrong("a window that is not masked", ("left + j > place - window", "left + j > first - window")),
     ),
+    "16.3": (
+        _wrong("no more columns than 128", ("for columns in range(16, 257, 16)", "for columns in range(16, 129, 16)")),
+        _wrong("no more rows than 128", ("for rows in range(16, 257, 16)", "for rows in range(16, 129, 16)")),
+        _wrong("the rows of a warpgroup", ("for rows in range(16, 257, 16)", "for rows in range(64, 257, 64)")),
+        _wrong("as many columns as rows", ("for columns in range(16, 257, 16)", "for columns in (rows,)")),
+        _wrong(
+            "at least as many rows as columns",
+            ("for columns in range(16, 257, 16)", "for columns in range(16, rows + 1, 16)"),
+        ),
+        _wrong("the first blocks alone", ("range(0, queries, rows)", "range(0, min(queries, 512), rows)")),
+        _wrong("whole blocks", ("range(0, queries, rows)", "range(0, max(1, queries - rows + 1), rows)")),
+        _wrong(
+            "blocks that see nothing bring a tile",
+            ("tiles = (seen + columns - 1) // columns", "tiles = max(1, (seen + columns - 1) // columns)"),
+        ),
+        _wrong(
+            "none below zero",
+            ("max(0, min(top + rows, queries) + keys - queries)", "abs(min(top + rows, queries) + keys - queries)"),
+        ),
+        _wrong(
+            "no fewer keys than queries",
+            ("+ keys - queries)", "+ max(keys - queries, 0))"),
+            ("seen = max(0, min", "seen = min(keys, min"),
+        ),
+        _wrong(
+            "a tile that ends behind the diagonal",
+            ("tiles = (seen + columns - 1) // columns", "tiles = (min(keys, seen + 1) + columns - 1) // columns"),
+        ),
+        _wrong("heads of 64 numbers", ("in_shared = 2 * head_dim", "in_shared = 2 * 64")),
+        _wrong(
+            "heads of whole sixteens",
+            ("in_shared = 2 * head_dim", "in_shared = 2 * (head_dim // 16 * 16 + 16 * (head_dim % 16 > 0))"),
+        ),
+        _wrong("the columns of Q once more", ("rows * (columns + head_dim)", "rows * (columns + 2 * head_dim)")),
+        _wrong(
+            "the largest area",
+            ("(brought, rounds) < least", "rows * columns > least"),
+            ("(brought, rounds)\n", "rows * columns\n"),
+        ),
+        _wrong(
+            "the most rows, then the most columns",
+            ("(brought, rounds) < least", "(rows, columns) > least"),
+            ("(brought, rounds)\n", "(rows, columns)\n"),
+        ),
+        _wrong(
+            "the fewest keys, then the most rows",
+            ("(brought, rounds) < least", "(brought, -rows) < least"),
+            ("(brought, rounds)\n", "(brought, -rows)\n"),
+        ),
+        _wrong(
+            "the fewest blocks, then the most columns",
+            ("(brought, rounds) < least", "(-(-queries // rows), -columns) < least"),
+            ("(brought, rounds)\n", "(-(-queries // rows), -columns)\n"),
+        ),
+    ),
 }
