@@ -2006,4 +2006,166 @@ def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
 """,
         ),
     ),
+    "16.4": (
+        _right(
+            "one exponential",
+            (
+                "            total = total * exp(most - larger) + exp(logit - larger)\n",
+                """            if logit > most:
+                total = total * exp(most - logit) + np.float32(1)
+            else:
+                total += exp(logit - most)
+""",
+            ),
+        ),
+        _right(
+            "zeros beyond the last word",
+            (
+                """            if first + n // WIDTH < words:
+                W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+""",
+                """            j, d = first + n // WIDTH, n % WIDTH
+            W_tile[n // WIDTH, d] = W[j, d] if j < words else np.float32(0)
+""",
+            ),
+            (
+                "for j in range(min(WORDS, words - first)):\n            logit = np.float32(0)\n",
+                "for j in range(WORDS):\n            logit = np.float32(0 if first + j < words else -np.inf)\n",
+            ),
+        ),
+        _right(
+            "the target first",
+            ("            if first + j == target:\n                of_target = logit\n", ""),
+            (
+                "            larger = max(most, logit)\n",
+                """            if target == first + j:
+                of_target = logit
+            larger = max(most, logit)
+""",
+            ),
+        ),
+        _right("from the last word on", ("range(0, words, WORDS)", "range((words - 1) // WORDS * WORDS, -1, -WORDS)")),
+        _right(
+            "rubbish where there is no place",
+            ("x[d] = X[d, row] if row < rows else np.float32(0)", "x[d] = X[d, row] if row < rows else np.float32(d)"),
+        ),
+        _right(
+            "a late origin", ("larger = max(most, logit)", "larger = logit if logit > most + np.float32(8) else most")
+        ),
+        _other(
+            "a tile at a time",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH = 32, 16, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    logits = cuda.local.array(WORDS, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = -1
+    if row < rows:
+        target = targets[row]
+        for d in range(WIDTH):
+            x[d] = X[d, row]
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for first in range(0, words, WORDS):
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        if row < rows:
+            before = most
+            for j in range(min(WORDS, words - first)):
+                logits[j] = 0
+                for d in range(WIDTH):
+                    logits[j] += x[d] * W_tile[j, d]
+                most = max(most, logits[j])
+                if first + j == target:
+                    of_target = logits[j]
+            total *= exp(before - most)
+            for j in range(min(WORDS, words - first)):
+                total += exp(logits[j] - most)
+        cuda.syncthreads()
+    if row < rows:
+        if target < 0:
+            loss[row] = 0
+        else:
+            loss[row] = log(total) + (most - of_target)
+""",
+        ),
+        _other(
+            "by powers of 2",
+            """
+from math import exp2, log2
+
+ROWS, WORDS, WIDTH = 32, 8, 8
+LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] * LOG2_E if row < rows else np.float32(0)
+    most, total, of_target = np.float32(-np.inf), np.float32(0), np.float32(0)
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        for j in range(min(WORDS, words - first)):
+            logit = np.float32(0)
+            for d in range(WIDTH):
+                logit += x[d] * W_tile[j, d]
+            larger = max(most, logit)
+            total = total * exp2(most - larger) + exp2(logit - larger)
+            most = larger
+            if first + j == target:
+                of_target = logit
+    if row < rows:
+        loss[row] = (most - of_target + log2(total)) * LN_2 if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "rows of W handed round by shuffles",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    x = cuda.local.array(8, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(8):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for first in range(0, words, 4):
+        mine = np.float32(0)
+        if first + t // 8 < words:
+            mine = W[first + t // 8, t % 8]
+        for j in range(4):
+            logit = np.float32(0)
+            for d in range(8):
+                logit += x[d] * cuda.shfl_sync(0xFFFFFFFF, mine, j * 8 + d)
+            if first + j < words:
+                larger = max(most, logit)
+                total = total * exp(most - larger) + exp(logit - larger)
+                most = larger
+                if first + j == target:
+                    of_target = logit
+    if row < rows:
+        loss[row] = most - of_target + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+    ),
 }

@@ -2797,4 +2797,172 @@ def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
 """,
         ),
     ),
+    "16.4": (
+        _cheat(
+            "in double precision",
+            (
+                "most, total, of_target = np.float32(-3e38), np.float32(0)",
+                "most, total, of_target = np.float32(-3e38), 0.0",
+            ),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("            if first + j == target:\n                of_target = logit\n", ""),
+            (
+                "    if row < rows:\n        loss",
+                """    if row < rows:
+        for d in range(WIDTH):
+            of_target += x[d] * cuda.atomic.add(W, (max(target, 0), d), np.float32(0))
+        loss""",
+            ),
+        ),
+        _cheat(
+            "one thread loads",
+            ("range(t, WORDS * WIDTH, ROWS)", "range(0 if t == 0 else WORDS * WIDTH, WORDS * WIDTH)"),
+        ),
+        _cheat(
+            "kept in the output",
+            (
+                "            most = larger\n",
+                "            most = larger\n            if row < rows:\n                loss[row] = logit\n",
+            ),
+        ),
+        _other("another's kernel", "from labkit.softmax.forward.s02_online import online as cross_entropy\n"),
+        _other(
+            "a thread for each place, without tiles",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    row = cuda.grid(1)
+    if row < loss.size:
+        most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+        for word in range(W.shape[0]):
+            logit = np.float32(0)
+            for d in range(8):
+                logit += X[d, row] * W[word, d]
+            larger = max(most, logit)
+            total = total * exp(most - larger) + exp(logit - larger)
+            most = larger
+            if word == targets[row]:
+                of_target = logit
+        loss[row] = most - of_target + log(total) if targets[row] >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "one thread for all places of a block",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH = 32, 8, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.shared.array((WIDTH, ROWS), np.float32)
+    kept = cuda.shared.array((4, ROWS), np.float32)
+    t, row = cuda.threadIdx.x, cuda.grid(1)
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d, t] = X[d, row] if row < rows else np.float32(0)
+    kept[0, t], kept[1, t], kept[2, t], kept[3, t] = -3e38, 0, 0, target
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        if t == 0:
+            for r in range(ROWS):
+                for j in range(min(WORDS, words - first)):
+                    logit = np.float32(0)
+                    for d in range(WIDTH):
+                        logit += x[d, r] * W_tile[j, d]
+                    larger = max(kept[0, r], logit)
+                    kept[1, r] = kept[1, r] * exp(kept[0, r] - larger) + exp(logit - larger)
+                    kept[0, r] = larger
+                    if np.float32(first + j) == kept[3, r]:
+                        kept[2, r] = logit
+    cuda.syncthreads()
+    if row < rows:
+        loss[row] = kept[0, t] - kept[2, t] + log(kept[1, t]) if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "all logits kept",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH, MOST = 32, 8, 8, 1024
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    logits = cuda.local.array(MOST, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        for j in range(min(WORDS, words - first)):
+            logits[first + j] = 0
+            for d in range(WIDTH):
+                logits[first + j] += x[d] * W_tile[j, d]
+    most, total = np.float32(-3e38), np.float32(0)
+    for word in range(words):
+        most = max(most, logits[word])
+    for word in range(words):
+        total += exp(logits[word] - most)
+    if row < rows:
+        loss[row] = most - logits[target] + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "the whole of W in shared memory",
+            """
+from math import exp, log
+
+ROWS, MOST, WIDTH = 32, 1024, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    all_of_it = cuda.shared.array((MOST, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    for n in range(t, words * WIDTH, ROWS):
+        all_of_it[n // WIDTH, n % WIDTH] = W[n // WIDTH, n % WIDTH]
+    cuda.syncthreads()
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for word in range(words):
+        logit = np.float32(0)
+        for d in range(WIDTH):
+            logit += x[d] * all_of_it[word, d]
+        most = max(most, logit)
+        if word == target:
+            of_target = logit
+    for word in range(words):
+        logit = np.float32(0)
+        for d in range(WIDTH):
+            logit += x[d] * all_of_it[word, d]
+        total += exp(logit - most)
+    if row < rows:
+        loss[row] = most - of_target + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+    ),
 }

@@ -1467,4 +1467,62 @@ WRONG = {
             ("(brought, rounds)\n", "(-(-queries // rows), -columns)\n"),
         ),
     ),
+    "16.4": (
+        _wrong(
+            "the words that are published",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = loss.size, min(W.shape[0], 120)"),
+        ),
+        _wrong(
+            "the places that are published",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = min(loss.size, 68), W.shape[0]"),
+        ),
+        _wrong(
+            "whole tiles of words",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = loss.size, max(1, W.shape[0] // 8 * 8)"),
+        ),
+        _wrong(
+            "whole blocks of places", ("if row < rows:\n        loss", "if row < max(1, rows // 4 * 4):\n        loss")
+        ),
+        _wrong("targets in the first tiles", ("if first + j == target:", "if first + j == min(target, 100):")),
+        _wrong("no target is the last word", ("if first + j == target:", "if first + j == min(target, words - 2):")),
+        _wrong(
+            "logits up to a thousand",
+            ("larger = max(most, logit)", "logit = min(logit, np.float32(900))\n            larger = max(most, logit)"),
+        ),
+        _wrong(
+            "logits above zero",
+            ("most, total, of_target = np.float32(-3e38)", "most, total, of_target = np.float32(-1)"),
+        ),
+        _wrong("rescaled by at most e^5", ("exp(most - larger)", "exp(max(most - larger, np.float32(-5)))")),
+        _wrong(
+            "small weights left out",
+            ("+ exp(logit - larger)", "+ (exp(logit - larger) if logit > larger - np.float32(3) else np.float32(0))"),
+        ),
+        _wrong("only first few tiles rescale", ("exp(most - larger)", "exp((most - larger) * (first < 64))")),
+        _wrong(
+            "two alike count once",
+            (
+                "total = total * exp(most - larger) + exp(logit - larger)",
+                "total = total * exp(most - larger) + (exp(logit - larger) if logit != most else np.float32(0))",
+            ),
+        ),
+        _wrong("powers of 2", ("exp(logit - larger)", "np.float32(2) ** (logit - larger)")),
+        _wrong("logarithm of 2", ("log(total) if", "log(total) / log(np.float32(2)) if")),
+        _wrong("the mean", ("log(total) if", "log(total / np.float32(words)) if")),
+        _wrong(
+            "the weight of the target left out",
+            (
+                "            if first + j == target:\n",
+                "            if first + j == target:\n                total -= exp(logit - larger)\n",
+            ),
+        ),
+        _wrong("in half precision", ("+ exp(logit - larger)", "+ np.float32(np.float16(exp(logit - larger)))")),
+        _wrong(
+            "no loss above 80",
+            (
+                "loss[row] = most - of_target + log(total)",
+                "loss[row] = min(most - of_target, np.float32(40)) + log(total)",
+            ),
+        ),
+    ),
 }
