@@ -198,6 +198,14 @@ def test_traffic_of_the_loop_orders():
     assert traffic.stored(problem, 64, FP16) == {"Q": twice, "K": twice, "V": twice, "O": once} | lse | {"S": of_scores}
 
 
+def test_tiles_of_keys_that_no_query_sees_are_not_loaded():
+    """The 64 queries see the last 64 of 256 keys, one each."""
+    problem, tile = Problem(1, 1, 64, 64, keys=256, window=1), 64 * 64 * 2
+    for order in (traffic.q_outside, traffic.kv_outside):
+        found = order(problem, 64, 64, FP16)
+        assert found["K"] == found["V"] == tile, order.__name__
+
+
 @pytest.mark.parametrize(
     ("sizes", "options", "kind", "why"),
     [
