@@ -63,6 +63,7 @@ def answers(folder: Path, *arguments: str) -> str | None:
 
 def _reason(said: str) -> str:
     """The line that says why: the first that git calls fatal or an error, else its last."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    printable = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in said)
+    lines = [line.strip() for line in printable.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("fatal: ", "error: ", "remote: error: ", "! "))]
     return (told or lines[-1:] or ["it gave no reason"])[0]
