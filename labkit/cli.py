@@ -216,6 +216,18 @@ def grade(
     console.print(Text(f"Wrote {', '.join(map(str, write_reports(grades, out)))}"))
 
 
+def _check_folder(path):
+    """Refuse a path that is, or goes through, a file."""
+    there = next((place for place in (path, *path.parents) if place.exists()), path)
+    if there.is_file():
+        _fail(f"{there} is a file; give a folder")
+
+
+def _fail(message):
+    print(message, file=sys.stderr)
+    raise typer.Exit(1)
+
+
 def _released():
     """The release that this labkit stands in, and its folder."""
     from labkit.course.manifest import current
@@ -240,18 +252,6 @@ def _check_course(course, folder):
         rows.append(row)
     console.print(summary(course, rows))
     return rows
-
-
-def _check_folder(path):
-    """Refuse a path that is, or goes through, a file."""
-    there = next((place for place in (path, *path.parents) if place.exists()), path)
-    if there.is_file():
-        _fail(f"{there} is a file; give a folder")
-
-
-def _fail(message):
-    print(message, file=sys.stderr)
-    raise typer.Exit(1)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from datetime import datetime
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -36,6 +38,15 @@ def instructor(*arguments):
     result = CliRunner().invoke(cli.app, [*map(str, arguments)])
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def warm(release):
+    """Give a release what Python and numba have compiled of the book's own labkit, which is the same: half a minute."""
+    copies = {path.relative_to(release / "labkit"): path for path in (release / "labkit").rglob("*.py")}
+    for name, copy in copies.items():
+        shutil.copystat(places.PACKAGE / name, copy)
+    for cache in places.PACKAGE.rglob("__pycache__"):
+        shutil.copytree(cache, release / "labkit" / cache.relative_to(places.PACKAGE))
 
 
 def save(path, exercise, text):
@@ -84,6 +95,7 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
         git(tmp_path, "clone", "--quiet", "--bare", str(template), f"{student}.git")
         git(tmp_path, "clone", "--quiet", f"{student}.git", student)
 
+    warm(tmp_path / "ada")
     save(tmp_path / "ada" / "notebooks" / CHAPTER, "00-1", solution("00-1"))
     said = labkit(tmp_path / "ada", "submit")
     assert "00.1 Put the barrier back: 1 of 1 points\nhw0: 1 of 1 points so far." in said
@@ -101,5 +113,5 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
 
     instructor("grade", tmp_path / "submissions", "--out", tmp_path / "grades")
     with (tmp_path / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
-        points = {row["submission"].removeprefix(str(tmp_path)): row["points"] for row in csv.DictReader(file)}
-    assert points == {f"/submissions/ada/notebooks/{CHAPTER}": "1", f"/submissions/bob/notebooks/{CHAPTER}": "0"}
+        rows = [(Path(row["submission"]).parts, float(row["points"])) for row in csv.DictReader(file)]
+    assert [sum(points for parts, points in rows if student in parts) for student in ("ada", "bob")] == [1, 0]
