@@ -126,7 +126,9 @@ def grade(
     from rich.table import Column, Table
     from rich.text import Text
 
-    from labkit.grading import book_solutions, grade, totals, write_reports
+    from labkit.grading.grade import grade
+    from labkit.grading.report import totals, write_reports
+    from labkit.grading.submission import book_solutions
 
     absent = [str(path) for path in paths if not path.exists()]
     if absent:

@@ -80,7 +80,7 @@ def test_bench_hands_over_record_and_out(monkeypatch, tmp_path):
 
 
 def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "ada.ipynb").touch()
     row = grading.Grade("ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
@@ -94,7 +94,7 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
 
 
 def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     files = [f"submissions/autumn-term/group-{n}/homework-of-the-first-week/06-tensor-cores.ipynb" for n in (1, 2)]
     rows = [grading.Grade(file, "06.2", 0, 2, "[line 4] is never reached, and so nothing is copied") for file in files]
@@ -106,7 +106,7 @@ def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch,
 
 
 def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "ada.ipynb").touch()
     monkeypatch.setattr(grading, "grade", lambda paths: pytest.fail("graded first"))
@@ -116,7 +116,7 @@ def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypa
 
 
 def test_grading_a_fork_names_the_solutions_that_it_leaves_out(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "notebooks" / "solutions").mkdir(parents=True)
     (tmp_path / "notebooks" / "solutions" / "a.ipynb").touch()

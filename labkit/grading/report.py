@@ -20,7 +20,7 @@ def totals(grades: Iterable[Grade]) -> dict[str, tuple[int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for row in grades:
         points, out_of = sums.get(row.submission, (0, 0))
-        sums[row.submission] = (points + row.points, out_of + row.out_of)
+        sums[row.submission] = (points + (row.points or 0), out_of + row.out_of)
     return sums
 
 
@@ -43,14 +43,14 @@ def _junit(grades):
     root = ElementTree.Element("testsuites", name="labkit grade")
     for name, rows in groupby(grades, key=lambda row: row.submission):
         rows = list(rows)
-        failures = sum(row.points < row.out_of or not row.exercise for row in rows)
+        failures = sum(row.points != row.out_of or not row.exercise for row in rows)
         suite = ElementTree.SubElement(root, "testsuite", name=name, tests=str(len(rows)), failures=str(failures))
         for row in rows:
             case = ElementTree.SubElement(suite, "testcase", classname=name, name=row.exercise or "notebook")
             properties = ElementTree.SubElement(case, "properties")
             ElementTree.SubElement(properties, "property", name="points", value=str(row.points))
             ElementTree.SubElement(properties, "property", name="out_of", value=str(row.out_of))
-            if row.points < row.out_of or not row.exercise:
+            if row.points != row.out_of or not row.exercise:
                 failure = ElementTree.SubElement(case, "failure", message=_CONTROL.sub("?", row.message.split("\n")[0]))
                 failure.text = _CONTROL.sub("?", row.message)
     return ElementTree.ElementTree(root)

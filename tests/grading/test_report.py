@@ -2,7 +2,8 @@ import csv
 import json
 from xml.etree import ElementTree
 
-from labkit.grading import Grade, totals, write_reports
+from labkit.grading.grade import Grade
+from labkit.grading.report import totals, write_reports
 
 GRADES = [
     Grade("ann.ipynb", "03.1", 2, 2, "solved"),
