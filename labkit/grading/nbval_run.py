@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import nbformat
 
-from labkit.grading import process
+from labkit.grading.process import Limits, run
 
 START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
 
@@ -30,15 +30,16 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         nbformat.write(notebook, Path(folder) / "notebook.ipynb")
         lines = Path(folder) / "cells.jsonl"
         lines.touch()
-        limit_s = START_S + cell_timeout_s * len(notebook.cells)
-        process.run(_command(lines, cell_timeout_s), Path(folder), _environment(folder), limit_s)
+        limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
+        run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     found = [json.loads(line) for line in written if line.endswith("\n")]
     return {line.pop("cell"): CellResult(**line) for line in found}
 
 
-def _command(lines, cell_timeout_s):
-    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, f"--rootdir={lines.parent}"]
+def nbval_command(lines: str, cell_timeout_s: float) -> list[str]:
+    """The command that runs `notebook.ipynb` in the folder where it starts, and writes a line of JSON a cell."""
+    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, "--rootdir=."]
     command += "--noconftest -q --color=no --tb=no -p no:cacheprovider -p nbval.plugin -p labkit.grading.plugin".split()
     command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}"]
     return [*command, f"--cell-results={lines}", "notebook.ipynb"]

@@ -1,7 +1,6 @@
 """A pytest plugin that writes down how each notebook cell fared, one line of JSON a cell, and ends with the kernel."""
 
 import json
-import os
 import time
 from pathlib import Path
 from queue import Empty
@@ -53,9 +52,7 @@ def pytest_runtest_makereport(item, call):
             "said": _said(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+            file.write(f"{json.dumps(line)}\n")
         if dead or item.parent.timed_out:
             item.session.shouldstop = "the kernel hangs or is dead"
     return report
