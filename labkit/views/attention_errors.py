@@ -81,10 +81,10 @@ def _sentence(spread, weights, errors) -> str:
     says = [f"Logits spread by **{spread:g}**: the largest of {len(weights)} weights is {weights[0]:.2f}."]
     known = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
     if known:
-        times = [f"**{stored / fused:.1f} times** in {name}" for name, (stored, fused) in known.items()]
-        says.append(f"Where the scores are stored, the error of O is as large as fused {join(times)}.")
+        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in known.items()]
+        says.append(f"Storing the scores multiplies the error of O {join(times)}.")
     if lost := [name for name, (stored, _) in errors.items() if stored == np.inf]:
-        says.append(f"In {join(lost)} they are no numbers any more where they are stored.")
+        says.append(f"With scores stored in {join(lost)}, O is no number any more.")
     return " ".join(says)
 
 

@@ -31,8 +31,8 @@ def test_weights_are_shown_by_rank_and_errors_by_format_and_way(view):
 def test_a_sentence_says_what_storing_the_scores_costs(view):
     assert view.data["start"] == 1
     assert view.sentence == (
-        "Logits spread by 8: the largest of 3 weights is 0.90. Where the scores are stored, the error of O is as large "
-        "as fused 4.0 times in bfloat16 and 3.0 times in float32."
+        "Logits spread by 8: the largest of 3 weights is 0.90. Storing the scores multiplies the error of O by 4.0 in "
+        "bfloat16 and by 3.0 in float32."
     )
 
 
@@ -45,7 +45,7 @@ def test_the_table_has_a_row_a_spread(view):
 def test_a_result_that_is_no_number_is_shown_as_such(tmp_path):
     view = attention_errors([1], WEIGHTS[:1], {"float16": [np.inf]}, {"float16": [0.01]})
     assert view.data["table"]["rows"][0][2] == "inf"
-    assert view.sentence.endswith("In float16 they are no numbers any more where they are stored.")
+    assert view.sentence.endswith("With scores stored in float16, O is no number any more.")
     view.save_html(tmp_path / "errors.html")
     view.save_png(tmp_path / "errors.png")
     assert (tmp_path / "errors.png").stat().st_size > 5000

@@ -83,7 +83,7 @@ const view = {
       },
     });
     const spread = ui.stat('spread of the logits'), most = ui.stat('largest weight');
-    const numbers = names.map(name => ui.stat(`error in ${name}: fused, scores stored`));
+    const numbers = names.map(name => ui.stat(`${name}: fused, scores stored`));
     ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'full line: fused'], ['fg', 'dashed line: scores stored', 'outline']]);
     return step => {
       spread(spreads[step]);
