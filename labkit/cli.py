@@ -1,6 +1,7 @@
-"""The command line: `labkit doctor | lab | build | bench | tune | grade`."""
+"""The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
 
 import sys
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -40,8 +41,12 @@ def lab(
     workspace: Annotated[Path, typer.Option(help="Folder of your own copy of the book.")] = Path("workspace"),
 ):
     """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
-    from labkit.book.workspace import open_lab
+    from labkit.book.workspace import open_lab, serve
+    from labkit.course.manifest import NOTEBOOKS, current
 
+    if released := current():
+        serve(released[1] / NOTEBOOKS, tuple(context.args))
+        return
     _check_folder(workspace)
     open_lab(workspace, tuple(context.args))
 
@@ -114,21 +119,96 @@ def tune(
 
 
 @app.command()
-def grade(
-    paths: Annotated[list[Path], typer.Argument(help="Notebooks, or folders of them.")],
-    out: Annotated[Path, typer.Option(help="Folder for the JUnit XML, CSV and JSON.")] = Path("grades"),
-    seed: Annotated[
-        int | None, typer.Option(help="Draws the sizes of the checks: others each time if left out.")
-    ] = None,
+def release(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an empty clone.")],
+    chapters: Annotated[str, typer.Option(help="Chapters, such as 03 or 02-05 or 01,03-04.")] = "00-90",
+    assignment: Annotated[str, typer.Option(help="Name of the assignment, such as hw2.")] = "book",
 ):
-    """Grade notebooks: the exercises of each, from their source, with points and reasons."""
+    """Write what students get into a folder: blank chapters, labkit, no solutions."""
+    from labkit.course.manifest import CourseError
+    from labkit.course.release import release
+
+    try:
+        made = release(folder, chapters, assignment)
+    except CourseError as error:
+        _fail(error)
+    print(f"Released {made.assignment} to {folder}: {len(made.chapters)} chapters, {made.out_of} points.")
+    print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
+
+
+@app.command()
+def check():
+    """Say how the exercises of this release stand."""
+    _check_course(*_released())
+
+
+@app.command()
+def submit():
+    """Check the exercises of this release, then commit and push the notebooks."""
+    from labkit.course.manifest import CourseError
+    from labkit.course.submit import require_work, submit
+
+    course, folder = _released()
+    try:
+        require_work(folder)
+        rows = _check_course(course, folder)
+        solved = [row.exercise for row in rows if row.points == row.out_of]
+        for line in submit(course, folder, solved, sum(row.points for row in rows)):
+            print(line)
+    except CourseError as error:
+        _fail(error)
+
+
+@app.command()
+def collect(
+    roster: Annotated[Path, typer.Argument(help="CSV with the columns student and repository (an address or path).")],
+    out: Annotated[Path, typer.Option(help="Folder that receives a folder a student.")] = Path("submissions"),
+):
+    """Fetch the notebooks of a class, a folder a student, for `grade`."""
     from rich.console import Console
-    from rich.table import Column, Table
     from rich.text import Text
 
-    from labkit.grading import book_solutions, grade, totals, write_reports
+    from labkit.course.collect import collect
+    from labkit.course.manifest import CourseError
 
-    absent = [str(path) for path in paths if not path.exists()]
+    _check_folder(out)
+    try:
+        for row in collect(roster, out):
+            Console(soft_wrap=True).print(Text(str(row)))
+    except CourseError as error:
+        _fail(error)
+
+
+@app.command()
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="A folder with a folder for each student, or one path for each.")],
+    out: Annotated[Path, typer.Option(help="Folder for the reports; an interrupted run goes on.")] = Path("grades"),
+    seed: Annotated[
+        int | None, typer.Option(help="Draws the sizes of the checks; if left out, that of the run before, or any.")
+    ] = None,
+    roster: Annotated[Path | None, typer.Option(help="CSV with a column `student`: who is missing has a row.")] = None,
+    assignment: Annotated[Path | None, typer.Option(help="The `course.json` of a release: what counts.")] = None,
+    collected: Annotated[Path | None, typer.Option(help="The `collected.json` of a collection: commit times.")] = None,
+    deadline: Annotated[
+        datetime | None, typer.Option(help="When the last commit is due, in this machine's time.")
+    ] = None,
+    late: Annotated[float, typer.Option(help="Per cent of the points that each day begun after it costs.")] = 100,
+    manual: Annotated[
+        Path | None, typer.Option(help="CSV of points by hand: student, exercise, points, comment.")
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
+):
+    """Grade notebooks: the exercises of each, from their text, with points and reasons."""
+    from tqdm import tqdm
+
+    from labkit.grading import grade as grading
+    from labkit.grading import policy
+    from labkit.grading import roster as rosters
+    from labkit.grading.submission import book_solutions
+    from labkit.grading.workers import SchedulerError
+
+    absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
     if absent:
         _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
     try:
@@ -137,18 +217,47 @@ def grade(
         _fail(f"the grades cannot be written to {out}: {error.strerror}; give another folder with --out")
     for folder in dict.fromkeys(solution.parent for solution in book_solutions(paths)):
         print(f"Left out: the book's own solutions in {folder}")
-    grades = grade(paths, seed=seed)
+    with tqdm(desc="graded", unit=" answers", disable=None) as bar:
+
+        def progress(done, of):
+            bar.total = of
+            bar.update(done - bar.n)
+
+        try:
+            course = grading.Course(
+                tuple(rosters.read_roster(roster)) if roster else (),
+                grading.read_assignment(assignment) if assignment else {},
+                rosters.read_ledger(collected) if collected else {},
+                policy.Deadline(deadline.astimezone(), late) if deadline else None,
+                manual,
+            )
+            grades = grading.grade(paths, out, course, seed, run=run, scheduler=scheduler, progress=progress)
+        except (rosters.RosterError, SchedulerError) as error:
+            _fail(error)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
-    table = Table(Column("notebook", overflow="fold"), "exercise", "points", "why")
+    _print_grades(grades, out)
+
+
+def _print_grades(grades, out):
+    """A table of what is less than full, and the sums."""
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from labkit.grading.grades import totals
+
+    table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
-        table.add_row(Text(row.submission), row.exercise, f"{row.points}/{row.out_of}", Text(row.message))
+        points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
+        said = Text("\n".join(filter(None, [row.message, row.note, row.ran])))
+        table.add_row(Text(row.student), Text(row.exercise or row.submission), points, said)
     console = Console()
     console.print(table)
     console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
     for name, (points, out_of) in totals(grades).items():
-        console.print(Text(f"{name}: {points} of {out_of} points"))
-    console.print(Text(f"Wrote {', '.join(map(str, write_reports(grades, out)))}"))
+        console.print(Text(f"{name}: {points:g} of {out_of:g} points"))
+    console.print(Text(f"Wrote the reports to {out}"))
 
 
 def _check_folder(path):
@@ -161,6 +270,32 @@ def _check_folder(path):
 def _fail(message):
     print(message, file=sys.stderr)
     raise typer.Exit(1)
+
+
+def _released():
+    """The release that this labkit stands in, and its folder."""
+    from labkit.course.manifest import current
+
+    found = current()
+    if found is None:
+        _fail("this is no release; run it in the folder of your course, which holds course.json")
+    return found
+
+
+def _check_course(course, folder):
+    """Print how the exercises of a release stand, and return the rows."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from labkit.course.checking import check_course, summary
+
+    console = Console(soft_wrap=True)
+    rows = []
+    for row in check_course(course, folder):
+        console.print(Text(str(row)))
+        rows.append(row)
+    console.print(summary(course, rows))
+    return rows
 
 
 if __name__ == "__main__":

@@ -80,25 +80,65 @@ def test_bench_hands_over_record_and_out(monkeypatch, tmp_path):
 
 
 def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "ada.ipynb").touch()
-    row = grading.Grade("ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
-    asked = {"paths": [tmp_path / "ada.ipynb"], "seed": 7}
-    monkeypatch.setattr(grading, "grade", lambda paths, seed: [row] if {"paths": paths, "seed": seed} == asked else [])
+    row = grading.Grade("ada", "ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
+    seen = []
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked) or [row])
     result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"), "--seed", "7")
     assert result.exit_code == 0
     assert "[line 4] is never" in result.output
-    assert "ada.ipynb: 1 of 2 points" in result.output
-    assert {path.suffix for path in (tmp_path / "grades").iterdir()} == {".xml", ".csv", ".json"}
+    assert "ada: 1 of 2 points" in result.output
+    assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Course(), 7)]
+
+
+def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
+    from labkit.grading import grade as grading
+
+    (tmp_path / "work").mkdir()
+    (tmp_path / "roster.csv").write_text("student,repository\nada,\nben,\n")
+    (tmp_path / "course.json").write_text('{"assignment": "hw2", "chapters": [], "points": {"02.1": 5}}')
+    (tmp_path / "collected.json").write_text('[{"student": "ada", "committed": "2026-11-20T10:00:00+00:00"}]')
+    seen = []
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append((asked[2], options)) or [])
+    lists = ["--roster", str(tmp_path / "roster.csv"), "--assignment", str(tmp_path / "course.json")]
+    lists += ["--collected", str(tmp_path / "collected.json")]
+    policy = ["--deadline", "2026-11-19T12:00:00", "--late", "10", "--run", "--scheduler", "tcp://a:1"]
+    invoke("grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), *lists, *policy)
+    ((course, options),) = seen
+    assert (course.students, course.points) == (("ada", "ben"), {"02.1": 5})
+    assert (course.deadline.percent_a_day, course.deadline.due.day) == (10, 19)
+    assert course.collected["ada"].committed.year == 2026
+    assert (options["run"], options["scheduler"]) == (True, "tcp://a:1")
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "said"),
+    [
+        ("--roster", "name\nada\n", "has no column `student`"),
+        ("--assignment", "{}", "is no `course.json`"),
+        ("--assignment", '{"points": {"99.1": 1}}', "not in this book: 99.1"),
+        ("--collected", "[1]", "is not what `labkit collect` writes"),
+        ("--manual", "student,exercise,points,comment\nada,02.1,many,\n", "is no number"),
+        ("--manual", "student,exercise,points,comment\neve,02.1,1,\n", "no such row"),
+    ],
+)
+def test_a_list_that_cannot_be_used_is_said_in_a_sentence(tmp_path, option, content, said):
+    (tmp_path / "list").write_text(content)
+    (tmp_path / "ada.ipynb").write_text("{}")
+    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "g"), option, str(tmp_path / "list"))
+    assert result.exit_code == 1
+    assert said in result.output.replace("\n", "")
 
 
 def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     files = [f"submissions/autumn-term/group-{n}/homework-of-the-first-week/06-tensor-cores.ipynb" for n in (1, 2)]
-    rows = [grading.Grade(file, "06.2", 0, 2, "[line 4] is never reached, and so nothing is copied") for file in files]
-    monkeypatch.setattr(grading, "grade", lambda paths, seed: rows)
+    said = "[line 4] is never reached, and so nothing is copied"
+    rows = [grading.Grade(file, file, "06.2", 0, 2, said) for file in files]
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: rows)
     printed = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades")).output
     table = printed.partition("The sizes")[0]
     cells = [line.split("\u2502")[1].strip() for line in table.splitlines() if line.count("\u2502") == 5]
@@ -106,21 +146,21 @@ def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch,
 
 
 def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "ada.ipynb").touch()
-    monkeypatch.setattr(grading, "grade", lambda paths: pytest.fail("graded first"))
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: pytest.fail("graded first"))
     result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "ada.ipynb"))
     assert result.exit_code == 1
     assert "give another folder with --out" in result.output
 
 
 def test_grading_a_fork_names_the_solutions_that_it_leaves_out(monkeypatch, tmp_path):
-    from labkit import grading
+    from labkit.grading import grade as grading
 
     (tmp_path / "notebooks" / "solutions").mkdir(parents=True)
     (tmp_path / "notebooks" / "solutions" / "a.ipynb").touch()
-    monkeypatch.setattr(grading, "grade", lambda paths: [])
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: [])
     result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
     assert "Left out: the book's own solutions in" in result.output
 

@@ -27,18 +27,21 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # what is said first wh
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 
 
-def judge(exercise: Exercise, kernel: Any, seed: int) -> Verdict:
-    """The verdict on a kernel, from runs on the exercise's own problems and on those that `seed` draws."""
-    return dataclasses.replace(_judge(exercise, kernel, seed), seed=seed)
+def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
+    """The verdict on a kernel, from runs on the exercise's own problems and on those that `seed` draws.
+
+    More `draws` add those of the next seeds.
+    """
+    return dataclasses.replace(_judge(exercise, kernel, seed, draws), seed=seed)
 
 
-def _judge(exercise, kernel, seed):
+def _judge(exercise, kernel, seed, draws):
     function = python_function(kernel)
     verdict = _before_running(exercise, function)
     if verdict is not None:
         return verdict
     try:
-        launches = list(exercise.launches(seed, **constants_of(exercise, function)))
+        launches = list(exercise.launches(seed, draws, **constants_of(exercise, function)))
     except ValueError as error:  # constants with which there is no launch
         return _verdict(exercise, "launch", str(error))
     if exercise.machine == "python":

@@ -90,12 +90,14 @@ class Exercise:
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
 
-    def launches(self, seed: int, **constants: int) -> Iterator[Launch | Questions]:
-        """The runs of one check: on the fixed sizes, then on sizes that the seed draws."""
+    def launches(self, seed: int, draws: int = 1, **constants: int) -> Iterator[Launch | Questions]:
+        """The runs of one check: on the fixed sizes, then on sizes that the seed and the next ones draw, so many."""
         rng = np.random.default_rng(seed)
         for size in self.sizes:
             yield self.launch(rng, *size, **constants)
-        for spans in self.drawn:
-            sizes = (span.draw(rng) if isinstance(span, Beyond) else rng.choice(span).item() for span in spans)
-            launch = self.launch(rng, *sizes, **constants)
-            yield replace(launch, label=f"{launch.label}, drawn with seed {seed}")
+        for drawing in range(seed, seed + draws):
+            rng = np.random.default_rng([drawing, 2])
+            for spans in self.drawn:
+                sizes = (span.draw(rng) if isinstance(span, Beyond) else rng.choice(span).item() for span in spans)
+                launch = self.launch(rng, *sizes, **constants)
+                yield replace(launch, label=f"{launch.label}, drawn with seed {drawing}")

@@ -1,7 +1,4 @@
-"""Grades learners' notebooks: answers are judged from their text, then run in the trusted notebook."""
+"""Grades learners' notebooks: points come from nbval, over answers that are judged as text.
 
-from labkit.grading.grade import Grade, grade
-from labkit.grading.report import totals, write_reports
-from labkit.grading.submission import book_solutions
-
-__all__ = ["Grade", "book_solutions", "grade", "totals", "write_reports"]
+This module imports nothing: pytest loads `labkit.grading.plugin` before each batch.
+"""

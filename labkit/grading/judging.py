@@ -1,88 +1,120 @@
-"""Judges answers from their text, in a process of its own that runs none of them.
-
-The child gets text and gives verdicts: `python -m labkit.grading.judging` reads JSON from its standard input
-and prints one line of JSON an answer.
-"""
+"""Judges the answers of a class: in batches, each under nbval in a fresh kernel, resumed where one hangs or dies."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, replace
 
-from labkit.exercises import exercise
-from labkit.exercises.check import judge
-from labkit.grading.definitions import definitions
+from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement
+from labkit.grading.nbval_run import CellResult, run_notebook
+from labkit.grading.trusted import Task, answer_cells, trusted_notebook
 
-SEEDS = 3  # so many, one after the other, draw the sizes that an answer is judged on
+CELL_TIMEOUT_S = 60
+MOST_TASKS = 24  # in a batch: a kernel takes some seconds to start, which they share
+TRIES = 3
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """Whether an answer is right, and what the check says of it."""
+class Limits:
+    """What the answers of one run are judged with."""
 
-    passed: bool
-    said: str
-
-
-def judge_answers(
-    setups: Sequence[str], answers: Mapping[str, str], seed: int, timeout_s: float
-) -> dict[str, Judgement]:
-    """The judgement of each answer of a chapter, by exercise; none for one that takes longer than `timeout_s`."""
-    readable, judged = dict(answers), {}
-    while readable.keys() - judged.keys():
-        wanted = [id for id in readable if id not in judged]
-        lines = _child(setups, readable, wanted, seed, timeout_s * len(wanted))
-        judged |= {line["exercise"]: Judgement(line["passed"], line["said"]) for line in lines}
-        lost = [id for id in wanted if id not in judged]
-        if lost:
-            del readable[lost[0]]  # the one that the child did not come back from
-    return judged
+    seed: int
+    cell_timeout_s: float = CELL_TIMEOUT_S
 
 
-def judge_all(jobs: Mapping, seed: int, timeout_s: float) -> dict:
-    """`judge_answers` of many: setups and answers by name, one process a core."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return dict(zip(jobs, pool.map(lambda job: judge_answers(*job, seed, timeout_s), jobs.values()), strict=True))
+@dataclass(frozen=True)
+class Batch:
+    """Tasks for one kernel; `lost` kernels in a row ended on the first answer of a lone task."""
+
+    tasks: tuple[Task, ...]
+    lost: int = 0
+
+    @property
+    def now(self) -> tuple[Task, ...]:
+        """What its kernel is given: after a loss the first answer alone, so that no other is blamed."""
+        if not self.lost:
+            return self.tasks
+        (task,) = self.tasks
+        return (replace(task, answers=_up_to(task.answers, task.pending[0])),)
 
 
-def _child(setups, answers, wanted, seed, timeout_s):
-    task = json.dumps({"setups": list(setups), "answers": dict(answers), "wanted": wanted, "seed": seed})
-    command = [sys.executable, "-P", "-m", "labkit.grading.judging"]
-    environment = {**os.environ, "LABKIT_DEVICE": "simulator"}
+def judge_tasks(
+    tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], limits: Limits, executor: Executor, workers: int
+) -> Iterator[tuple[Task, str, Judgement | None]]:
+    """Task, exercise and judgement of every answer, as they come; no judgement where none could be had in three tries.
+
+    An answer loses by a hang alone: in a kernel of its own. One whose kernel dies again and again has no judgement.
+    """
+    waiting = deque(_batches(list(tasks), workers))
+    running: dict[Future, Batch] = {}
+    while waiting or running:
+        while waiting:
+            batch = waiting.popleft()
+            running[executor.submit(run_batch, batch, setups, limits)] = batch
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            batch = running.pop(future)
+            results = {} if future.exception() else future.result()
+            yield from _judged(batch, results, limits, waiting)
+
+
+def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
+    """The results of a batch by cell; runs in a worker, which may be on another machine."""
+    return run_notebook(trusted_notebook(batch.now, setups, limits.seed), limits.cell_timeout_s)
+
+
+def _batches(tasks, workers):
+    """Tasks of the same chapter stand together, which spares a kernel the preparations for another."""
+    tasks = sorted(tasks, key=lambda task: task.key[1])
+    size = max(1, min(MOST_TASKS, -(-len(tasks) // workers)))
+    return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
+
+
+def _judged(batch, results, limits, waiting):
+    """The judgements in the results; what is left is put among the waiting, a task whose kernel broke by itself."""
+    cells = answer_cells(batch.now)
+    judged = {cell: found for cell in cells if (found := _judgement(results.get(cell))) is not None}
+    for cell, judgement in judged.items():
+        yield *cells[cell], judgement
+    done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
+    left = [replace(task, read=task.read | {id for key, id in done if key == task.key}) for task in batch.tasks]
+    left = [task for task in left if task.pending]
+    broken = next((cell for cell in cells if cell not in judged), None)
+    if len(batch.tasks) > 1 and broken is not None:
+        waiting.append(Batch(tuple(task for task in left if task.key == cells[broken][0].key)))
+        left = [task for task in left if task.key != cells[broken][0].key]
+    elif broken is not None and not judged:  # the first answer of a lone task
+        (task,), (_, id) = left, cells[broken]
+        hung = broken in results and results[broken].hung
+        if not hung and batch.lost + 1 < TRIES:
+            waiting.append(Batch((task,), batch.lost + 1))
+            return
+        yield task, id, _too_slow(limits) if hung else None
+        left = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
+    left = [task for task in left if task.pending]
+    if left:
+        waiting.append(Batch(tuple(left)))
+
+
+def _up_to(answers, last):
+    ids = list(answers)
+    return {id: answers[id] for id in ids[: ids.index(last) + 1]}
+
+
+def _too_slow(limits):
+    message = f"The judge took longer than {limits.cell_timeout_s:g} s over this answer: make it smaller or simpler."
+    return Judgement("too slow", message)
+
+
+def _judgement(result: CellResult | None) -> Judgement | None:
+    """What a cell says, where nbval's comparison and the words of the judge agree; points are nbval's alone."""
+    if result is None or result.hung or result.dead:
+        return None
+    if result.passed:
+        return Judgement(SOLVED, "Solved.")
+    said, _, rest = result.said.partition("\n")
     try:
-        done = subprocess.run(command, input=task.encode(), capture_output=True, timeout=timeout_s, env=environment)
-        printed = done.stdout
-    except subprocess.TimeoutExpired as late:
-        printed = late.stdout or b""
-    return [json.loads(line) for line in printed.decode().splitlines(keepends=True) if line.endswith("\n")]
-
-
-def main():
-    """The child: define what the answers before an answer define, then judge it, one after the other."""
-    task = json.load(sys.stdin)
-    lines, sys.stdout = sys.stdout, sys.stderr  # a kernel may print
-    namespace = {"__name__": "__main__"}
-    for number, text in enumerate(task["setups"]):
-        namespace = definitions(text, f"<setup {number}>", namespace)
-    for id, text in task["answers"].items():
-        rules = exercise(id)
-        try:
-            namespace = definitions(text, f"<{id}>", {**namespace, rules.function: None})
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            passed, said = False, f"The cell fails: {type(error).__name__}: {error}"
-        else:
-            if id not in task["wanted"]:
-                continue
-            for seed in range(task["seed"], task["seed"] + SEEDS):
-                verdict = judge(rules, namespace[rules.function], seed)
-                if not verdict.passed:
-                    break
-            passed, said = verdict.passed, repr(verdict)
-        print(json.dumps({"exercise": id, "passed": passed, "said": said}), file=lines, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        return Judgement(**json.loads(rest)) if said == NOT_SOLVED else None
+    except ValueError:
+        return None

@@ -1,29 +1,60 @@
-"""A pytest plugin that writes down how each notebook cell fared, one line of JSON a cell."""
+"""A pytest plugin that writes down how each notebook cell fared, one line of JSON a cell, and ends with the kernel."""
 
 import json
+import time
 from pathlib import Path
+from queue import Empty
 
+import nbval.plugin
 import pytest
+from nbval.kernel import RunningKernel
 
-MOST_CHARACTERS = 2000
+from labkit.grading.process import tie_to_parent
+
+MOST_CHARACTERS = 100_000
+POLL_S = 1
+
+
+class Kernel(RunningKernel):
+    """A kernel that nobody waits for once it is dead."""
+
+    def get_message(self, stream, timeout=None):
+        """The next message, within the timeout and the kernel's life."""
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while True:
+            left = end - time.monotonic()
+            try:
+                return super().get_message(stream, timeout=max(0, min(POLL_S, left)))
+            except Empty:
+                if left <= POLL_S or not self.is_alive():
+                    raise
 
 
 def pytest_addoption(parser):
     parser.addoption("--cell-results", type=Path, help="file that receives one JSON line a cell")
 
 
+def pytest_configure(config):
+    tie_to_parent()
+    nbval.plugin.RunningKernel = Kernel
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
     if call.when == "call" or report.failed:
+        dead = not item.parent.kernel or not item.parent.kernel.is_alive()
         line = {
             "cell": item.cell.id,
-            "passed": report.outcome == "passed",
-            "timed_out": item.parent.timed_out or not item.parent.kernel.is_alive(),
+            "passed": call.when == "call" and report.outcome == "passed",
+            "hung": item.parent.timed_out,
+            "dead": dead and not item.parent.timed_out,
             "said": _said(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(f"{json.dumps(line)}\n")
+        if dead or item.parent.timed_out:
+            item.session.shouldstop = "the kernel hangs or is dead"
     return report
 
 
@@ -32,6 +63,8 @@ def _said(outputs):
     for output in reversed(outputs):
         if output.output_type == "error":
             return f"{output.ename}: {output.evalue}"[:MOST_CHARACTERS]
+        if output.output_type == "stream":
+            return output.text[:MOST_CHARACTERS]
         if "data" in output:
-            return output.data.get("text/plain", "")[:MOST_CHARACTERS]
+            return str(output.data.get("text/plain", ""))[:MOST_CHARACTERS]
     return ""

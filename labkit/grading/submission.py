@@ -1,10 +1,16 @@
 """Reads what learners hand in: the exercise cells' text, and nothing else of the file."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from labkit.exercises import exercise, exercise_ids
+from labkit.grading.files import Found, Unreadable, find, read_bytes
+
+MOST_CELLS = 5000
 
 
 @dataclass(frozen=True)
@@ -12,7 +18,8 @@ class Submission:
     """One notebook as handed in.
 
     `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
-    taken, `chapter` the number of the chapter that the file says it is, `complaint` why it could not be read.
+    taken, `recovered` the ids of those that were found by the name of their function, `chapter` the number of the
+    chapter that the file says it is, `complaint` why it could not be read.
     """
 
     path: Path
@@ -20,56 +27,79 @@ class Submission:
     refused: Mapping[str, str] = field(default_factory=dict)
     chapter: str = ""
     complaint: str = ""
+    recovered: frozenset[str] = frozenset()
 
 
-def find_submissions(paths: list[Path]) -> list[Path]:
-    """The files to grade: those named, and the notebooks in the folders named.
-
-    Hidden folders, Jupyter's checkpoints among them, are passed over, and so are `book_solutions`.
-    """
-    found = [notebook for path in paths for notebook in (_notebooks_in(path) if path.is_dir() else [path])]
+def find_submissions(paths: list[Path]) -> list[Found]:
+    """The files to grade: those named, and the notebooks in the folders named, without `book_solutions`."""
     solutions = book_solutions(paths)
-    return [notebook for notebook in dict.fromkeys(found) if notebook not in solutions]
+    found = {entry.path: entry for path in paths for entry in find(path)}
+    return [entry for path, entry in found.items() if path not in solutions]
 
 
 def book_solutions(paths: list[Path]) -> list[Path]:
     """The book's own solutions in the folders named: a fork of the book holds them, whoever wrote the rest."""
-    within = [notebook for path in paths if path.is_dir() for notebook in _notebooks_in(path)]
+    within = dict.fromkeys(entry.path for path in paths if path.is_dir() for entry in find(path))
     named = {path.resolve() for path in paths}
     return [
         notebook
-        for notebook in dict.fromkeys(within)
+        for notebook in within
         if notebook.resolve().parent.parts[-2:] == ("notebooks", "solutions")
         and not named & {notebook.resolve(), notebook.resolve().parent}
     ]
 
 
-def _notebooks_in(folder):
-    notebooks = sorted(folder.rglob("*.ipynb"))
-    return [path for path in notebooks if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
-
-
 def read_submission(path: Path) -> Submission:
     """The answers in a notebook; a file that is none gives a complaint instead of an error."""
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook = json.loads(read_bytes(path).decode("utf-8-sig"))
         cells = notebook["cells"]
         if not isinstance(cells, list):
             raise TypeError
-    except FileNotFoundError:
-        return Submission(path, complaint="There is no such file.")
-    except (OSError, UnicodeDecodeError) as error:
-        return Submission(path, complaint=f"The file cannot be read: {error}.")
-    except (ValueError, RecursionError):
+    except Unreadable as error:
+        return Submission(path, complaint=str(error))
+    except UnicodeDecodeError as error:
+        return Submission(path, complaint=f"The file cannot be read: {error.reason} at byte {error.start}; use UTF-8.")
+    except (ValueError, RecursionError, MemoryError):
         return Submission(path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again.")
     except (KeyError, TypeError):
         return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
-    texts = [(id, _text(cell)) for cell in cells if (id := _exercise_of(cell))]
-    found = [(id, text) for id, text in texts if text is not None]
+    if len(cells) > MOST_CELLS:
+        return Submission(
+            path, complaint=f"The notebook has more than {MOST_CELLS:,} cells: hand in the chapter alone."
+        )
     chapter = str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", ""))[:2]
-    ids = [id for id, _ in found]
-    twice = {id: f"{ids.count(id)} cells claim to be the answer: keep one." for id in ids if ids.count(id) > 1}
-    return Submission(path, {id: text for id, text in found if id not in twice}, twice, chapter)
+    texts = [(_exercise_of(cell), text) for cell in cells if (text := _text(cell)) is not None]
+    found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
+    for id, text in texts:
+        if id:
+            found.setdefault(id, {})[text] = None
+    strays = [text for id, text in texts if id is None]
+    recovered = _by_function(strays, _lost(found, chapter))
+    found |= recovered
+    twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
+    answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
+    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered))
+
+
+def _lost(found, chapter):
+    """The exercises of the file's chapters that no cell is marked with; of all chapters where nothing tells which."""
+    chapters = {id[:2] for id in found} | {chapter}
+    known = [id for id in exercise_ids() if id[:2] in chapters] or exercise_ids()
+    return [id for id in known if id not in found]
+
+
+def _by_function(texts, lost):
+    """The exercises whose function exactly these texts define, where one name means one exercise."""
+    names: dict[str, list[str]] = {}
+    for id in lost:
+        names.setdefault(exercise(id).function, []).append(id)
+    found: dict[str, dict[str, None]] = {}
+    for text in texts:
+        for name in re.findall(r"^def (\w+)\(", text, re.M):
+            if len(names.get(name, ())) == 1:
+                found.setdefault(names[name][0], {})[text] = None
+    return found
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -78,19 +108,29 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _exercise_of(cell: Any) -> str | None:
-    """The exercise that a cell answers, by the cell's id; Colab keeps that in the metadata."""
-    cell = _mapping(cell)
-    if cell.get("cell_type") != "code":
+    """The exercise that a cell answers, by its id, or that in the metadata of Colab or nbgrader, or the book's own.
+
+    "" is another cell of the book, None one of which nothing is known.
+    """
+    metadata = _mapping(_mapping(cell).get("metadata"))
+    for name in (cell.get("id"), metadata.get("id"), _mapping(metadata.get("nbgrader")).get("grade_id")):
+        if match := re.fullmatch(r"exercise-(\d\d)-(\d)", str(name)):
+            return ".".join(match.groups())
+        if re.fullmatch(r"check-\d\d-\d|\d\d-code-\d{3}", str(name)):
+            return ""
+    tags = metadata.get("tags")
+    if isinstance(tags, list) and "exercise" in tags and re.fullmatch(r"\d\d\.\d", str(metadata.get("exercise"))):
+        return metadata["exercise"]
+    return None
+
+
+def _text(cell: Any) -> str | None:
+    """The text of a code cell, or None where it has none."""
+    if _mapping(cell).get("cell_type") != "code":
         return None
-    name = cell.get("id") or _mapping(cell.get("metadata")).get("id", "")
-    kind, *id = str(name).split("-")
-    return ".".join(id) if kind == "exercise" and len(id) == 2 else None
-
-
-def _text(cell: Mapping[str, Any]) -> str | None:
-    """The cell's text, or None where it has none."""
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
     if not all(isinstance(line, str) for line in lines):
         return None
-    return "".join(lines).encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again
+    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
+    return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again

@@ -1,83 +1,125 @@
-"""Answers are judged from their text: nothing of it runs, and right answers of every kind are right."""
+"""A class in batches: what hangs, dies or gets lost costs nobody else anything, and nobody a point without a reason."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sampling import sampled
+from handed_in import HANGS, SAXPY, setup_texts, solutions
 
-from labkit.grading.judging import judge_answers
-from labkit.grading.rebuild import setups, solved_chapters
-
-SAXPY = """
-@cuda.jit
-def saxpy(a, x, y, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a * x[i] + y[i]
-"""
+from labkit.grading import judging
+from labkit.grading.judging import Batch, Limits, judge_tasks
+from labkit.grading.nbval_run import CellResult
+from labkit.grading.trusted import Task, answer_cells
 
 
-def judged(text, **others):
-    return judged_of("02", {"02.1": text, **others})
+def judged(tasks, chapters, workers=1, cell_timeout_s=60):
+    texts = {chapter: setup_texts(chapter) for chapter in chapters}
+    with ThreadPoolExecutor(workers) as executor:
+        found = list(judge_tasks(tasks, texts, Limits(1, cell_timeout_s), executor, workers))
+    reasons = {(task.key[0], id): judgement and judgement.reason for task, id, judgement in found}
+    assert len(reasons) == len(found)  # none twice
+    return reasons
 
 
-def judged_of(chapter, answers, timeout_s=60):
-    return judge_answers(setups(solved_chapters()[chapter]), answers, seed=1, timeout_s=timeout_s)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "%matplotlib inline\n" + SAXPY + "saxpy[1, 1](1, 2, 3, 4)\nprint('done')",
-        SAXPY.replace("cuda.jit", "cuda.jit(fastmath=True)"),
-        "import math as m\nfrom numba import float32 as f\nHALF: int = 2 ** 4 // 32\n"
-        "@cuda.jit(device=True)\ndef twice(v):\n    return v * f(1) + HALF\n"
-        + SAXPY.replace("x[i] +", "twice(x[i]) +"),
-    ],
-)
-def test_right_answers_are_right_whatever_stands_around_them(text):
-    assert judged(text)["02.1"].passed, judged(text)
-
-
-@pytest.mark.parametrize(
-    "forgery",
-    sampled(
-        [
-            "def check(id, kernel):\n    return 'solved'\ndef saxpy(*a): pass",
-            "import labkit.exercises.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
-            "def evil(f):\n    return f\n@evil\ndef saxpy(a, x, y, out):\n    pass",
-            "@cuda.jit\ndef saxpy(a, x, y, out=print('forged')):\n    pass",
-            "saxpy = print",
-            "saxpy = cuda.jit(lambda a, x, y, out: None)",
-        ],
-        3,
-    ),
-)
-def test_a_forged_check_earns_nothing(forgery):
-    assert not judged(forgery)["02.1"].passed
-
-
-def test_nothing_of_an_answer_runs(tmp_path):
-    mark = tmp_path / "mark"
-    touch = f"open({str(mark)!r}, 'w')"
-    text = (
-        f"{touch}\nA = {touch}\n@cuda.jit({touch})\ndef saxpy(a, x: {touch}, y, out={touch}) -> {touch}:\n    {touch}"
+def says(reason):
+    words = {"reason": reason, "message": "", "line": None, "launch": ""}
+    return CellResult(
+        reason == "solved", False, False, "solved\n" if reason == "solved" else "not solved\n" + json.dumps(words)
     )
-    assert not judged(text + SAXPY.replace("@cuda.jit", "@cuda.jit\n@" + touch))["02.1"].passed
-    assert not mark.exists()
 
 
-def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own():
-    add = "\n\n@cuda.jit\ndef add(A, B, C):\n    col, row = cuda.grid(2)\n    if row < N:\n        C[row, col] = 1"
-    verdicts = judged("N = 10\n" + SAXPY, **{"02.2": add})
-    assert verdicts["02.1"].passed
-    assert "Line 7" in verdicts["02.2"].said
+class Worker:
+    """Stands in for nbval: answers say how they fare, and what becomes of the kernel."""
+
+    def __init__(self):
+        self.batches = []
+
+    def __call__(self, batch: Batch, setups, limits):
+        self.batches.append([task.key[0] for task in batch.tasks])
+        results = {}
+        for cell, (task, id) in answer_cells(batch.now).items():
+            fate = task.answers[id]
+            if fate == "hangs":
+                results[cell] = CellResult(False, True, False, "")
+                break
+            if fate == "dies":
+                results[cell] = CellResult(False, False, True, "")
+                break
+            if fate == "vanishes":
+                break
+            if fate == "ends the worker" or fate == "ends the worker once" and len(self.batches) == 1:
+                raise OSError("the worker is gone")
+            results[cell] = says("solved" if fate.startswith("ends") else fate)
+        return results
 
 
-def test_a_constant_that_would_take_for_ever_is_left_out():
-    assert judged("N = 9 ** 9 ** 9" + SAXPY)["02.1"].passed
+@pytest.fixture
+def worker(monkeypatch):
+    worker = Worker()
+    monkeypatch.setattr(judging, "run_batch", worker)
+    return worker
 
 
+@pytest.mark.parametrize(
+    ("fate", "verdict"), [("hangs", "too slow"), ("dies", None), ("vanishes", None), ("ends the worker", None)]
+)
+@pytest.mark.parametrize("place", ["02.1", "02.2", "02.3"])
+def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
+    answers = {"02.1": "solved", "02.2": "race", "02.3": "solved"}
+    expected = {(name, id): reason for name in ("ann", "mal", "zoe") for id, reason in answers.items()}
+    expected["mal", place] = verdict
+    tasks = [Task((name, "02"), answers | ({place: fate} if name == "mal" else {})) for name in ("ann", "mal", "zoe")]
+    assert judged(tasks, ["02"]) == expected
+
+
+def test_a_worker_that_dies_once_loses_nothing(worker):
+    tasks = [Task((name, "02"), {"02.1": "ends the worker once", "02.2": "race"}) for name in ("ann", "ben")]
+    reasons = judged(tasks, ["02"])
+    assert set(reasons.values()) == {"solved", "race"} and len(reasons) == 4
+
+
+def test_a_cell_that_fails_otherwise_than_by_its_verdict_is_no_zero(worker, monkeypatch):
+    lines = iter(["NameError: judge", "not solved", "solved", ""] * 3)
+    monkeypatch.setattr(
+        judging, "run_batch", lambda *_: {"answer-0-02-1": CellResult(False, False, False, next(lines))}
+    )
+    assert judged([Task(("ann", "02"), {"02.1": "x"})], ["02"]) == {("ann", "02.1"): None}
+
+
+def test_work_is_shared_among_the_workers(worker):
+    tasks = [Task((f"{n:03}", "02"), {"02.1": "solved"}) for n in range(60)]
+    judged(tasks, ["02"], workers=4)
+    assert sorted(map(len, worker.batches)) == [15, 15, 15, 15]
+
+
+@pytest.mark.long
 def test_an_answer_that_takes_for_ever_costs_itself_alone():
-    long = "@njit\ndef product(A, B, C):\n" + "    C[0, 0] = C[0, 0] * A[0, 0] + B[0, 0]\n" * 5000
-    verdicts = judged_of("01", {"01.1": long, "01.2": "def add("}, timeout_s=15)
-    assert "01.1" not in verdicts
-    assert "SyntaxError" in verdicts["01.2"].said
+    answers = solutions("02") | {"02.2": "x = 1"}
+    tasks = [Task(("mal", "01"), {"01.1": HANGS}), Task(("ann", "02"), answers)]
+    reasons = judged(tasks, ["01", "02"], cell_timeout_s=10)
+    expected = {("ann", id): "solved" for id in answers} | {
+        ("ann", "02.2"): "not a kernel",
+        ("mal", "01.1"): "too slow",
+    }
+    assert reasons == expected
+
+
+@pytest.mark.long
+def test_a_kernel_killed_from_outside_is_replaced(monkeypatch, tmp_path):
+    """The first kernel kills itself in the midst of a batch; all answers are judged all the same."""
+    mark = tmp_path / "mark"
+    kill = (
+        f"import os, pathlib\nmark = pathlib.Path({str(mark)!r})\n"
+        "if not mark.exists():\n    mark.touch()\n    os.kill(os.getpid(), 9)"
+    )
+    real = judging.trusted_notebook
+
+    def with_a_killer(tasks, setups, seed):
+        notebook = real(tasks, setups, seed)
+        notebook.cells[-2].source += "\n" + kill
+        return notebook
+
+    monkeypatch.setattr(judging, "trusted_notebook", with_a_killer)
+    tasks = [Task((name, "02"), {"02.1": SAXPY}) for name in ("ann", "ben")]
+    assert judged(tasks, ["02"]) == {("ann", "02.1"): "solved", ("ben", "02.1"): "solved"}
+    assert mark.exists()

@@ -9,6 +9,10 @@ def cell(source, id=None, type="code", **metadata):
     return {"cell_type": type, "source": source, "metadata": metadata, **({"id": id} if id else {})}
 
 
+def files(paths):
+    return [found.path for found in find_submissions(paths)]
+
+
 @pytest.fixture
 def notebook(tmp_path):
     def write(*cells):
@@ -29,6 +33,43 @@ def test_only_exercise_cells_are_read_as_text(notebook):
 def test_colab_keeps_the_id_in_the_metadata(notebook):
     colab = {**cell("a = 1"), "metadata": {"id": "exercise-03-1"}}
     assert read_submission(notebook(colab)).answers == {"03.1": "a = 1"}
+
+
+def test_nbgraders_id_and_the_book_s_own_tag_tell_the_exercise_too(notebook):
+    released = cell("a = 1", "4f2a", nbgrader={"grade_id": "exercise-03-1"})
+    tagged = cell("a = 2", tags=["exercise"], exercise="03.2")
+    assert read_submission(notebook(released, tagged)).answers == {"03.1": "a = 1", "03.2": "a = 2"}
+
+
+def test_answers_whose_cells_lost_their_ids_are_found_by_function(notebook):
+    path = notebook(
+        cell("def saxpy(a, x, y, out):\n    pass"),
+        cell("def add(A, B, C):\n    pass", "8c3d"),
+        cell("def column_total(A, out):\n    pass", "02-code-007"),
+        cell("print('saxpy')", "exercise-02-4"),
+    )
+    submission = read_submission(path)
+    assert set(submission.answers) == {"02.1", "02.2", "02.4"}
+    assert submission.recovered == {"02.1", "02.2"}
+
+
+def test_two_cells_of_one_function_are_not_chosen_from(notebook):
+    submission = read_submission(notebook(cell("def saxpy(a):\n    pass"), cell("def saxpy(b):\n    pass")))
+    assert (dict(submission.answers), submission.recovered) == ({}, {"02.1"})
+    assert "2 cells" in submission.refused["02.1"]
+
+
+def test_a_cell_that_was_copied_with_its_text_counts_once(notebook):
+    assert read_submission(notebook(cell("a = 1", "exercise-03-1"), cell("a = 1", "exercise-03-1"))).answers == {
+        "03.1": "a = 1"
+    }
+
+
+def test_a_byte_order_mark_and_other_line_ends_change_nothing(tmp_path):
+    path = tmp_path / "a.ipynb"
+    text = json.dumps({"cells": [cell("a = 1\r\nb = 2\rc = 3", "exercise-03-1")]}, indent=1)
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert read_submission(path).answers == {"03.1": "a = 1\nb = 2\nc = 3"}
 
 
 def test_an_answer_given_twice_is_refused_with_the_count(notebook):
@@ -85,18 +126,18 @@ def test_the_books_own_solutions_are_left_out_of_a_fork_unless_named(tmp_path):
         (tmp_path / "fork" / name).touch()
     fork = tmp_path / "fork"
     solutions = fork / "notebooks" / "solutions"
-    assert find_submissions([fork]) == [fork / "notebooks" / "a.ipynb", fork / "solutions" / "b.ipynb"]
+    assert files([fork]) == [fork / "notebooks" / "a.ipynb", fork / "solutions" / "b.ipynb"]
     assert book_solutions([fork]) == [solutions / "a.ipynb"]
-    assert find_submissions([fork / "notebooks"]) == [fork / "notebooks" / "a.ipynb"]
+    assert files([fork / "notebooks"]) == [fork / "notebooks" / "a.ipynb"]
     for named in (solutions, solutions / "a.ipynb"):
-        assert find_submissions([named]) == [solutions / "a.ipynb"]
+        assert files([named]) == [solutions / "a.ipynb"]
 
 
 def test_folders_are_searched_without_jupyters_checkpoints(tmp_path):
     for name in ("ann/a.ipynb", "ben/b.ipynb", "ben/.ipynb_checkpoints/b-checkpoint.ipynb", "ben/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert find_submissions([tmp_path, tmp_path / "ann" / "a.ipynb"]) == [
+    assert files([tmp_path, tmp_path / "ann" / "a.ipynb"]) == [
         tmp_path / "ann" / "a.ipynb",
         tmp_path / "ben" / "b.ipynb",
     ]

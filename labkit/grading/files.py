@@ -1,0 +1,94 @@
+"""Finds and reads what strangers hand in: links, devices, folders and endless files give a reason, never a surprise."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 16 << 20  # of a notebook
+MOST_NOTEBOOKS = 1000  # below one path
+MOST_DEEP = 32
+
+
+class Unreadable(Exception):
+    """A file that is not read; the message says why in a sentence."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file to grade, or why it is none; `root` is the path under which it was found."""
+
+    path: Path
+    root: Path
+    complaint: str = ""
+
+
+def find(root: Path) -> Iterator[Found]:
+    """The notebooks at a path, sorted; what bears a notebook's name and is none has a complaint.
+
+    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are passed over.
+    """
+    if root.is_symlink() or not root.is_dir():
+        yield Found(root, root)
+        return
+    for count, found in enumerate(_below(root, root, 0)):
+        if count == MOST_NOTEBOOKS:
+            yield Found(root, root, f"More than {MOST_NOTEBOOKS:,} notebooks are here: the rest was left out.")
+            return
+        yield found
+
+
+def _below(folder, root, depth):
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+    except OSError as error:
+        yield Found(folder, root, f"The folder cannot be read: {error.strerror}.")
+        return
+    for entry in entries:
+        path = folder / entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name.startswith("."):
+            continue
+        if entry.name.lower().endswith(".ipynb"):
+            yield Found(path, root, "This is a folder: hand in a notebook." if is_folder else "")
+        elif is_folder and depth == MOST_DEEP:
+            yield Found(path, root, f"More than {MOST_DEEP} folders stand in one another here: the rest was left out.")
+        elif is_folder:
+            yield from _below(path, root, depth + 1)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a plain file of moderate size; opening it waits for nobody and follows no link."""
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"):
+        flags |= getattr(os, name, 0)
+    try:
+        if why := _not_plain(os.lstat(path).st_mode):  # before it is opened, for that does something to some devices
+            raise Unreadable(why)
+        handle = os.open(path, flags)
+    except FileNotFoundError:
+        raise Unreadable("There is no such file.") from None
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    with open(handle, "rb") as file:
+        if why := _not_plain(os.fstat(handle).st_mode):
+            raise Unreadable(why)
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise Unreadable(f"The file has more than {MOST_BYTES >> 20} MB: clear its outputs and hand it in again.")
+    return content
+
+
+def _not_plain(mode):
+    if stat.S_ISREG(mode):
+        return ""
+    if stat.S_ISLNK(mode):
+        return "This is a link: hand in the file itself."
+    return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
+
+
+def shown(path: Path | str) -> str:
+    """A path as text that can be printed and told from any other: odd characters are escaped."""
+    text = path.as_posix() if isinstance(path, Path) else path
+    return "".join(c if c.isprintable() and c != "\\" else ascii(c)[1:-1] for c in text)

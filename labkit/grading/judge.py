@@ -1,0 +1,82 @@
+"""What the cells of a trusted notebook call: judges answers from their text, of which nothing runs."""
+
+import contextlib
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labkit.exercises import exercise
+from labkit.exercises.check import judge
+from labkit.grading.definitions import definitions
+
+DRAWS = 3  # so many times are the drawn sizes of an answer drawn
+SOLVED = "solved"
+NOT_SOLVED = "not solved"
+MOST_CHARACTERS = 100_000  # of an answer
+MOST_SAID = 4000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of one answer; `launch` names the run that the message speaks of."""
+
+    reason: str
+    message: str
+    line: int | None = None
+    launch: str = ""
+
+
+class Judge:
+    """Judges the answers of one notebook, in the order in which they stand there.
+
+    An answer may use what the chapter's setup cells and the answers before it define, and nothing of another notebook.
+    """
+
+    def __init__(self, setups: Sequence[str], seed: int):
+        self.seed = seed
+        self.namespace = {"__name__": "__main__"}
+        for number, text in enumerate(setups):
+            self.namespace = definitions(text, f"<setup {number}>", self.namespace)
+
+    def read(self, id: str, text: str) -> Judgement | None:
+        """Take up what an answer defines; says what keeps it from being read."""
+        function = exercise(id).function
+        self.namespace = {**self.namespace, function: None}
+        if len(text) > MOST_CHARACTERS:
+            return Judgement("too long", f"The answer has more than {MOST_CHARACTERS:,} characters: write less.")
+        try:
+            with _silence():
+                self.namespace = definitions(text, f"<{id}>", self.namespace)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            message = f"The cell fails: {type(error).__name__}: {error}"
+            return Judgement("syntax", message, line=getattr(error, "lineno", None))
+        return None
+
+    def __call__(self, id: str, text: str) -> None:
+        """Print the verdict on an answer, which nbval compares; what it says is JSON on a line of its own."""
+        judgement = self.read(id, text) or self._judged(id)
+        if judgement.reason == SOLVED:
+            print(SOLVED)
+        else:
+            said = vars(judgement) | {"message": judgement.message[:MOST_SAID]}
+            print(NOT_SOLVED, json.dumps(said), sep="\n")
+
+    def _judged(self, id):
+        rules = exercise(id)
+        try:
+            with _silence():
+                verdict = judge(rules, self.namespace[rules.function], self.seed, DRAWS)
+        except (RecursionError, MemoryError) as error:
+            return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}.")
+        return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch)
+
+
+@contextlib.contextmanager
+def _silence():
+    """What a kernel prints and what Python warns of is no part of the verdict."""
+    with open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            yield

@@ -1,0 +1,52 @@
+"""Runs a notebook under pytest and nbval, in a process and a folder of its own, and reads how its cells fared."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+
+from labkit.grading.process import Limits, run
+
+START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How one cell fared; `said` is its error or what it displayed."""
+
+    passed: bool
+    hung: bool
+    dead: bool
+    said: str
+
+
+def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict[str, CellResult]:
+    """The results by cell, as far as the run came: it stops at a cell that hangs, and with the kernel."""
+    with TemporaryDirectory(prefix="labkit-grade-", ignore_cleanup_errors=True) as folder:
+        nbformat.write(notebook, Path(folder) / "notebook.ipynb")
+        lines = Path(folder) / "cells.jsonl"
+        lines.touch()
+        limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
+        run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
+        written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
+    found = [json.loads(line) for line in written if line.endswith("\n")]
+    return {line.pop("cell"): CellResult(**line) for line in found}
+
+
+def nbval_command(lines: str, cell_timeout_s: float) -> list[str]:
+    """The command that runs `notebook.ipynb` in the folder where it starts, and writes a line of JSON a cell."""
+    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, "--rootdir=."]
+    command += "--noconftest -q --color=no --tb=no -p no:cacheprovider -p nbval.plugin -p labkit.grading.plugin".split()
+    command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}"]
+    return [*command, f"--cell-results={lines}", "notebook.ipynb"]
+
+
+def _environment(folder):
+    """Nothing of the user's Jupyter, IPython and pytest has a part in it."""
+    own = {name: folder for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    alone = {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    return {**os.environ, **own, **alone}

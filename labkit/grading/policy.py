@@ -1,0 +1,82 @@
+"""What the teacher decides on top of the judge: deadline, points given by hand, and which of several answers counts."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from labkit.grading.grades import Grade, printable
+from labkit.grading.roster import Collected, RosterError, read_table
+
+DAY_S = 24 * 60 * 60
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When work is due, and the share of the points that each day begun after it costs."""
+
+    due: datetime
+    percent_a_day: float = 100
+
+    def applied(self, row: Grade, collected: Collected | None) -> Grade:
+        """The row with what lateness costs, by the time of the commit."""
+        if collected is None or collected.committed is None:
+            return noted(row, "No commit time is known: counted as in time.")
+        late_s = (collected.committed - self.due).total_seconds()
+        if late_s <= 0:
+            return row
+        days = math.ceil(late_s / DAY_S)
+        share = max(0.0, 1 - days * self.percent_a_day / 100)
+        points = row.points and round(row.points * share, 2)
+        unit = "day" if days == 1 else "days"
+        return noted(replace(row, points=points), f"Late by {days} {unit}: {share:.0%} of the points count.")
+
+
+def best(rows: Iterable[Grade]) -> list[Grade]:
+    """One row for each student and exercise: of several answers the one with the most points counts.
+
+    One that could not be graded counts before one without full points, so that somebody looks at it. Rows without an
+    exercise stay: they speak of a file.
+    """
+    groups: dict[tuple[str, str], list[Grade]] = {}
+    for row in rows:
+        key = (row.student, row.exercise) if row.exercise else (row.student, f" {row.submission}")
+        groups.setdefault(key, []).append(row)
+    return [_best(group) for group in groups.values()]
+
+
+def _best(rows):
+    def rank(row):
+        if row.points is None:
+            return row.out_of - 0.001, True
+        return row.points, row.reason != "missing"
+
+    answered = [row for row in rows if row.reason != "missing"]
+    chosen = max(rows, key=rank)
+    return noted(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
+
+
+def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
+    """The rows with the points of a CSV: student, exercise, points, comment."""
+    given = {}
+    for line in read_table(table, "student", "exercise", "points", "comment"):
+        try:
+            given[line["student"].strip(), line["exercise"].strip()] = float(line["points"]), line["comment"]
+        except ValueError:
+            raise RosterError(f"{table}: {line['points']!r} is no number of points") from None
+    there = {(row.student, row.exercise) for row in rows}
+    for student, id in given:
+        if (student, id) not in there:
+            raise RosterError(f"{table}: {student} has no exercise {id}; there is no such row in the grades")
+    return [
+        noted(replace(row, points=given[key][0]), f"Points given by hand. {given[key][1]}".strip())
+        if (key := (row.student, row.exercise)) in given
+        else row
+        for row in rows
+    ]
+
+
+def noted(row: Grade, note: str) -> Grade:
+    """The row with one more note."""
+    return replace(row, note=f"{row.note} {printable(note)}".strip())

@@ -1,0 +1,44 @@
+"""Reports of grades, in one folder; each file is whole at any time."""
+
+import os
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+from labkit.grading.grades import Grade
+from labkit.grading.reports.data import data
+from labkit.grading.reports.junit import junit
+from labkit.grading.reports.page import file_name, page
+from labkit.grading.reports.summary import summary
+from labkit.grading.reports.tables import gradebook, rows
+
+PAGES = "students"
+
+
+def write_reports(
+    grades: list[Grade], folder: Path, texts: Mapping[tuple[str, str], str] | None = None, remark: str = ""
+) -> list[Path]:
+    """Write the reports; `texts` holds the answers by file and exercise, for the students' pages.
+
+    Each student's rows stand together in `grades`. `remark` is a sentence on the whole.
+    """
+    written = {
+        folder / "grades.xml": junit(grades),
+        folder / "grades.csv": rows(grades),
+        folder / "gradebook.csv": gradebook(grades),
+        folder / "grades.json": data(grades, remark),
+        folder / "summary.md": summary(grades, remark),
+    }
+    for student, own in groupby(grades, key=lambda row: row.student):
+        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {})
+    (folder / PAGES).mkdir(parents=True, exist_ok=True)
+    for path, text in written.items():
+        _replace(path, text)
+    return list(written)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a new file in the place of the old one at once, so that nobody reads half of it."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8", errors="replace", newline="")
+    os.replace(beside, path)

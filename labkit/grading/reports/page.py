@@ -1,0 +1,72 @@
+"""A page for each student: what each exercise earned, what is wrong and at which line of their own text."""
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+
+from labkit.exercises import exercise
+from labkit.grading.grades import Grade
+
+AROUND = 2  # lines of the answer that are shown before and after the one that is meant
+HIDDEN = {  # what is said where the run itself is not to be known
+    "result": "The result is wrong on sizes that are drawn anew for each grading.",
+    "unwritten": "Part of the result is never written, on sizes that are drawn anew for each grading.",
+    "budget": "The result is right, but not within the budget, on sizes that are drawn anew for each grading.",
+    "bounds": "An access goes outside its array, on sizes that are drawn anew for each grading.",
+    "race": "Two threads race, on sizes that are drawn anew for each grading.",
+}
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
+section.full { border-color: #009e73; }
+section.open { border-color: #0072b2; }
+pre { overflow-x: auto; background: #8881; padding: .5rem; } mark { background: #d55e0040; color: inherit; }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
+"""
+
+
+def page(student: str, rows: list[Grade], texts: Mapping[tuple[str, str], str]) -> str:
+    """The page of a student. It names no seed and no drawn size, and of others nothing."""
+    points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
+    parts = [_part(row, texts.get((row.submission, row.exercise), "")) for row in rows]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
+        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+    )
+
+
+def file_name(student: str) -> str:
+    """A name for the page that every file system takes, and no two students share."""
+    plain = re.sub(r"[^\w-]", "-", student, flags=re.ASCII)[:40]
+    return (
+        f"{plain}.html"
+        if plain and plain == student.lower()
+        else f"{plain}-{sha256(student.encode()).hexdigest()[:8]}.html"
+    )
+
+
+def _part(row, text):
+    title = f"{row.exercise} {exercise(row.exercise).title}" if row.exercise else row.submission
+    points = "not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points"
+    kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
+    said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
+    said = said if row.hidden and row.reason != "solved" else row.message
+    notes = [row.note] if row.note else []
+    notes += [f"Run as a program: {row.ran}"] if row.ran else []
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in [*said.splitlines(), *notes])
+    return f'<section class="{kind}"><h2>{escape(title)}: {points}</h2>{paragraphs}{_excerpt(row, text)}</section>'
+
+
+def _excerpt(row, text):
+    lines = text.split("\n")
+    if row.line is None or not 1 <= row.line <= len(lines):
+        return ""
+    first = max(1, row.line - AROUND)
+    shown = []
+    for number, line in enumerate(lines[first - 1 : row.line + AROUND], first):
+        line = escape(f"{number:4} {''.join(c if c.isprintable() else ' ' for c in line[:200])}")
+        shown.append(f"<mark>{line}</mark>" if number == row.line else line)
+    return f"<pre>{chr(10).join(shown)}</pre>"

@@ -1,0 +1,84 @@
+"""A place for strangers' programs, made by bubblewrap: no network, no files but what Python needs, and limits.
+
+What may be seen is listed: the system's libraries, this Python and labkit without its solutions, all read-only. Home
+and temporary files are in memory, of limited size. Processes, memory and output are limited; nothing outlives the run.
+There is no filter of system calls: a fault of the kernel is not kept from a program.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labkit import places
+from labkit.grading.process import Limits, run
+
+HOME = "/home/student"
+LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=4 << 20)
+DISK_BYTES = 64 << 20
+_LIMITED = """
+import os, resource, sys
+for name, most in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
+    resource.setrlimit(getattr(resource, "RLIMIT_" + name), (most, most))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@cache
+def missing() -> str:
+    """Why there is no sandbox on this machine, in a sentence; "" where there is one."""
+    if sys.platform != "linux" or shutil.which("bwrap") is None:
+        return "Answers were not run as programs: that needs Linux with bubblewrap (apt install bubblewrap)."
+    try:
+        with TemporaryDirectory(prefix="labkit-sandbox-") as folder:
+            status, said = run_inside([sys.executable, "-I", "-c", "print('inside')"], Path(folder), {}, LIMITS)
+    except OSError as error:
+        status, said = None, str(error)
+    if status == 0 and "inside" in said:
+        return ""
+    return f"Answers were not run as programs: bubblewrap cannot make a sandbox here ({said.strip()[:200]})."
+
+
+def run_inside(
+    command: Sequence[str], folder: Path, files: dict[str, Path], limits: Limits = LIMITS
+) -> tuple[int | None, str]:
+    """Run a command in the sandbox; its exit status, None where it broke a limit, and what it printed.
+
+    `files` are those that it finds in its home, by name; `folder` is where its output is kept meanwhile.
+    """
+    limited = _LIMITED.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
+    inside = [sys.executable, "-I", "-S", "-c", limited, *command]
+    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    return run([*_bwrap(files), "--", *inside], folder, environment, limits)
+
+
+def _bwrap(files):
+    args = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
+    own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    own |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    own["PYTHONPATH"] = os.path.dirname(os.path.realpath(places.PACKAGE))
+    for name, value in own.items():
+        args += ["--setenv", name, value]
+    for path in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
+        if os.path.islink(path):
+            args += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            args += ["--ro-bind", path, path]
+    args += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
+    args += _in_memory("/tmp") + _in_memory(HOME)
+    for path in dict.fromkeys(map(os.path.realpath, (sys.base_prefix, sys.prefix, places.PACKAGE))):
+        if not path.startswith("/usr/"):
+            args += ["--ro-bind", path, path]
+    if (places.PACKAGE / "notebooks").is_dir():  # of an installed labkit: the solutions are in it
+        args += _in_memory(os.path.realpath(places.PACKAGE / "notebooks"))
+    for name, path in files.items():
+        args += ["--ro-bind", str(path), f"{HOME}/{name}"]
+    return [*args, "--chdir", HOME]
+
+
+def _in_memory(path):
+    return ["--size", str(DISK_BYTES), "--tmpfs", path]

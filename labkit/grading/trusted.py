@@ -1,0 +1,66 @@
+"""The trusted notebook of a batch: answers as text in cells of ours, beside the verdict that earns their points."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from labkit.book.chapter import METADATA
+from labkit.grading.judge import SOLVED
+
+
+@dataclass(frozen=True)
+class Task:
+    """The answers of one notebook to one chapter, by exercise and in order; those in `read` are judged already."""
+
+    key: tuple[str, str]  # (submission, chapter)
+    answers: Mapping[str, str]
+    read: frozenset[str] = field(default=frozenset())
+
+    @property
+    def pending(self) -> list[str]:
+        """The exercises whose answers are still to be judged."""
+        return [id for id in self.answers if id not in self.read]
+
+
+def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], seed: int) -> nbformat.NotebookNode:
+    """A notebook whose cells, under nbval, pass where the answers in them are solved.
+
+    Texts stand as ASCII literals on one line, where neither IPython nor nbval finds anything of its own in them.
+    """
+    tasks = list(tasks)
+    chapters = sorted({task.key[1] for task in tasks})
+    texts = {chapter: list(setups[chapter]) for chapter in chapters}
+    cells = [
+        _silent(
+            "from labkit.grading.judge import Judge\n"
+            "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
+            "tie_to_parent()\nlimit_memory()\n"
+            f"setups = {texts!a}",
+            id="start",
+        )
+    ]
+    for number, task in enumerate(tasks):
+        cells.append(_silent(f"judge = Judge(setups[{task.key[1]!r}], seed={seed})", id=f"task-{number}"))
+        for id, text in task.answers.items():
+            if id in task.read:
+                cells.append(_silent(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell(number, id)}"))
+            else:
+                verdict = new_output("stream", name="stdout", text=f"{SOLVED}\n")
+                source = f"judge({id!r}, {text!a})"
+                cells.append(new_code_cell(source, id=_cell(number, id), execution_count=1, outputs=[verdict]))
+    return new_notebook(cells=cells, metadata=METADATA)
+
+
+def answer_cells(tasks: Iterable[Task]) -> dict[str, tuple[Task, str]]:
+    """Task and exercise of each cell that judges an answer, by the cell's id, in order."""
+    return {_cell(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
+
+
+def _cell(number, id):
+    return f"answer-{number}-{id.replace('.', '-')}"
+
+
+def _silent(source, id):
+    return new_code_cell(source, id=id, execution_count=1)

@@ -1,0 +1,33 @@
+"""Where batches are judged: on the cores of this machine, or by the workers of a Dask cluster."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+
+
+class SchedulerError(Exception):
+    """A cluster that cannot be used; the message says what to do."""
+
+
+@contextmanager
+def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
+    """An executor, and how many batches it judges at a time.
+
+    The workers of a cluster need this version of labkit (distributed.dask.org, "Client").
+    """
+    if scheduler is None:
+        workers = os.cpu_count() or 1
+        with ThreadPoolExecutor(workers) as executor:
+            yield executor, workers
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SchedulerError("--scheduler needs Dask: install labkit[cluster]") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise SchedulerError(f"there is no Dask scheduler at {scheduler}: {error}") from error
+    with client, client.get_executor(pure=False) as executor:
+        yield executor, sum(client.ncores().values()) or 1

@@ -1,0 +1,47 @@
+"""What was judged is known again, after a run that was cut off too, and nothing else is."""
+
+import pytest
+
+from labkit.grading.journal import FILE, Journal
+from labkit.grading.judge import Judgement
+
+RIGHT, WRONG = Judgement("solved", "Solved."), Judgement("race", "Race on A", 3, "M=1")
+
+
+def test_judgements_are_known_again(tmp_path):
+    journal = Journal(tmp_path, seed=5)
+    journal.add("a", RIGHT)
+    journal.add("b", WRONG)
+    again = Journal(tmp_path)
+    assert (again.seed, again.judgement("a"), again.judgement("b"), again.judgement("c")) == (5, RIGHT, WRONG, None)
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 6))
+def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path, cut):
+    journal = Journal(tmp_path, seed=5)
+    journal.add("a", RIGHT)
+    journal.add("b", WRONG)
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:-cut])
+    again = Journal(tmp_path)
+    assert (again.seed, again.judgement("a"), again.judgement("b")) == (5, RIGHT, None)
+    again.add("b", WRONG)
+    assert Journal(tmp_path).judgement("b") == WRONG
+
+
+def test_another_answer_seed_or_setup_is_another_matter(tmp_path):
+    journal = Journal(tmp_path, seed=5)
+    answers = {"02.1": "a", "02.2": "b", "02.3": "c"}
+    digest = journal.digest(["setup"], answers, "02.2")
+    assert digest == journal.digest(["setup"], answers | {"02.3": "changed"}, "02.2")
+    others = [
+        journal.digest(["setup"], answers | {"02.1": "changed"}, "02.2"),  # which may define what 02.2 uses
+        journal.digest(["setup"], answers | {"02.2": "changed"}, "02.2"),
+        journal.digest(["another"], answers, "02.2"),
+        Journal(tmp_path, seed=6).digest(["setup"], answers, "02.2"),
+    ]
+    assert digest not in others and len(set(others)) == 4
+
+
+def test_without_a_seed_one_is_drawn_and_kept(tmp_path):
+    first = Journal(tmp_path)
+    assert Journal(tmp_path).seed == first.seed

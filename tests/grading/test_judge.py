@@ -1,0 +1,101 @@
+"""Answers are judged from their text: nothing of it runs, and right answers of every kind are right."""
+
+import json
+
+import pytest
+from handed_in import SAXPY, setup_texts
+from sampling import sampled
+
+from labkit.grading.judge import MOST_CHARACTERS, Judge
+
+
+@pytest.fixture
+def judged(capsys):
+    """Judges answers to chapter 02; the lines that are printed, by exercise."""
+
+    def judge(text, **others):
+        of_notebook = Judge(setup_texts("02"), seed=1)
+        verdicts = {}
+        for id, answer in {"02.1": text, **others}.items():
+            of_notebook(id, answer)
+            verdicts[id] = capsys.readouterr().out.splitlines()
+        return verdicts
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%matplotlib inline\n" + SAXPY + "saxpy[1, 1](1, 2, 3, 4)\nprint('done')",
+        SAXPY.replace("cuda.jit", "cuda.jit(fastmath=True)"),
+        "import math as m\nfrom numba import float32 as f\nHALF: int = 2 ** 4 // 32\n"
+        "@cuda.jit(device=True)\ndef twice(v):\n    return v * f(1) + HALF\n"
+        + SAXPY.replace("x[i] +", "twice(x[i]) +"),
+        "WORD = '\\d'" + SAXPY + "    print('solved')",
+    ],
+)
+def test_right_answers_are_right_whatever_stands_around_them(judged, text):
+    assert judged(text)["02.1"] == ["solved"]
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    sampled(
+        [
+            "def check(id, kernel):\n    return 'solved'\ndef saxpy(*a): pass",
+            "import labkit.exercises.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
+            "def evil(f):\n    return f\n@evil\ndef saxpy(a, x, y, out):\n    pass",
+            "@cuda.jit\ndef saxpy(a, x, y, out=print('forged')):\n    pass",
+            "saxpy = print",
+            "saxpy = cuda.jit(lambda a, x, y, out: None)",
+            "@cuda.jit\ndef saxpy(a, x, y, out):\n    print('solved')",
+        ],
+        3,
+    ),
+)
+def test_a_forged_check_earns_nothing(judged, forgery):
+    assert judged(forgery)["02.1"][0] == "not solved"
+
+
+def test_nothing_of_an_answer_runs(judged, tmp_path):
+    mark = tmp_path / "mark"
+    touch = f"open({str(mark)!r}, 'w')"
+    text = (
+        f"{touch}\nA = {touch}\n@cuda.jit({touch})\ndef saxpy(a, x: {touch}, y, out={touch}) -> {touch}:\n    {touch}"
+    )
+    assert judged(text + SAXPY.replace("@cuda.jit", "@cuda.jit\n@" + touch))["02.1"][0] == "not solved"
+    assert not mark.exists()
+
+
+def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own(judged):
+    add = "\n\n@cuda.jit\ndef add(A, B, C):\n    col, row = cuda.grid(2)\n    if row < N:\n        C[row, col] = 1"
+    verdicts = judged("N = 10\n" + SAXPY, **{"02.2": add})
+    assert verdicts["02.1"] == ["solved"]
+    said = json.loads(verdicts["02.2"][1])
+    assert said["line"] == 7 and "Line 7" in said["message"]
+
+
+def test_the_answers_of_another_notebook_are_not_seen(judged):
+    judged("N = 10\n" + SAXPY)
+    assert judged(SAXPY.replace("out.size", "N"))["02.1"][0] == "not solved"
+
+
+def test_a_constant_that_would_take_for_ever_is_left_out(judged):
+    assert judged("N = 9 ** 9 ** 9" + SAXPY)["02.1"] == ["solved"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def saxpy(", "syntax"),
+        ("\0", "syntax"),
+        ("(" * 5000, "syntax"),
+        ("# " + "x" * MOST_CHARACTERS, "too long"),
+        ("", "not a kernel"),
+    ],
+)
+def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
+    verdicts = judged(text, **{"02.2": "x = 1"})
+    assert json.loads(verdicts["02.1"][1])["reason"] == reason
+    assert json.loads(verdicts["02.2"][1])["reason"] == "not a kernel"

@@ -1,0 +1,88 @@
+"""Rosters, deadlines, points by hand, and which of several answers counts."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from labkit.grading.grades import Grade
+from labkit.grading.policy import Deadline, best, by_hand
+from labkit.grading.roster import Collected, RosterError, read_ledger, read_roster, student_of
+
+DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def row(points, file="a.ipynb", exercise="02.1", reason="result", student="ann"):
+    return Grade(student, file, exercise, points, 4, "", reason="solved" if points == 4 else reason)
+
+
+@pytest.mark.parametrize(
+    ("late_h", "percent", "points"),
+    [(-1, 10, 4), (0, 10, 4), (1, 10, 3.6), (24, 10, 3.6), (25, 10, 3.2), (24 * 30, 10, 0), (1, 100, 0), (1, 0, 4)],
+)
+def test_each_day_begun_costs_its_share(late_h, percent, points):
+    graded = Deadline(DUE, percent).applied(row(4), Collected(DUE + timedelta(hours=late_h)))
+    assert graded.points == points
+    assert ("Late" in graded.note) == (late_h > 0)
+
+
+def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
+    for collected in (None, Collected(None)):
+        graded = Deadline(DUE).applied(row(4), collected)
+        assert graded.points == 4 and "No commit time" in graded.note
+    assert Deadline(DUE, 10).applied(row(None), Collected(DUE + timedelta(days=1))).points is None
+
+
+def test_the_best_of_several_answers_counts():
+    rows = [row(0, "a"), row(4, "b"), row(0, "c", reason="missing"), row(0, "a", "02.2")]
+    first, second = best(rows)
+    assert (first.points, first.submission, first.note) == (4, "b", "The best of 2 answers.")
+    assert (second.exercise, second.note) == ("02.2", "")
+    assert best([row(0, "a"), row(None, "b")])[0].points is None
+    assert best([row(4, "a"), row(None, "b")])[0].points == 4
+    assert best([row(0, "a", reason="missing"), row(0, "b")])[0].submission == "b"
+
+
+def test_files_without_an_exercise_keep_their_rows():
+    rows = [row(0, "a", ""), row(0, "b", "")]
+    assert best(rows) == rows
+
+
+def test_points_by_hand_replace_those_of_the_judge(tmp_path):
+    table = tmp_path / "manual.csv"
+    table.write_text("student,exercise,points,comment\nann,02.1,3.5,a good idea\n", encoding="utf-8")
+    (graded,) = by_hand([row(None)], table)
+    assert (graded.points, graded.note) == (3.5, "Points given by hand. a good idea")
+
+
+def test_a_roster_has_each_student_once(tmp_path):
+    path = tmp_path / "roster.csv"
+    path.write_bytes(b"\xef\xbb\xbfstudent,repository\r\nann,x\r\n,\r\nben\r\nann,y\r\n")
+    assert read_roster(path) == ["ann", "ben"]
+    with pytest.raises(RosterError, match="cannot be read"):
+        read_roster(tmp_path / "absent.csv")
+
+
+def test_the_ledger_of_a_collection_tells_the_times(tmp_path):
+    (tmp_path / "collected.json").write_text(
+        '[{"student": "ann", "committed": "2026-11-20T13:00:00+01:00"}, {"student": "ben", "problem": "Not fetched."}]'
+    )
+    ledger = read_ledger(tmp_path / "collected.json")
+    assert ledger["ann"].committed == DUE
+    assert ledger["ben"] == Collected(None, "Not fetched.")
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "roots", "student"),
+    [
+        ("class/ann/notebooks/03.ipynb", "class", "class", "ann"),
+        ("class/ann/03.ipynb", "class/ann", "class/ann class/ben", "ann"),
+        ("class/03-ben.ipynb", "class", "class", "03-ben"),
+        ("ann.ipynb", "ann.ipynb", "ann.ipynb ben.ipynb", "ann"),
+        ("a/03.ipynb", "a/03.ipynb", "a/03.ipynb b/03.ipynb", "a/03"),
+        ("term/group-1/GRACE/03.ipynb", "term", "term", "grace"),
+        ("class/eve\x1b/03.ipynb", "class", "class", "eve\\x1b"),
+    ],
+)
+def test_whose_a_file_is(path, root, roots, student):
+    assert student_of(Path(path), Path(root), [Path(one) for one in roots.split()], ["grace"]) == student

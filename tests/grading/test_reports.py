@@ -1,0 +1,139 @@
+"""Reports with a student's worst in them are whole, valid and inert."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from labkit.grading import reports
+from labkit.grading.grades import Grade, printable, totals
+from labkit.grading.reports import write_reports
+from labkit.grading.reports.page import file_name
+
+HOSTILE = (
+    "=HYPERLINK(1) <script>alert(1)</script> <img src=x onerror=alert(1)> ]]> &lt; \x1b[31m\x00\ud800\u202e | `a` ```\n"
+    "```\n# heading\n[click](javascript:1) ![p](http://e/) @team ;=cmd()\n\t+1 </pre></section> {{7*7}} $$x$$"
+)
+TEXT = 'x = "</pre><script>alert(2)</script>"\ny = 1\nz = "\x1b[2J"\n'
+GRADES = [
+    Grade("=ann|<b>", "a\\x1b.ipynb", "03.1", 2, 2, "Solved.", 7),
+    Grade("=ann|<b>", "a\\x1b.ipynb", "03.2", 0, 2, printable(HOSTILE), 7, "result", line=1, note=printable(HOSTILE)),
+    Grade("=ann|<b>", "a\\x1b.ipynb", "03.3", None, 2, "Not graded.", 7, "not graded"),
+    Grade("ben", "b.ipynb", "", 0, 0, "The file is not a notebook.", 7, "unreadable"),
+    Grade(
+        "ben", "c.ipynb", "03.4", 0, 4, "C[3] is 17.5, should be 18.5", 7, "result", 2, "M=33, drawn with seed 9", True
+    ),
+]
+
+
+@pytest.fixture
+def written(tmp_path):
+    texts = {("a\\x1b.ipynb", "03.2"): TEXT, ("c.ipynb", "03.4"): "a\nb\nc"}
+    write_reports(GRADES, tmp_path / "new", texts, printable(HOSTILE))
+    return tmp_path / "new"
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.text, self.open = [], "", []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_points_are_summed_by_student():
+    assert totals(GRADES) == {"=ann|<b>": (2, 6), "ben": (0, 4)}
+
+
+def test_junit_counts_what_failed_and_says_why(written):
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(written / "grades.xml").getroot()}
+    ann = suites["=ann|<b>"]
+    assert [ann.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    assert "<script>" in ann.find("testcase/failure").text
+    assert ann.find("testcase/error").get("type") == "not graded"
+    assert "not a notebook" in suites["ben"].find("testcase/failure").get("message")
+
+
+def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
+    for name in ("grades.csv", "gradebook.csv"):
+        text = (written / name).read_text(encoding="utf-8")
+        for delimiter in ",;\t|":
+            for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+                for cell in row:
+                    for line in cell.splitlines():
+                        assert not line.strip().startswith(("=", "+", "@", "-")), (delimiter, line)
+    rows = list(csv.DictReader((written / "grades.csv").open(encoding="utf-8", newline="")))
+    assert [row["points"] for row in rows] == ["2", "0", "", "0", "0"]
+    book = {row["student"]: row for row in csv.DictReader((written / "gradebook.csv").open(encoding="utf-8"))}
+    assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
+
+
+def test_json_holds_everything(written):
+    loaded = json.loads((written / "grades.json").read_text(encoding="utf-8"))
+    assert loaded["totals"]["ben"] == {"points": 0, "out_of": 4}
+    assert [row["message"] for row in loaded["grades"]] == [row.message for row in GRADES]
+    assert loaded["grades"][2]["points"] is None
+
+
+def test_a_page_holds_our_elements_alone_and_their_text(written):
+    page = Tags((written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8"))
+    assert page.open == []
+    assert {tag for tag, _ in page.found} <= {
+        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "section", "p", "pre", "mark")
+    }
+    assert all(set(attributes) <= {"class", "charset", "lang", "http-equiv", "content"} for _, attributes in page.found)
+    assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
+
+
+def test_a_page_tells_no_drawn_size_and_no_seed(written):
+    page = (written / "students" / "ben.html").read_text(encoding="utf-8")
+    assert "drawn anew" in page and "<mark>   2 b</mark>" in page
+    for secret in ("33", "seed", "17.5", "18.5", "ann"):
+        assert secret not in page.replace(reports.page.__globals__["STYLE"], "")
+
+
+def test_a_summary_is_text_in_tables(written):
+    text = (written / "summary.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {5}
+    plain = re.sub(r"&#\d+;", "", text)
+    assert not re.search(r"[<>`\[\]@*_$!]|javascript:", plain.replace("|---|---|---|---|", ""))
+
+
+def test_nothing_in_any_report_moves_a_terminal(written):
+    for path in written.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text), path
+
+
+def test_a_report_is_whole_at_any_time(written, monkeypatch):
+    before = (written / "grades.csv").read_text(encoding="utf-8")
+    monkeypatch.setattr(reports.os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_reports(GRADES[:1], written)
+    assert (written / "grades.csv").read_text(encoding="utf-8") == before
+
+
+def test_pages_of_different_students_have_different_names():
+    names = [
+        file_name(student) for student in ("ann", "Ann", "../ann", "..\\ann", "a/nn", "A" * 300, "A" * 301, "", ".")
+    ]
+    assert len(set(names)) == len(names) and not any("/" in name or name.startswith(".") for name in names)
+    assert all(len(name) < 60 for name in names)
