@@ -1975,6 +1975,13 @@ def with_sinks""",
 """,
             ),
         ),
+        _right(
+            "compared by numbers of tiles",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left >= sinks and left // KEYS < (first - window + 1) // KEYS:",
+            ),
+        ),
     ),
     "16.3": (
         _right(
