@@ -174,8 +174,9 @@ def test_a_server_that_never_answers_costs_its_own_row(class_of, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ada,ada.git\n", "no columns `student` and `repository`"),
-        ("", "no columns"),
+        ("ada,ada.git\n", "no column `student`"),
+        ("", "no column `student`"),
+        ("student\nada\n", "no column `repository`"),
         ("student,repository\n../ada,a.git\n", "line 2 of .* cannot be a folder"),
         ("student,repository\n.,a.git\n", "cannot be a folder"),
         ("student,repository\n,a.git\n", "cannot be a folder"),
