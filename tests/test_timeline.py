@@ -125,14 +125,14 @@ def test_rows_of_a_store_leave_by_the_engine_that_brings_copies():
 
 def test_blocks_follow_one_another_and_rests_at_their_ends_are_told_from_those_between_products():
     late = product()[0], product()[1] | {"operations": 30.0}
-    mine = 0, late, COMMIT, FINISH, late, COMMIT, FINISH
+    mine = 0, late, COMMIT, FINISH, late, COMMIT, FINISH, ("end", {"operations": 20.0})
     first, second = trace(mine).events, trace(mine, block=(1, 0, 0)).events
     both = replace(trace(mine), events=(*second[:2], *first, *second[2:]))
     line = timeline(both)
-    assert line.ends == (188, 376)
+    assert line.ends == (208, 416)
     assert [(b.start, b.end, b.at_edge) for b in line.bubbles()] == [
-        *((0, 30, True), (94, 124, False)),
-        *((188, 218, True), (282, 312, False)),
+        *((0, 30, True), (94, 124, False), (188, 208, True)),
+        *((208, 238, True), (302, 332, False), (396, 416, True)),
     ]
 
 

@@ -64,8 +64,8 @@ EXERCISE = Exercise(
     id="16.2",
     title="Tiles to skip",
     task="A model that writes on and on keeps two kinds of keys: the first few, its **sinks**, and those of a window "
-    "that ends at its own place. A query at place p sees key j if j <= p, and j < sinks or j > p - window. This kernel "
-    "is right, and brings all tiles. Let each block bring those tiles of keys and values of which one of its "
+    "that ends at its own place. A query at place p sees key j if j <= p, and either j < sinks or j > p - window. This "
+    "kernel is right, and brings all tiles. Let each block bring those tiles of keys and values of which one of its "
     "queries sees something, each once, and no other.",
     points=3,
     function="with_sinks",

@@ -26,10 +26,13 @@ class Events:
 
     def resume(self):
         """A warp set goes on: what is counted from here on is its work."""
-        self._begun = self._totals()
+        if self.are_kept:
+            self._begun = self._totals()
 
     def pause(self, w):
         """What was counted since then is the work of this set's lanes."""
+        if not self.are_kept:
+            return
         now = self._totals()
         w.work = tuple(done + (n - n0) / w.lanes for done, n, n0 in zip(w.work, now, self._begun, strict=True))
         self._begun = now

@@ -1,6 +1,7 @@
 """Views of a Trace: each is a live widget, a page that needs no kernel, and a still picture (see base.py)."""
 
 from labkit.views.agreement import agreement
+from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
 from labkit.views.collapse import collapse
 from labkit.views.findings import findings
@@ -32,6 +33,7 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing",
     "agreement",
+    "attention_errors",
     "banks",
     "cache",
     "collapse",

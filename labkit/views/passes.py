@@ -13,7 +13,7 @@ MOVES = {"load": ("load",), "store": ("store",), "atomic": ("load", "store")}  #
 LEAST = 0.05  # of an array: less is no pass over it, if no more comes from other places in the source
 
 
-def passes(runs: Mapping[str, Sequence[Trace]]) -> View:
+def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None = None) -> View:
     """Step through the launches of several runs; each adds to its run's bar what it reads and writes.
 
     A pass is as many bytes as the largest array has. Arrays that are half as large, or larger, have passes; what is
@@ -23,25 +23,28 @@ def passes(runs: Mapping[str, Sequence[Trace]]) -> View:
     ----------
     runs
         A name for each run, and the traces of its launches, in their order.
+    names
+        What an array is called that several kernels know by different names, by each of these.
     """
     if not isinstance(runs, Mapping) or not runs or not all(map(_is_list, runs.values())):
         raise TypeError("passes takes runs by their names, each a list of traces: passes({'fused': run.traces}).")
     for traces in runs.values():
         for trace in traces:
             check_trace("passes", trace)
-    return View("passes", "Passes over memory, launch by launch", passes_data(runs), still)
+    return View("passes", "Passes over memory, launch by launch", passes_data(runs, names or {}), still)
 
 
 def _is_list(traces):
     return isinstance(traces, Sequence) and len(traces) > 0
 
 
-def passes_data(runs) -> dict:
+def passes_data(runs, names) -> dict:
     """Everything the view draws, as JSON-ready data."""
     sizes = (_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
     size_bytes = max(sizes, default=1)
     kept = [
-        {"name": name, "launches": [_launch(trace, size_bytes) for trace in traces]} for name, traces in runs.items()
+        {"name": name, "launches": [_launch(trace, size_bytes, names) for trace in traces]}
+        for name, traces in runs.items()
     ]
     steps, says, stats = [], [], []
     for number, run in enumerate(kept):
@@ -85,7 +88,7 @@ def _bytes_of(info):
     return count
 
 
-def _launch(trace, size_bytes):
+def _launch(trace, size_bytes, names):
     """The passes of a launch, reads first."""
     large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
     found, small = [], Counter()
@@ -100,7 +103,9 @@ def _launch(trace, size_bytes):
     found.sort(key=lambda one: one[0])
     return {
         "kernel": trace.kernel,
-        "passes": [{"array": array, "kind": kind, "passes": _rounded(share)} for kind, array, share in found],
+        "passes": [
+            {"array": names.get(array, array), "kind": kind, "passes": _rounded(share)} for kind, array, share in found
+        ],
     }
 
 

@@ -1868,6 +1868,36 @@ def length(X, result):
             ("exp(origin - highest)", "exp2((origin - highest) * LOG2_E)"),
             ("exp(scores[j] - origin)", "exp2((scores[j] - origin) * LOG2_E)"),
         ),
+        _right(
+            "at once, and moved back in the end",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+        most = highest
+""",
+                """        shrunk = exp(most - highest)
+        total *= shrunk
+        for d in range(HEAD):
+            o[d] *= shrunk
+        if highest > origin + np.float32(8):
+            origin = highest
+        most = highest
+""",
+            ),
+            ("exp(scores[j] - origin)", "exp(scores[j] - most)"),
+            (
+                "    if row < queries:\n",
+                """    total *= exp(most - origin)
+    for d in range(HEAD):
+        o[d] *= exp(most - origin)
+    if row < queries:
+""",
+            ),
+        ),
     ),
     "16.2": (
         _right(
@@ -1930,6 +1960,27 @@ def unseen(left, first, sinks, window):
 def with_sinks""",
             ),
             ("if left >= sinks and left + KEYS - 1 <= first - window:", "if unseen(left, first, sinks, window):"),
+        ),
+        _right(
+            "by a vote",
+            (
+                """        if left >= sinks and left + KEYS - 1 <= first - window:
+            continue
+""",
+                """        sees = False
+        for j in range(left, left + KEYS):
+            sees = sees or (row < queries and j <= place and (j < sinks or j > place - window))
+        if not cuda.any_sync(0xFFFFFFFF, sees):
+            continue
+""",
+            ),
+        ),
+        _right(
+            "compared by numbers of tiles",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left >= sinks and left // KEYS < (first - window + 1) // KEYS:",
+            ),
         ),
     ),
     "16.3": (

@@ -1411,6 +1411,20 @@ WRONG = {
         ),
         _wrong("sinks that are not masked", ("left + j < sinks or", "left + j < (sinks + KEYS - 1) // KEYS * KEYS or")),
         _wrong("a window that is not masked", ("left + j > place - window", "left + j > first - window")),
+        _wrong(
+            "by numbers of tiles, a tile of sinks too many",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left // KEYS > sinks // KEYS and left // KEYS < (first - window + 1) // KEYS:",
+            ),
+        ),
+        _wrong(
+            "by numbers of tiles, a tile of the window too many",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left >= sinks and left // KEYS < (first - window) // KEYS:",
+            ),
+        ),
     ),
     "16.3": (
         _wrong("no more columns than 128", ("for columns in range(16, 257, 16)", "for columns in range(16, 129, 16)")),

@@ -9,6 +9,7 @@ from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.views import (
     Standing,
+    attention_errors,
     banks,
     collapse,
     inspector,
@@ -134,6 +135,12 @@ def pages(tmp_path_factory):
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
         "tile_sizes": tile_sizes(one_head),
+        "attention_errors": attention_errors(
+            [1, 8],
+            np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0]]),
+            {"bfloat16": [0.02, 0.4], "float32": [1e-6, np.inf]},
+            {"bfloat16": [0.01, 0.1], "float32": [1e-6, 1e-5]},
+        ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
@@ -273,6 +280,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "score_tiles",
         "warp_timeline",
         "tile_sizes",
+        "attention_errors",
         "rescaling",
         "sectors",
     ],

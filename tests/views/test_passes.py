@@ -168,3 +168,12 @@ def test_a_still_picture_and_what_is_refused(of_ladder, tmp_path):
         passes({"one": [1]})
     with pytest.raises(TypeError, match="runs by their names"):
         passes({"one": []})
+
+
+def test_an_array_that_kernels_know_by_different_names_is_one_array_in_the_picture():
+    x = np.ones(64, np.float32)
+    first = run_of(doubled, x, x * 0, np.ones(1, np.float32))
+    second = run_of(half_read, x, x * 0)
+    view = passes({"both": [first, second]}, {"out": "y", "x": "y"})
+    assert view.data["arrays"] == ["y"] and "reads `y` and writes `y`" in view.data["say"][0]
+    assert passes({"both": [first, second]}).data["arrays"] == ["x", "out"]

@@ -4,7 +4,8 @@
 const view = {
   start(ui, data) {
     const {runs, arrays, steps, stats} = data;
-    const most = Math.max(3, ...runs.map(run => run.total)), ROW = 34, TOP = 92, LEFT = 118, RIGHT = 78;
+    const EACH = Math.max(18, 54 / arrays.length), MEMORY = 24 + arrays.length * EACH;   // a name fits into an array's box
+    const most = Math.max(3, ...runs.map(run => run.total)), ROW = 34, TOP = MEMORY + 14, LEFT = 118, RIGHT = 78;
     const colour = ({kind, array}) => kind === 'store' ? 'C' : array === arrays[0] ? 'A' : 'B';
     const short = ({kind, array}, room) => room > 74 ? `${kind === 'store' ? 'write' : 'read'} ${array}` : `${kind === 'store' ? 'w' : 'r'} ${array}`;
     const number = value => String(Math.round(value * 100) / 100);
@@ -28,7 +29,7 @@ const view = {
 
     // memory on the left with its arrays, the kernel on the right
     function moved(g, width, launch) {
-      const room = Math.min(width, 640), chip = room - 190, high = 78;
+      const room = Math.min(width, 640), chip = room - 190, high = MEMORY;
       const traffic = arrays.map(array => ['load', 'store'].map(kind => launch.passes.filter(one => one.array === array && one.kind === kind)));
       letters(g, 12);
       g.textAlign = 'left';
@@ -42,18 +43,18 @@ const view = {
       letters(g, 14, 650);
       g.textAlign = 'center';
       g.fillStyle = ui.colour('fg');
-      g.fillText(launch.kernel, chip + 95, 47);
-      const each = (high - 24) / arrays.length;
+      g.fillText(launch.kernel, chip + 95, high / 2 + 8);
       arrays.forEach((array, i) => {
-        const [loads, stores] = traffic[i], y = 22 + i * each, busy = loads.length + stores.length;
-        g.fillStyle = busy ? ui.colour(i ? (stores.length ? 'C' : 'B') : 'A', 0.85) : ui.colour('cell');
-        g.fillRect(8, y, 134, each - 4);
+        const [loads, stores] = traffic[i], y = 22 + i * EACH, busy = loads.length + stores.length;
+        const looks = stores.length && (i || !loads.length) ? 'C' : i ? 'B' : 'A';
+        g.fillStyle = busy ? ui.colour(looks, 0.85) : ui.colour('cell');
+        g.fillRect(8, y, 134, EACH - 4);
         letters(g, 12, 650);
-        g.fillStyle = busy ? (i && !stores.length ? '#1b1f24' : ui.colour('card')) : ui.colour('dim');
-        g.fillText(array, 75, y + each / 2 + 2);
+        g.fillStyle = busy ? (looks === 'B' ? '#1b1f24' : ui.colour('card')) : ui.colour('dim');
+        g.fillText(array, 75, y + EACH / 2 + 2);
         const lines = [...loads.map(one => [158, chip - 8, one]), ...stores.map(one => [chip - 8, 158, one])];
         lines.forEach(([from, to, one], k) =>
-          arrow(g, from, to, y + (each - 4) * (k + 0.5) / lines.length, ui.colour(colour(one)), 4));
+          arrow(g, from, to, y + (EACH - 4) * (k + 0.5) / lines.length, ui.colour(colour(one)), 4));
       });
     }
 

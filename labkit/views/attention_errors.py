@@ -1,0 +1,110 @@
+"""How far attention's results are from those in float64, with scores stored and with scores on the chip."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float64
+
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import join
+
+LOOKS = ("B", "A", "C", "dim")  # of formats, in their order
+
+
+def attention_errors(
+    spreads: Sequence[float],
+    weights: Float64[np.ndarray, "spreads keys"],
+    stored: Mapping[str, Sequence[float]],
+    fused: Mapping[str, Sequence[float]],
+) -> View:
+    """Step through spreads of the logits: a query's weights, and the error of O, each way to compute it in each format.
+
+    Parameters
+    ----------
+    spreads
+        Standard deviations of the logits, from the least on.
+    weights
+        One query's weights at each spread.
+    stored, fused
+        By the name of a format, and for each spread, what O is off as a share of it: with a matrix of scores in memory,
+        and with scores that stay on the chip.
+    """
+    spreads = [float(spread) for spread in spreads]
+    if not spreads or spreads != sorted(spreads) or spreads[0] <= 0:
+        raise ValueError(f"spreads are numbers above 0 in rising order, and these are {spreads}.")
+    if not fused or set(fused) != set(stored):
+        raise ValueError(
+            f"stored has the formats {join(sorted(stored)) or 'none'}, and fused {join(sorted(fused)) or 'none'}: give "
+            "both in the same formats."
+        )
+    if len(fused) > len(LOOKS):
+        raise ValueError(f"The picture tells {len(LOOKS)} formats apart, and these are {len(fused)}: leave some out.")
+    for name, values in [("weights", weights), *stored.items(), *fused.items()]:
+        if len(values) != len(spreads):
+            raise ValueError(
+                f"{name} has {len(values)} entries, and there are {len(spreads)} spreads: give one for each."
+            )
+    errors = {name: [list(map(float, ways[name])) for ways in (stored, fused)] for name in fused}
+    ranked = -np.sort(-np.asarray(weights, float), axis=1)
+    says = [
+        _sentence(spread, ranked[n], {name: [of[n] for of in both] for name, both in errors.items()})
+        for n, spread in enumerate(spreads)
+    ]
+    columns = [f"{name}, {way}" for name in errors for way in ("scores stored", "fused")]
+    rows = [
+        [f"{spread:g}", f"{ranked[n, 0]:.3f}", *(f"{of[n]:.1e}" for both in errors.values() for of in both)]
+        for n, spread in enumerate(spreads)
+    ]
+    data = {
+        "say": says,
+        "spreads": spreads,
+        "weights": pack(ranked),
+        "names": list(errors),
+        "looks": list(LOOKS[: len(errors)]),
+        "errors": pack(np.array(list(errors.values()))),
+        "limits": _limits(errors),
+        "start": len(spreads) // 2,
+        "table": table(["spread of the logits", "largest weight", *columns], rows, by_step=True),
+    }
+    return View("attention_errors", "Error of attention, by the spread of its logits", data, still)
+
+
+def _limits(errors):
+    """The powers of ten between which all errors lie."""
+    found = np.array(list(errors.values()))
+    found = found[np.isfinite(found) & (found > 0)]
+    low, high = np.floor(np.log10(found.min())), np.ceil(np.log10(found.max()))
+    return [float(10.0**low), float(10.0 ** max(high, low + 1))]
+
+
+def _sentence(spread, weights, errors) -> str:
+    says = [f"Logits spread by **{spread:g}**: the largest of {len(weights)} weights is {weights[0]:.2f}."]
+    known = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
+    if known:
+        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in known.items()]
+        says.append(f"Storing the scores multiplies the error of O {join(times)}.")
+    if lost := [name for name, (stored, _) in errors.items() if stored == np.inf]:
+        says.append(f"With scores stored in {join(lost)}, O is no number any more.")
+    return " ".join(says)
+
+
+def still(figure, data, step):
+    """The errors by the spread; the step shown is marked. Beside them the weights there."""
+    figure.set_size_inches(9.5, 3.8)
+    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
+    weights = unpack(data["weights"])[step]
+    bars.bar(range(len(weights)), weights, color=COLOURS["A"])
+    bars.set_xlabel("keys, by weight", fontsize=8)
+    bars.set_ylabel("weight of a key", fontsize=8)
+    for name, look, (stored, fused) in zip(data["names"], data["looks"], unpack(data["errors"]), strict=True):
+        chart.loglog(data["spreads"], stored, "o--", color=COLOURS[look], markerfacecolor="white", markersize=5)
+        chart.loglog(data["spreads"], fused, "o-", color=COLOURS[look], markersize=5, label=name)
+    chart.axvline(data["spreads"][step], color=COLOURS["hot"], linewidth=6, alpha=0.2)
+    chart.set_ylim(*data["limits"])
+    chart.set_xlabel("spread of the logits; dashed: with scores stored", fontsize=8)
+    chart.set_ylabel("error of O, over O", fontsize=8)
+    chart.legend(fontsize=8, frameon=False)
+    for axes in (bars, chart):
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
