@@ -132,7 +132,8 @@ def release(
         made = release(folder, chapters, assignment)
     except CourseError as error:
         _fail(error)
-    print(f"Released {made.assignment} to {folder}: {len(made.chapters)} chapters, {made.out_of} points.")
+    numbers = ", ".join(name[:2] for name in made.chapters)
+    print(f"Released {made.assignment} to {folder}: chapters {numbers}; points: {made.out_of}.")
     print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
 
 

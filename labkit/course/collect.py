@@ -4,7 +4,6 @@ Nothing of a student's is checked out: notebooks are read from the fetched objec
 that were looked at, so that links, hooks, filters and odd paths in a repository stay where they are.
 """
 
-import csv
 import json
 import re
 import shutil
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from labkit.course.git import answers, git
 from labkit.course.manifest import CourseError
+from labkit.grading.roster import RosterError, read_table
 
 LEDGER = "collected.json"
 FETCHES_AT_ONCE = 8
@@ -51,17 +51,12 @@ class Collected:
 def read_roster(path: Path) -> dict[str, str]:
     """Students and the addresses of their repositories, from a CSV with the columns `student` and `repository`."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.DictReader(file)
-            if not {"student", "repository"} <= {*(lines.fieldnames or ())}:
-                raise CourseError(f"{path} has no columns `student` and `repository`; name them in its first line")
-            rows = [
-                (lines.line_num, (row["student"] or "").strip(), (row["repository"] or "").strip()) for row in lines
-            ]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CourseError(f"the roster {path} cannot be read: {error}") from error
+        rows = read_table(path, "student", "repository")
+    except RosterError as error:
+        raise CourseError(str(error)) from error
     roster: dict[str, str] = {}
-    for line, student, repository in rows:
+    for line, row in enumerate(rows, 2):
+        student, repository = row["student"].strip(), row["repository"].strip()
         if not _FOLDER.fullmatch(student):
             raise CourseError(f"line {line} of {path}: {student!r} cannot be a folder; use letters, digits, - and _")
         if student.casefold() in map(str.casefold, roster):

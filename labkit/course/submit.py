@@ -50,7 +50,7 @@ def submit(course: Course, folder: Path, solved: Iterable[str], points: int) -> 
             f"Submit {course.assignment}: {points} of {course.out_of} points\n\nSolved: {', '.join(solved) or 'none'}"
         )
         git(folder, "add", "--", NOTEBOOKS)
-        git(folder, "commit", "--quiet", "--only", "--message", note, "--", NOTEBOOKS)
+        git(folder, "commit", "--quiet", "--message", note, "--", NOTEBOOKS)
         told.append(f"Committed as {_last(folder)}.")
     return [*told, _push(folder)]
 

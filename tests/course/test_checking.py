@@ -49,6 +49,14 @@ def test_nothing_of_a_notebook_is_run(notebook, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_an_answer_stands_in_its_own_cell(notebook):
+    def change(cells):
+        cells["exercise-03-1"].source += "\n" + cells["exercise-03-4"].source
+        cells["exercise-03-4"].source = ""
+
+    assert [row.points for row in check_course(COURSE, notebook(change))][-1] == 0
+
+
 @pytest.mark.parametrize(
     ("text", "said"), [("<<<<<<< HEAD", "not a notebook"), ("{}", "no list of cells"), ('{"cells": []}', "is gone")]
 )

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from datetime import datetime
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -111,7 +110,9 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
     rows = json.loads((tmp_path / "submissions" / "collected.json").read_text())
     assert datetime.fromisoformat(rows[0]["committed"]).tzinfo
 
-    instructor("grade", tmp_path / "submissions", "--out", tmp_path / "grades")
-    with (tmp_path / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
-        rows = [(Path(row["submission"]).parts, float(row["points"])) for row in csv.DictReader(file)]
-    assert [sum(points for parts, points in rows if student in parts) for student in ("ada", "bob")] == [1, 0]
+    roster, collected = tmp_path / "roster.csv", tmp_path / "submissions" / "collected.json"
+    of = ("--roster", roster, "--assignment", template / "course.json", "--collected", collected)
+    instructor("grade", tmp_path / "submissions", *of, "--out", tmp_path / "grades")
+    with (tmp_path / "grades" / "gradebook.csv").open(encoding="utf-8", newline="") as file:
+        points = {row["student"]: (float(row["points"]), row["not_graded"]) for row in csv.DictReader(file)}
+    assert points == {"ada": (1, "0"), "bob": (0, "0"), "cleo": (0, "0")}

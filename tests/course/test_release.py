@@ -165,7 +165,8 @@ def test_a_release_overwrites_nothing(tmp_path):
 
 def test_a_release_goes_into_an_empty_clone(tmp_path):
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
-    assert invoke("release", tmp_path, "--chapters", "00", "--assignment", "hw0").exit_code == 0
+    said = invoke("release", tmp_path, "--chapters", "00,03", "--assignment", "hw0").output
+    assert "chapters 00, 03; points: 11." in said
     assert json.loads((tmp_path / "course.json").read_text())["assignment"] == "hw0"
 
 

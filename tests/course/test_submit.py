@@ -110,8 +110,10 @@ def test_a_folder_that_is_no_repository(tmp_path):
         require_work(tmp_path / "plain")
 
 
-def test_a_git_that_does_not_know_the_student(work, tmp_path):
-    (tmp_path / "gitconfig").write_text("")
+@pytest.mark.parametrize("known", ["", "[user]\nemail = ada@example.org\n"])
+def test_a_git_that_does_not_know_the_student(work, tmp_path, known):
+    """A name that git would guess from the account is none."""
+    (tmp_path / "gitconfig").write_text(known)
     write(work)
     with pytest.raises(CourseError, match="does not know who you are; run git config"):
         require_work(work)
