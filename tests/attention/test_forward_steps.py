@@ -251,6 +251,14 @@ def test_rows_take_smaller_tiles_where_a_block_has_less_shared_memory(kib, head_
     assert trace.shared_bytes <= kib * 1024
 
 
+def test_a_step_refuses_arrays_that_do_not_fit(step):
+    *arrays, problem = Problem(1, 2, 16, 64).operands(step.formats[0])
+    for place, X in enumerate(arrays):
+        for wrong in (X[:, :1], X.astype(np.float64)):
+            with pytest.raises((TypeError, ValueError), match=f"{ARRAYS[place]} (is 1 x 1 x 16.*, but|holds float64)"):
+                step.simulate(*arrays[:place], wrong, *arrays[place + 1 :], problem)
+
+
 def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
     tensor, rows = STEPS.step("mma"), STEPS.step("rows")
     with pytest.raises(ValueError, match="head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"):
