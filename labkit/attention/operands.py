@@ -8,6 +8,8 @@ from labkit.attention.problem import ARRAYS, AttentionForward, Layout, as_heads
 from labkit.ladder import TooLarge
 
 MOST_ROWS = 2**31
+TINY = 1e-30
+LOG2_E = 1.4426950408889634
 Apart = tuple[np.int32, np.int32, np.int32]
 
 
@@ -52,6 +54,15 @@ def matrices(problem: AttentionForward, *arrays, words: bool = False) -> tuple[t
         for name, (X, _) in zip(ARRAYS, found):
             _check_pieces(name, X)
     return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
+
+
+def scale_of(problem: AttentionForward) -> tuple[bool, np.float32]:
+    """Whether the signs of Q change before, and what then scales scores to exponents of 2, above zero.
+
+    A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would
+    make NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
+    """
+    return problem.factor < 0, np.float32(max(abs(problem.factor), TINY) * LOG2_E)
 
 
 def in_pieces(*rows) -> bool:

@@ -25,11 +25,29 @@ MOST_HEAD_DIM = 256
 MOST_SCALE = 1e38  # times log2(e), which kernels multiply it by, it is a float32
 EPS = float(np.finfo(np.float32).eps)
 ARRAYS = "Q", "K", "V", "O", "lse"
-HUGE = 30.0  # times as large queries: scores of several hundred
+HUGE = 60.0  # times as large queries, at most: scores of several hundred
 RISE = 20.0  # of the mean score from the first key to the last
 LARGE = 1024  # queries, of which SOME tell the error
 SOME = 64
 SPREAD = 4  # standard deviations that a sum of roundings may be off, of a rounding that takes its whole bound
+
+
+def check_options(causal: bool, window: int | None, scale: float | None, layout: Layout) -> None:
+    """Raises TypeError or ValueError, in a sentence, where an option of `AttentionForward` is none."""
+    if not isinstance(causal, bool | np.bool_):
+        raise TypeError(f"causal is {causal!r}: say True or False")
+    if window is not None and (not isinstance(window, Integral) or isinstance(window, bool)):
+        raise TypeError(f"window is {window!r}: give how many positions a query sees, or None for all")
+    if window is not None and window < 1:
+        raise ValueError(f"window is {window}, but a query sees its own position at least: give 1 or more")
+    if scale is not None:
+        if not isinstance(scale, Real) or isinstance(scale, bool):
+            raise TypeError(f"scale is {scale!r}: give a number, or None for 1 / sqrt(head_dim)")
+        if not abs(scale) <= MOST_SCALE:
+            most = f"at most {MOST_SCALE:.0e} either way"
+            raise ValueError(f"scale is {scale!r}: give a number of {most}, or None for 1 / sqrt(head_dim)")
+    if layout not in LAYOUTS:
+        raise ValueError(f"there is no layout {layout!r}: say BHSD or BSHD")
 
 
 @dataclass(frozen=True)
@@ -59,7 +77,7 @@ class AttentionForward(ladder.Problem):
         The order of the axes in memory: "BHSD" or "BSHD", for batch, heads, positions, head_dim. Log-sum-exp is
         batch x heads x queries in both.
     hard
-        "huge": scores of several hundred. "rising": each tile of keys has larger scores than those before it.
+        "huge": scores of up to several hundred. "rising": each tile of keys has larger scores than those before it.
 
     Raises
     ------
@@ -99,22 +117,7 @@ class AttentionForward(ladder.Problem):
                 f"Q has {self.heads} heads and K has {self.kv_heads}: each head of K serves as many heads of Q, "
                 "so let the one be a multiple of the other"
             )
-        if not isinstance(self.causal, bool | np.bool_):
-            raise TypeError(f"causal is {self.causal!r}: say True or False")
-        if self.window is not None and (not isinstance(self.window, Integral) or isinstance(self.window, bool)):
-            raise TypeError(f"window is {self.window!r}: give how many positions a query sees, or None for all")
-        if self.window is not None and self.window < 1:
-            raise ValueError(f"window is {self.window}, but a query sees its own position at least: give 1 or more")
-        if self.scale is not None:
-            if not isinstance(self.scale, Real) or isinstance(self.scale, bool):
-                raise TypeError(f"scale is {self.scale!r}: give a number, or None for 1 / sqrt(head_dim)")
-            if not abs(self.scale) <= MOST_SCALE:
-                raise ValueError(
-                    f"scale is {self.scale!r}: give a number of at most {MOST_SCALE:.0e} either way, "
-                    "or None for 1 / sqrt(head_dim)"
-                )
-        if self.layout not in LAYOUTS:
-            raise ValueError(f"there is no layout {self.layout!r}: say BHSD or BSHD")
+        check_options(self.causal, self.window, self.scale, self.layout)
         if self.hard not in HARD:
             raise ValueError(f"there are no operands {self.hard!r}: say huge or rising")
 
@@ -207,7 +210,7 @@ class AttentionForward(ladder.Problem):
         if self.hard:
             Q, K = (rng.standard_normal(shapes[name]) for name in "QK")
             if self.hard == "huge":
-                Q *= HUGE
+                Q *= HUGE * rng.random((*shapes["Q"][:-1], 1))  # maxima of rows lie far apart as well
             else:
                 towards = rng.choice([-1.0, 1.0], self.head_dim)  # all queries lean, and each key more than the last
                 rise = RISE / (self.factor * self.head_dim) * np.arange(self.keys) / self.keys

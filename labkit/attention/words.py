@@ -9,11 +9,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.attention.problem import AttentionForward
 from labkit.formats import Format
 
-LOG2_E = np.float32(1.4426950408889634)
-TINY = 1e-30
 PANEL = 32  # words of a row that eight threads take at once
 
 
@@ -53,13 +50,3 @@ def copy_tile(tiles, stage, X, row, apart, position, length, thread, threads):
 def in_format(kernel, format: Format, **constants):
     """The kernel's copy for a format that has these constants."""
     return specialise(kernel, FORMAT=format.number, **constants)
-
-
-def scale_of(problem: AttentionForward) -> tuple[int, np.float32]:
-    """What scales scores to exponents of 2, above zero, and the bits by which the signs of words of Q change before.
-
-    A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would
-    make NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
-    """
-    flip = 0x80008000 if problem.factor < 0 else 0
-    return flip, np.float32(max(abs(problem.factor), TINY)) * LOG2_E

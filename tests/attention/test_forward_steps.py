@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from itertools import product
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,6 @@ from labkit.formats import BF16, FP32
 Problem = attention.AttentionForward
 STEPS = attention.ladder("forward")
 PROBLEMS = 100 if WHOLE else 4  # random ones, of a step
-ON_TENSOR_CORES = [step for step in STEPS if FP32 not in step.formats]
 
 
 BY_TILES = {step.slug for step in STEPS if hasattr(step.module, "WARPGROUPS")}  # test_wgmma_steps.py has more
@@ -126,7 +126,9 @@ def tile_of(step, head_dim) -> tuple[int, int]:
     """Queries and keys of a step's tiles, of which some are smaller for wide heads."""
     if step.slug in BY_TILES:
         return step.BM, step.TILES[-(-head_dim // 64) * 64]
-    sizes = vars(step.module) | step.constants(head_dim)
+    if FP32 in step.formats:
+        return step.BM, step.BN
+    sizes = step.constants(head_dim)
     return sizes["BM"], sizes["BN"]
 
 
@@ -240,6 +242,23 @@ def _run(launch):
     assert simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors == ()
 
 
+@pytest.mark.parametrize(("kib", "head_dim"), [(64, 128), (64, 256), (99, 256)])
+def test_rows_take_smaller_tiles_where_a_block_has_less_shared_memory(kib, head_dim, monkeypatch):
+    """A GPU of compute capability 7.5 gives a block 64 KB, one of 8.6 or 8.9 99 KB."""
+    older = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=kib * 1024)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: older)
+    (trace,) = traces_of(STEPS.step("rows"), Problem(1, 2, 50, head_dim, keys=40, kv_heads=1, window=20))
+    assert trace.shared_bytes <= kib * 1024
+
+
+def test_a_step_refuses_arrays_that_do_not_fit(step):
+    *arrays, problem = Problem(1, 2, 16, 64).operands(step.formats[0])
+    for place, X in enumerate(arrays):
+        for wrong in (X[:, :1], X.astype(np.float64)):
+            with pytest.raises((TypeError, ValueError), match=f"{ARRAYS[place]} (is 1 x 1 x 16.*, but|holds float64)"):
+                step.simulate(*arrays[:place], wrong, *arrays[place + 1 :], problem)
+
+
 def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
     tensor, rows = STEPS.step("mma"), STEPS.step("rows")
     with pytest.raises(ValueError, match="head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"):
@@ -254,21 +273,34 @@ def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
         rows.launches(*arrays[:2], np.zeros((1, 2, 5, 32), np.float32)[..., ::2], *arrays[3:], problem)
 
 
+SPILLS = {("fused", 256)}  # of whose thread 8 rows of 16 sums each want half of all registers
+COMPILED = [
+    (step, head_dim, kib)
+    for step, head_dim in product(STEPS, (64, 128, 192, 256))
+    for kib in ((64, 99, 227) if step.slug == "rows" else (227,))
+    if head_dim <= max(getattr(step.module, "TILES", [256])) and (step.slug, head_dim) not in SPILLS
+]
+
+
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("step", "head_dim"),
-    sampled(product(ON_TENSOR_CORES, (64, 128, 192, 256)), 3),
-    ids=lambda value: getattr(value, "slug", None),
+    ("step", "head_dim", "kib"), sampled(COMPILED, 3), ids=lambda value: getattr(value, "slug", None)
 )
-def test_a_step_on_tensor_cores_spills_nothing_for_any_head_dim(step, head_dim, tmp_path):
+def test_a_step_spills_nothing_for_any_head_dim(step, head_dim, kib, tmp_path, monkeypatch):
+    """On all GPUs that have its instructions, from compute capability 7.5 on; in float32 alone before 8.0."""
     from argument_types import argument_type
     from assembler import assembled, ptx_for_the_oldest
 
-    (launch,) = step.launches(*Problem(1, 1, 64, head_dim).operands(BF16), format=BF16)
-    types = [argument_type(argument) for argument in launch.arguments]
-    code, targets = ptx_for_the_oldest(launch.kernel, types, [(8, 0), (9, 0, "a")])
-    assert ".f64" not in code
-    for target in targets:
-        report, _ = assembled(code, target, tmp_path)
-        assert "0 bytes spill stores, 0 bytes spill loads" in report
+    gpu = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=kib * 1024, MULTIPROCESSOR_COUNT=132)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    format = step.formats[0]
+    operands = Problem(1, 1, 64, head_dim).operands(format)
+    for launch in step.launches(*operands, format=format, workspace=_host_workspace()):
+        types = [argument_type(argument) for argument in launch.arguments]
+        code, targets = ptx_for_the_oldest(launch.kernel, types, [(7, 5), (8, 0), (8, 9), (9, 0, "a")])
+        oldest = (7, 5) if format is FP32 else (9, 0, "a") if step.slug in BY_TILES else (8, 0)
+        assert targets[0] == oldest and ".f64" not in code
+        for target in targets:
+            report, _ = assembled(code, target, tmp_path)
+            assert "0 bytes spill stores, 0 bytes spill loads" in report

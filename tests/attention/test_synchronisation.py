@@ -28,6 +28,7 @@ CHANGES = (
     (r"wgmma_wait\(1\)", "wgmma_wait(2)"),
     (r"\([12] [+-] side, MULTIPLYING", "(1, MULTIPLYING"),
     (r", WARPGROUPS\)", ", 1)"),
+    (r"\(([13]) \+ side, 128\)", r"(\1, 128)"),
     (r"V_tiles, before\)", "V_tiles, stage)"),
     (r"empty_v, before\)", "empty_v, stage)"),
 )

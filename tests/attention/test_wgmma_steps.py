@@ -2,11 +2,12 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from labkit import attention, cuda, sass
+from labkit import attention, cuda, sass, simulate
 from labkit.attention import AttentionForward
 from labkit.attention.problem import as_heads
 from labkit.formats import BF16, FP32
@@ -102,6 +103,20 @@ def test_no_tile_is_touched_that_no_query_sees(slug):
     assert (copies, products) == (4 + 2 * tiles, 2 * tiles * (64 + BN) // 16)
     windowed = AttentionForward(1, 1, 512, 64, 512, 1, True, 100)
     assert counts(simulated(slug, windowed)[0])[0] == 4 + 2 * (1 + 2 + 2 + 2)
+
+
+def test_blocks_that_stay_get_equal_shares_of_causal_work(monkeypatch):
+    """Of six tiles of queries, which see one to six tiles of keys, each of three blocks has two that see seven."""
+    gpu = SimpleNamespace(MULTIPROCESSOR_COUNT=3)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    operands = AttentionForward(1, 1, 768, 64, causal=True).operands(BF16)
+    (launch,) = STEPS.step("persistent").launches(*operands, format=BF16)
+    blocks = [(block, 0, 0) for block in range(3)]
+    shared = {"shared_bytes": launch.shared_bytes}
+    trace = simulate(launch.kernel, launch.grid, launch.block, *launch.arguments, record=blocks, **shared)
+    of_keys = [n for n, s in enumerate(trace.sites) if (s.site.array, s.site.kind) == ("K_tiles", "store")]
+    copies = np.isin(trace.samples.site, of_keys)
+    assert np.bincount(trace.samples.block[copies]).tolist() == [7, 7, 7]
 
 
 @pytest.mark.parametrize("slug", SLUGS)

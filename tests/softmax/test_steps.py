@@ -60,6 +60,16 @@ def test_all_steps_have_the_same_form(step):
     assert step.idea.endswith(".") and step.kernel.__name__ == step.slug
 
 
+def test_a_step_refuses_arrays_that_do_not_fit(step):
+    *arrays, problem = step.problem(3, 40).operands()
+    for place, X in enumerate(arrays):
+        for wrong in (X[:2], X.astype(np.float64)):
+            with pytest.raises(
+                (TypeError, ValueError), match=f"{problem.ARRAYS[place]} (is 2 x 40, but|holds float64)"
+            ):
+                step.simulate(*arrays[:place], wrong, *arrays[place + 1 :], problem)
+
+
 def test_huge_logits_and_a_first_value_of_minus_infinity_come_out_right(step):
     for columns in (200, 333):
         for format in step.formats:
@@ -137,6 +147,7 @@ def test_rows_that_a_step_cannot_keep_are_refused():
         ("backward", "clusters", 131_076, "a row has 131076 values, and a cluster keeps 131072"),
     ):
         step = softmax.ladder(name).step(slug)
+        step.geometry(columns // 32 * 32, 4)  # the widest row that it keeps
         with pytest.raises(TooLarge, match=why):
             step.simulate(*step.problem(1, columns).operands())
         if slug != "clusters":  # whose registers keep two of bfloat16

@@ -4,13 +4,13 @@ A row of a box is 128 bytes, 64 numbers of head_dim; numbers that the operands d
 """
 
 from functools import cache
-from math import log
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.views import as_words
+from labkit.attention.operands import scale_of
 from labkit.attention.problem import AttentionForward
 from labkit.formats import Format
 
@@ -23,7 +23,6 @@ EXAMPLES = (
 )
 BOX = 32  # words of a row of a box
 ROW_BYTES, HALF = 128, 64  # and numbers of it
-LEAST_SCALE = 1e-30
 HEADS_FIRST = True  # of the axes of Q, K, V and O: BHSD, not BSHD
 
 
@@ -62,8 +61,10 @@ def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int)
 
 def in_sizes(kernel, problem: AttentionForward, format: Format, **sizes: int):
     """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
-    sign = -1 if problem.factor < 0 else 1
-    return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)
+    turns, _ = scale_of(problem)
+    return _specialised(
+        kernel, FORMAT=format.number, SIGN=-1 if turns else 1, HEADS_FIRST=problem.layout == "BHSD", **sizes
+    )
 
 
 _specialised = cache(specialise)
@@ -79,6 +80,6 @@ def arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: i
         ptx.TensorMap(as_words(X), (1, 1, count, BOX) if problem.layout == "BHSD" else (1, count, 1, BOX))
         for X, count in zip((Q, K, V, O), rows, strict=True)
     ]
-    scale = max(abs(problem.factor), LEAST_SCALE) / log(2)
+    _, scale = scale_of(problem)
     band = tuple(map(np.int32, problem.band))
-    return *boxes, lse, np.int32(problem.keys), np.int32(problem.group), band, np.float32(scale)
+    return *boxes, lse, np.int32(problem.keys), np.int32(problem.group), band, scale

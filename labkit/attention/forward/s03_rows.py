@@ -40,6 +40,7 @@ K_BYTE = BM * Q_ROW * 4
 V_BYTE = K_BYTE + BN * Q_ROW * 4
 P_BYTE = V_BYTE + BN * HEAD * 4
 SHARED_BYTES = P_BYTE + BM * P_ROW * 4
+SIZES = (64, 32), (32, 16), (16, 16)  # BM and BN: the first that the shared memory of a block holds
 LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 
 
@@ -152,25 +153,30 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
 
 
 @cache
-def constants(head_dim: int) -> dict[str, int]:
-    """Of the kernel, and of its launch, for a head_dim."""
+def constants(head_dim: int, most_bytes: int) -> dict[str, int]:
+    """Of the kernel, and of its launch, for a head_dim and so much shared memory of a block."""
     head = -(-head_dim // LINE) * LINE
     q_row, pieces = head + 4, head // LINE
-    k_byte = BM * q_row * 4
-    v_byte = k_byte + BN * q_row * 4
-    p_byte = v_byte + BN * head * 4
     found = {"HEAD": head, "Q_ROW": q_row, "PIECES": pieces, "WIDE": 4 * pieces}
-    return found | {"K_BYTE": k_byte, "V_BYTE": v_byte, "P_BYTE": p_byte, "SHARED_BYTES": p_byte + BM * P_ROW * 4}
+    for bm, bn in SIZES:
+        k_byte = bm * q_row * 4
+        v_byte = k_byte + bn * q_row * 4
+        p_byte = v_byte + bn * head * 4
+        shared_bytes = p_byte + bm * P_ROW * 4
+        if shared_bytes <= most_bytes:
+            break
+    found |= {"BM": bm, "BN": bn, "ROWS": bm // 8, "COLS": bn // SIDE}
+    return found | {"K_BYTE": k_byte, "V_BYTE": v_byte, "P_BYTE": p_byte, "SHARED_BYTES": shared_bytes}
 
 
 def launches(Q, K, V, O, lse, problem):
     """O and log-sum-exp."""
     problem.check(Q, K, V, O, lse)
     (Q, K, V, O), apart = matrices(problem, Q, K, V, O)
-    known = dict(constants(problem.head_dim))
+    known = dict(constants(problem.head_dim, cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
     shared_bytes = known.pop("SHARED_BYTES")
     kernel = suited(rows, in_pieces(Q, K, V, O), **known)
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
-    grid = -(-problem.queries // BM), problem.heads, problem.batch
+    grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
     return [Launch(kernel, grid, THREADS, (Q, K, V, O, lse, apart, *sizes), shared_bytes)]

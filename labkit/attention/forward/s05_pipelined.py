@@ -21,8 +21,8 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.operands import matrices
-from labkit.attention.words import copy_tile, in_format, scale_of
+from labkit.attention.operands import matrices, scale_of
+from labkit.attention.words import copy_tile, in_format
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
@@ -188,8 +188,8 @@ def launches(Q, K, V, O, lse, problem, format):
     operands, apart = matrices(problem, Q, K, V, O, words=True)
     known = dict(constants(problem.head_dim))
     shared_bytes = known.pop("SHARED_BYTES")
-    flip, scale = scale_of(problem)
-    kernel = in_format(pipelined, format, FLIP=flip, **known)
+    turns, scale = scale_of(problem)
+    kernel = in_format(pipelined, format, FLIP=0x80008000 if turns else 0, **known)
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
     return [Launch(kernel, grid, THREADS, (*operands, lse, apart, *sizes), shared_bytes)]

@@ -9,7 +9,7 @@ from jaxtyping import Float32, Shaped
 from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.choice import FORMATS, launches_of
-from labkit.attention.problem import ARRAYS, AttentionForward, Layout
+from labkit.attention.problem import ARRAYS, AttentionForward, Layout, check_options
 from labkit.formats import Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
@@ -126,7 +126,7 @@ class Attention(Operation):
     results, in_place = {"O": "Q"}, {}
 
     def __post_init__(self):
-        AttentionForward(1, 1, 1, 1, **self._options)  # or it raises
+        check_options(**self._options)
 
     def declared(self, given: Mapping[str, object]) -> "Attention":
         return replace(self, format=self._format(given))

@@ -32,10 +32,13 @@ class NamedBarriers:
         self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what those know who came and went on
         self.opened = chunk.launch.clocks.at_barriers(chunk, size)  # what they knew when the barrier opened
         self.has_arrivals = False  # without a wait
+        self.waited = np.zeros((NUMBERS.stop, *shape), np.int32)  # who did when it last opened: their times then, or 0
+        self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that time
 
     def arrive(self, slots, warps, numbers, threads, call):
         """These warps come to a barrier each; a barrier to which all have come opens."""
         findings.check_arrivals(self, slots, warps, numbers, call)
+        findings.check_groups(self, slots, warps, numbers, call)
         self.threads[numbers, slots, warps] = threads
         for number in np.unique(numbers):
             threads = self.threads[number]
@@ -68,6 +71,10 @@ class NamedBarriers:
             same = counts == count
             warps = np.nonzero(here[same])[1].reshape(-1, count)
             launch.clocks.meet(launch.clocks.of(blocks[slots[same]][:, None], warps))
+        if launch.clocks.times.size:
+            of_all = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
+            self.waited[number, slots] = np.where(here, launch.clocks.times[of_all], 0)
+            self.epochs[number, slots] = self.chunk.epochs[slots]
         places = slots * NUMBERS.stop + number
         self.opened[:, places] = self.arriving[:, places]
         self.number[slots] = np.where(here, NONE, self.number[slots])

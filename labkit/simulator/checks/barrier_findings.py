@@ -67,3 +67,37 @@ def check_arrivals(barriers, slots, warps, numbers, call):
         column=column,
         threads=(who,),
     )
+
+
+def check_groups(barriers, slots, warps, numbers, call):
+    """Notes where a warp comes to a barrier at which others waited before, and only by chance comes behind them."""
+    waited = barriers.waited[numbers, slots]
+    strangers = np.flatnonzero(waited.any(axis=1) & (waited[np.arange(len(warps)), warps] == 0))
+    strangers = strangers[barriers.epochs[numbers, slots][strangers] == barriers.chunk.epochs[slots[strangers]]]
+    if not len(strangers):
+        return
+    chunk, (line, column, name) = barriers.chunk, call
+    clocks, log, blocks = chunk.launch.clocks, chunk.launch.log, np.array(chunk.blocks)[slots[strangers]]
+    others = (waited[strangers] > 0).argmax(axis=1)  # of those who waited together each knows of all
+    since = waited[strangers, others]
+    unaware = ~clocks.know(clocks.of(blocks, warps[strangers]), clocks.of(blocks, others), since)
+    key = ("barrier", line, column, "groups")
+    if not unaware.any() or log.known(key, int(unaware.sum())):
+        return
+    first = int(np.argmax(unaware))
+    who = [log.thread(int(blocks[first]), int(warp[first]) * WARP_LANES) for warp in (warps[strangers], others)]
+    cure = "Give each group of warps a number of its own."
+    log.add(
+        key,
+        int(unaware.sum()),
+        kind="barrier",
+        message=(
+            f"Line {line}: {log.name(who[0])} comes to barrier {numbers[strangers[first]]} of `{name}`. "
+            f"{log.name(who[1])} waited there before, and nothing makes the one come behind the other: on a GPU some "
+            f"warps of both may open it together. {cure}"
+        ),
+        remedy=cure,
+        line=line,
+        column=column,
+        threads=tuple(who),
+    )

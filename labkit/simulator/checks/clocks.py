@@ -307,9 +307,9 @@ class Clocks:
             self._run(_hear, warps, others, times)
 
     def know(self, warps, others, time) -> np.ndarray:
-        """Whether each of these warps has learned that another is as far as this time."""
+        """Whether each of these warps has learned that another is as far as this time, or a time each."""
         trees = self.clocks[KNOWN, warps].astype(np.int64)
-        return np.array([time_of(self.nodes, self.levels, *pair) >= time for pair in zip(trees, others)])
+        return np.array([time_of(self.nodes, self.levels, *pair) for pair in zip(trees, others)]) >= time
 
     def forget(self, array):
         """The array is gone, and what atomics left at its elements."""

@@ -118,6 +118,34 @@ def test_two_groups_need_two_numbers():
     assert "128 threads come to it together, and it waits for 64" in found.message
 
 
+ONE_AFTER_THE_OTHER = """
+@cuda.jit
+def one_after_the_other(out):
+    t = cuda.threadIdx.x
+    if t < 64:
+        ptx.barrier_sync(1, 64)
+    BETWEEN
+    if t >= 64:
+        ptx.barrier_sync(1, 64)
+    out[t] = t
+"""
+
+
+@pytest.mark.parametrize("between", ["pass", "ptx.barrier_sync(2 + t // 64, 64)"])
+def test_two_groups_need_two_numbers_where_they_come_one_after_the_other_by_chance(between):
+    kernel = kernel_in(ONE_AFTER_THE_OTHER.replace("BETWEEN", between), ptx=ptx)
+    (found,) = labkit.simulate(kernel, 2, 128, np.zeros(128)).errors
+    assert (found.kind, found.line) == ("barrier", line_of(kernel, "barrier_sync(1, 64)", -1))
+    assert "thread 64 of block 0 comes to barrier 1" in found.message
+    assert "thread 0 of block 0 waited there" in found.message
+
+
+@pytest.mark.parametrize("between", ["cuda.syncthreads()", "ptx.barrier_sync(2, 128)"])
+def test_two_groups_may_use_one_number_where_one_comes_behind_the_other(between):
+    kernel = kernel_in(ONE_AFTER_THE_OTHER.replace("BETWEEN", between), ptx=ptx)
+    assert labkit.simulate(kernel, 2, 128, np.zeros(128)).errors == ()
+
+
 def test_all_who_come_agree_on_how_many_they_are():
     kernel, trace = paired("1", "128 if t < 64 else 64")
     found = trace.errors[0]
