@@ -42,14 +42,15 @@ def _difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected
         message = f"{name}{_index(missing)} was never written{_where(name, missing)}."
         return Difference(name, "unwritten", message)
     with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(output.astype(np.float64) - expected.value) <= expected.bound)
+        near = np.abs(output.astype(np.float64) - expected.value) <= expected.bound
+        wrong = ~(near | (output == expected.value))  # infinity is nowhere near infinity
     if not wrong.any():
         return None
     first = np.unravel_index(np.argmax(wrong), wrong.shape)
     digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
     message = f"{name}{_index(wrong)} is {output[first]:{digits}} and should be {expected.value[first]:{digits}}"
     if np.isnan(output[first]):
-        message += f": {name} starts out full of rubbish, so write to it without reading it first"
+        message += f": a sum that begins with what {name} held is NaN, and so are infinity - infinity and 0 * infinity"
     return Difference(name, "result", f"{message}{_where(name, wrong)}.")
 
 

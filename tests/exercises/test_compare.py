@@ -62,3 +62,10 @@ def test_an_element_never_written_is_named(launch):
         "unwritten",
         "C[1, 2] was never written; every other element is fine.",
     )
+
+
+def test_infinity_is_right_where_it_is_expected():
+    launch = Launch("a launch", (unwritten((3,)),), {0: expect(np.array([-np.inf, np.inf, 1]))})
+    assert wrong_output(launch, ["y"], [np.array([-np.inf, np.inf, 1], np.float32)]) is None
+    wrong = wrong_output(launch, ["y"], [np.array([np.inf, np.inf, 1], np.float32)])
+    assert wrong.message == "y[0] is inf and should be -inf; every other element is fine."
