@@ -33,7 +33,7 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
         run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
-    found = [json.loads(line) for line in written if line.endswith("\n")]
+    found = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     return {line.pop("cell"): CellResult(**line) for line in found}
 
 
