@@ -116,13 +116,14 @@ def grade(
     tasks, digests = [], {}
     for file in files:
         for task in _tasks(file):
-            known = {}
+            read = set()
             for id in task.answers:
                 digests[task.key[0], id] = digest = journal.digest(texts[task.key[1]], task.answers, id)
                 if judgement := journal.judgement(digest):
                     ledger.judged(task.key[0], id, judgement)
-                    known[id] = judgement
-            tasks.append(replace(task, read=frozenset(known)))
+                if judgement or id not in course.exercises:
+                    read.add(id)
+            tasks.append(replace(task, read=frozenset(read)))
     reporting = _Reporting(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
     with workers_of(scheduler) as (executor, workers):
@@ -143,10 +144,7 @@ def grade(
 
 
 def _tasks(file: HandedIn) -> Iterator[Task]:
-    """What is to be judged: the answers to the book's exercises, by chapter and in the book's order.
-
-    Those before an exercise of the assignment are judged with it, for it may use what they define.
-    """
+    """The answers to the book's exercises, by chapter and in the book's order."""
     known = [id for id in exercise_ids() if id in file.submission.answers]
     for chapter in dict.fromkeys(id[:2] for id in known):
         yield Task((file.name, chapter), {id: file.submission.answers[id] for id in known if id[:2] == chapter})

@@ -78,7 +78,7 @@ def test_programs_that_attack_harm_nobody_and_earn_nothing(classroom, monkeypatc
         with pytest.raises(TimeoutError):
             server.accept()
     time.sleep(2)
-    assert not (classroom / "mark").exists() and not list(classroom.parent.glob("**/mark"))
+    assert not (classroom / "mark").exists() and not any((folder / "mark").exists() for folder in classroom.parents)
     assert [child.name() for child in psutil.Process().children(recursive=True) if child.name() == "bwrap"] == []
     assert ours == sha256(b"".join(path.read_bytes() for path in sorted(places.PACKAGE.rglob("*.py")))).digest()
     for name in names:
