@@ -53,7 +53,8 @@ def __getattr__(name):
     if name in _PLACES:
         from pkgutil import resolve_name
 
-        return resolve_name(_PLACES[name])
+        module, _, inner = _PLACES[name].partition(":")
+        return resolve_name(f"{module}:{inner}")  # without a colon, a package that is missing would be asked for again
     raise AttributeError(f"module 'labkit' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""The command line: `labkit doctor | lab | build | bench | tune | grade`."""
+"""The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
 
 import sys
 from datetime import datetime
@@ -41,8 +41,12 @@ def lab(
     workspace: Annotated[Path, typer.Option(help="Folder of your own copy of the book.")] = Path("workspace"),
 ):
     """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
-    from labkit.book.workspace import open_lab
+    from labkit.book.workspace import open_lab, serve
+    from labkit.course.manifest import NOTEBOOKS, current
 
+    if released := current():
+        serve(released[1] / NOTEBOOKS, tuple(context.args))
+        return
     _check_folder(workspace)
     open_lab(workspace, tuple(context.args))
 
@@ -112,6 +116,67 @@ def tune(
         _fail(error)
     for candidate, time_ms in times_ms.items():
         print(f"{time_ms:10.4f} ms  {candidate}")
+
+
+@app.command()
+def release(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an empty clone.")],
+    chapters: Annotated[str, typer.Option(help="Chapters, such as 03 or 02-05 or 01,03-04.")] = "00-90",
+    assignment: Annotated[str, typer.Option(help="Name of the assignment, such as hw2.")] = "book",
+):
+    """Write what students get into a folder: blank chapters, labkit, no solutions."""
+    from labkit.course.manifest import CourseError
+    from labkit.course.release import release
+
+    try:
+        made = release(folder, chapters, assignment)
+    except CourseError as error:
+        _fail(error)
+    print(f"Released {made.assignment} to {folder}: {len(made.chapters)} chapters, {made.out_of} points.")
+    print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
+
+
+@app.command()
+def check():
+    """Say how the exercises of this release stand."""
+    _check_course(*_released())
+
+
+@app.command()
+def submit():
+    """Check the exercises of this release, then commit and push the notebooks."""
+    from labkit.course.manifest import CourseError
+    from labkit.course.submit import require_work, submit
+
+    course, folder = _released()
+    try:
+        require_work(folder)
+        rows = _check_course(course, folder)
+        solved = [row.exercise for row in rows if row.points == row.out_of]
+        for line in submit(course, folder, solved, sum(row.points for row in rows)):
+            print(line)
+    except CourseError as error:
+        _fail(error)
+
+
+@app.command()
+def collect(
+    roster: Annotated[Path, typer.Argument(help="CSV with the columns student and repository (an address or path).")],
+    out: Annotated[Path, typer.Option(help="Folder that receives a folder a student.")] = Path("submissions"),
+):
+    """Fetch the notebooks of a class, a folder a student, for `grade`."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from labkit.course.collect import collect
+    from labkit.course.manifest import CourseError
+
+    _check_folder(out)
+    try:
+        for row in collect(roster, out):
+            Console(soft_wrap=True).print(Text(str(row)))
+    except CourseError as error:
+        _fail(error)
 
 
 @app.command()
@@ -205,6 +270,32 @@ def _check_folder(path):
 def _fail(message):
     print(message, file=sys.stderr)
     raise typer.Exit(1)
+
+
+def _released():
+    """The release that this labkit stands in, and its folder."""
+    from labkit.course.manifest import current
+
+    found = current()
+    if found is None:
+        _fail("this is no release; run it in the folder of your course, which holds course.json")
+    return found
+
+
+def _check_course(course, folder):
+    """Print how the exercises of a release stand, and return the rows."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from labkit.course.checking import check_course, summary
+
+    console = Console(soft_wrap=True)
+    rows = []
+    for row in check_course(course, folder):
+        console.print(Text(str(row)))
+        rows.append(row)
+    console.print(summary(course, rows))
+    return rows
 
 
 if __name__ == "__main__":

@@ -414,6 +414,10 @@ def cpu(name: str) -> Cpu:
 
 
 def _named(table, name, what):
+    if not isinstance(name, str):
+        raise UnknownDevice(
+            f"a {what} is given by its name, not by {type(name).__name__}; choose one of {', '.join(table)}"
+        )
     if name not in table:
         raise UnknownDevice(f"there is no {what} called {name!r}; choose one of {', '.join(table)}")
     return table[name]

@@ -258,6 +258,40 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class Event:
+    """What a warp asked of the units beside it, told other warps, or waited for; in its own order.
+
+    kind, and what `at`, `amount` and `count` are:
+
+    - "init": barrier `at` is set up for phases of `amount` arrivals
+    - "arrive": `count` arrivals at barrier `at`, which is to expect `amount` bytes more
+    - "copy": the copy engine is to bring `amount` bytes to `array`, and to count them at barrier `at`
+    - "wait": for the end of phase `amount` of barrier `at`; -1 is before the first
+    - "sync", "come": to named barrier `at` for `amount` threads, to wait there or to go on
+    - "block": to the barrier of the block
+    - "product": the tensor cores are to do `amount` FLOP of this warp, with a tile of `array`
+    - "commit", "finish": the end of a group of products, and a wait for all but the `amount` newest groups
+    - "store": the copy engine is to take `amount` bytes from `array`
+    - "commit stores", "finish stores": as of products
+    - "end": of the kernel
+
+    `operations` and `powers` are what a lane did on CUDA cores up to now, counted at source level: adds, subtracts,
+    multiplies and divides, and calls of `ptx.exp2`. They are means over the warps that ran together.
+    """
+
+    block: tuple[int, int, int]
+    warp: int
+    line: int
+    kind: str
+    at: str = ""
+    array: str = ""
+    amount: int = 0
+    count: int = 1
+    operations: float = 0.0
+    powers: float = 0.0
+
+
+@dataclass(frozen=True)
 class ThreadStep:
     """One statement that the inspected thread ran: its line, and its variables right after it."""
 
@@ -293,7 +327,9 @@ class Trace(Lookups):
 
     `outputs` are the arguments after the run; there are none where only a sample of the grid ran
     (`counters.sample`), whose results have holes. `blank` marks the elements that nothing has written up to now, of
-    each argument that is a device array and came with such, by the argument's name.
+    each argument that is a device array and came with such, by the argument's name. `events` are those of the blocks in
+    `samples`, of kernels with barriers in shared memory, named barriers or products of warpgroups; there are none where
+    they would be too many to keep.
     """
 
     kernel: str
@@ -310,6 +346,7 @@ class Trace(Lookups):
     counters: Counters
     findings: tuple[Finding, ...]
     samples: Samples
+    events: tuple[Event, ...] = ()
     steps: tuple[ThreadStep, ...] = ()
     printed: tuple[str, ...] = ()
     blank: dict[str, np.ndarray] = field(default_factory=dict)

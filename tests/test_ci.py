@@ -1,6 +1,7 @@
 """CI's own files: they parse, and say what a machine lacks."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,30 @@ def test_every_step_of_a_workflow_is_a_script_that_parses(path):
             assert ("uses" in step) != ("run" in step)
             script = step.get("run", "")
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_commit(path):
+    """A tag can be moved to other code; what a commit holds stays."""
+    for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+        for step in job["steps"]:
+            assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{40 * '0'}"))
+
+
+def test_the_token_for_submissions_is_where_nothing_of_a_student_is_graded():
+    workflow = yaml.safe_load((CHECKOUT / ".github/workflows/grade.yml").read_text(encoding="utf-8"))
+    fetch, grade, publish = (workflow["jobs"][name] for name in ("fetch", "grade", "publish"))
+    assert workflow["permissions"] == {}
+    assert "secrets" in str(fetch) and "labkit grade" not in str(fetch)
+    assert "labkit grade" in str(grade)
+    for job in (grade, publish):
+        assert "secrets" not in str(job) and "github.token" not in str(job)
+    for job in workflow["jobs"].values():
+        assert "write" not in job.get("permissions", {}).values()
+        for step in job["steps"]:
+            assert "${{" not in step.get("run", ""), "an input stands in a script: hand it over by env"
+            if step.get("uses", "").startswith("actions/checkout"):
+                assert step["with"]["persist-credentials"] is False
 
 
 def test_ci_names_what_is_missing_where_it_cannot_install(tmp_path):

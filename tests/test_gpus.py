@@ -37,3 +37,9 @@ def test_unknown_names_list_the_known_ones():
     assert "H100 SXM" in str(caught.value)
     with pytest.raises(KeyError, match="CPU"):
         cpu("Z80")
+
+
+@pytest.mark.parametrize("given", [GPUS["H200"], 3, None], ids=["Gpu", "int", "NoneType"])
+def test_what_is_no_name_is_refused_in_a_sentence(given):
+    with pytest.raises(KeyError, match="a GPU is given by its name, not by (Gpu|int|NoneType); choose one of V100, T4"):
+        gpu(given)

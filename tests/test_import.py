@@ -53,3 +53,9 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_what_chooses_convolutions_is_loaded_when_it_is_asked_for():
     code = "import sys, json; from labkit import conv; before = 'labkit.conv.interface' in sys.modules; conv.forward; "
     assert run(code + "print(json.dumps([before, 'labkit.conv.interface' in sys.modules]))") == [False, True]
+
+
+@pytest.mark.parametrize("name", ["attention", "simulate"])
+def test_a_package_that_is_missing_is_named(name):
+    code = f"import json, sys, labkit; sys.modules['numpy'] = None\ntry: labkit.{name}\nexcept ImportError as error: "
+    assert "numpy" in run(code + "print(json.dumps(str(error)))")

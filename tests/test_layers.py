@@ -14,7 +14,8 @@ PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
     "layout trace gpus places formats environment occupancy table",
     "simulator",
-    "cuda compiler packed graphs rebinding reduction ptx cuda_cpp timing roofline sass timemodel device results",
+    "cuda compiler packed graphs rebinding reduction ptx cuda_cpp timing roofline sass timemodel timeline device "
+    "results",
     "arrays tuning",
     "ladder planned",
     "blas",
@@ -26,7 +27,7 @@ LAYERS = [
     "softmax",
     "attention",
     "exercises",
-    "bench nn views book grading doctor cli __main__",
+    "bench nn views book grading course doctor cli __main__",
 ]
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms.split()}
 ALONE = {

@@ -64,7 +64,7 @@ def _check_pieces(name, X):
     if X.shape[1] % each:
         raise ValueError(
             f"head_dim is {X.shape[1]}, but copies take {PIECE_BYTES} bytes at a time: "
-            f"make it a multiple of {each}, with zeros at the end"
+            f"make it a multiple of {each}, with zeros at the end, and give the scale that you want"
         )
     if address_of(X) % PIECE_BYTES:
         raise ValueError(

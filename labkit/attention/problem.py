@@ -4,7 +4,7 @@
 """
 
 from dataclasses import asdict, dataclass, replace
-from math import isfinite, sqrt
+from math import sqrt
 from numbers import Integral, Real
 from typing import Literal
 
@@ -20,9 +20,9 @@ from labkit.gemm.problem import normal
 Layout = Literal["BHSD", "BSHD"]
 LAYOUTS = "BHSD", "BSHD"
 HARD = "", "huge", "rising"
-MOST = 2**31
+MOST = FAR = 2**30  # of a size; so far from a position is as good as endless
 MOST_HEAD_DIM = 256
-FAR = 2**30  # from a position, as good as endless
+MOST_SCALE = 1e38  # times log2(e), which kernels multiply it by, it is a float32
 EPS = float(np.finfo(np.float32).eps)
 ARRAYS = "Q", "K", "V", "O", "lse"
 HUGE = 30.0  # times as large queries: scores of several hundred
@@ -89,8 +89,8 @@ class AttentionForward(ladder.Problem):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not 1 <= size < MOST:
-                raise ValueError(f"{name} is {size}, but it must be at least 1 and below {MOST}")
+            if not 1 <= size <= MOST:
+                raise ValueError(f"{name} is {size}, but it must be at least 1 and at most {MOST}")
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
         if self.head_dim > MOST_HEAD_DIM:
             raise ValueError(f"head_dim is {self.head_dim}, but steps take up to {MOST_HEAD_DIM}: use more heads")
@@ -105,8 +105,14 @@ class AttentionForward(ladder.Problem):
             raise TypeError(f"window is {self.window!r}: give how many positions a query sees, or None for all")
         if self.window is not None and self.window < 1:
             raise ValueError(f"window is {self.window}, but a query sees its own position at least: give 1 or more")
-        if self.scale is not None and (not isinstance(self.scale, Real) or not isfinite(self.scale)):
-            raise ValueError(f"scale is {self.scale!r}: give a number, or None for 1 / sqrt(head_dim)")
+        if self.scale is not None:
+            if not isinstance(self.scale, Real) or isinstance(self.scale, bool):
+                raise TypeError(f"scale is {self.scale!r}: give a number, or None for 1 / sqrt(head_dim)")
+            if not abs(self.scale) <= MOST_SCALE:
+                raise ValueError(
+                    f"scale is {self.scale!r}: give a number of at most {MOST_SCALE:.0e} either way, "
+                    "or None for 1 / sqrt(head_dim)"
+                )
         if self.layout not in LAYOUTS:
             raise ValueError(f"there is no layout {self.layout!r}: say BHSD or BSHD")
         if self.hard not in HARD:

@@ -64,8 +64,10 @@ def kv_outside(problem: AttentionForward, rows: int, columns: int, format: Forma
     """
     first, behind = tiles_of_columns(problem, rows, columns)
     visits = _rows_in(first, behind, rows, problem.queries)
+    visited = np.flatnonzero(first < behind)
+    of_keys = _rows_in(visited, visited + 1, columns, problem.keys)
     of_sums = problem.batch * problem.heads * 4 * (visits + problem.queries) * FP32.itemsize
-    return _bytes(problem, format, visits, problem.keys, 2 * visits + problem.queries) | {"sums": of_sums}
+    return _bytes(problem, format, visits, of_keys, 2 * visits + problem.queries) | {"sums": of_sums}
 
 
 def q_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from labkit import places
 
 LEDGER = ".labkit.json"  # file name -> digest of the chapter as it was last handed out
-FIRST_CHAPTER = "00-start-here.ipynb"
 
 
 def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
@@ -43,15 +42,21 @@ def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
 
 def open_lab(workspace: Path, arguments: tuple[str, ...] = ()):
     """Copy the chapters, say what is new, and serve JupyterLab until it is stopped."""
-    from jupyterlab.labapp import main
-
     for line in copy_chapters(workspace):
         print(line)
     print(f"Your copy of the book: {workspace.resolve()}")
+    serve(workspace, arguments)
+
+
+def serve(folder: Path, arguments: tuple[str, ...] = ()):
+    """Serve JupyterLab in a folder of chapters until it is stopped; it opens the first."""
+    from jupyterlab.labapp import main
+
     os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
-    first = f"/tree/{FIRST_CHAPTER}" if (workspace / FIRST_CHAPTER).exists() else ""
+    chapters = sorted(path.name for path in folder.glob("[0-9][0-9]-*.ipynb"))
+    first = f"/tree/{chapters[0]}" if chapters else ""
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
-    ours = [f"--ServerApp.root_dir={workspace.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
+    ours = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
     main([*ours, *arguments])
 
 

@@ -1,5 +1,6 @@
 """The book's exercises: one file each, found by name, and the check that judges a learner's code."""
 
+import os
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -12,7 +13,13 @@ from labkit.exercises.exercise import Exercise
 from labkit.exercises.on_gpu import judge_on_gpu
 from labkit.exercises.verdict import Verdict
 
-__all__ = ["Exercise", "Verdict", "check", "exercise", "exercise_ids"]
+__all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
+
+NBGRADER = "NBGRADER_EXECUTION"  # which nbgrader sets where a cell that does not raise earns its points
+
+
+class NotSolved(Exception):
+    """What a check raises under nbgrader, and nowhere else."""
 
 
 @cache
@@ -49,12 +56,15 @@ def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
     Returns
     -------
     Verdict
-        Shows what is wrong and where, or that the exercise is solved.
+        Shows what is wrong and where, or that the exercise is solved. Under nbgrader, an exercise that is not solved
+        raises NotSolved.
     """
     rules = exercise(id)
     if seed is None:
         seed = randbits(32)
     verdict = judge(rules, kernel, seed)
     if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":
-        return judge_on_gpu(rules, kernel, verdict, seed)
+        verdict = judge_on_gpu(rules, kernel, verdict, seed)
+    if not verdict.passed and NBGRADER in os.environ:
+        raise NotSolved(repr(verdict))
     return verdict

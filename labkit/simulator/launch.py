@@ -19,6 +19,7 @@ from labkit.simulator.counters import COUNTS
 from labkit.simulator.disturbance import FENCES, Disturbance
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.events import Events
 from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.sampling import Plan
@@ -89,6 +90,7 @@ class Launch:
         self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
         self.crowd = Crowd(program.keeps_clocks)
         self.sampled: list[tuple] = []
+        self.events = Events(self)
         self.inspected: list[ThreadStep] = []
 
     def _lay_out_shared(self, dynamic_bytes):

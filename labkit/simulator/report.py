@@ -44,6 +44,7 @@ def trace(launch, given, passed) -> Trace:
         counters=counters,
         findings=tuple(found),
         samples=_samples(launch),
+        events=tuple(launch.events.kept),
         steps=tuple(launch.inspected),
         printed=tuple(launch.printed),
         blank=launch.blank(),

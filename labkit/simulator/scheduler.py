@@ -181,6 +181,7 @@ class Chunk:
         """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
         if self.launch.disturbance.what == BARRIERS:
             return False
+        self.launch.events.note(w, mask, "block", line)
         if w.whole_blocks:
             self._meet(w, mask, line)
             return False
@@ -383,18 +384,22 @@ class _Set:
     def step(self):
         """Runs to the next wait."""
         self.barrier = self.spinning = False
+        w, events = self.w, self.chunk.launch.events
+        events.resume()
         try:
             self.line, self.mask, self.at = next(self.generator)
         except StopIteration:
             self._end()
             return
-        w = self.w
+        finally:
+            events.pause(w)
         lanes = slice(None) if self.mask is None else self.mask
         self.barrier = bool((self.chunk.state[w.slot[lanes], w.thread[lanes]] >= WAITING).any())
         self.spinning = not self.barrier
 
     def _end(self):
         self.done = True
+        self.chunk.launch.events.note(self.w, None, "end")
         w, state = self.w, self.chunk.state
         state[w.slot, w.thread] = ENDED
         self.chunk.note_returned(w)

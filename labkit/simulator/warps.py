@@ -48,6 +48,7 @@ class WarpSet:
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
+        self.work = 0.0, 0.0  # what a lane did on CUDA cores up to now: operations, and powers of two
         self.waits_for = None  # what an instruction waits for, which can tell the reason
         self.groups = {}  # of asynchronous operations, by their kind
         self.spreads = {}  # for accesses of many elements by some lanes

@@ -21,8 +21,10 @@ from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
+from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
+from labkit.views.warp_timeline import warp_timeline
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -52,8 +54,10 @@ __all__ = [
     "sectors",
     "swizzle",
     "terms",
+    "tile_sizes",
     "tiling",
     "variance_errors",
+    "warp_timeline",
     "window",
     "winners",
     "wraparound",

@@ -80,15 +80,35 @@ def test_a_step_costs_what_its_docstring_says(step_by_rows):
 
 
 MASKED = [
-    Problem(1, 2, 140, 64, kv_heads=1, causal=True),
-    Problem(1, 1, 100, 64, keys=150, window=30),
-    Problem(1, 1, 150, 64, keys=100, causal=True, window=50),
+    Problem(1, 6, 129, 64, kv_heads=2, causal=True),  # the last tile has one key
+    Problem(1, 1, 129, 64, keys=257, window=2),  # each tile of queries sees one key of those before it and behind it
+    Problem(1, 1, 150, 64, keys=84, causal=True, window=61),  # one key of a tile is hidden, the first or the last
 ]
 
 
 @pytest.mark.parametrize("problem", MASKED, ids=str)
 def test_no_tile_is_loaded_that_is_all_masked(step, problem):
     """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
+    check_traffic(step, problem)
+
+
+OTHERS = [
+    Problem(2, 4, 35, 40, keys=140, kv_heads=2, causal=True, layout="BSHD"),
+    Problem(1, 1, 30, 64, keys=300, causal=True, window=10),
+    Problem(1, 1, 300, 64, keys=30, causal=True),
+    Problem(1, 3, 40, 72, keys=90, kv_heads=1, window=33),
+    Problem(1, 1, 30, 136, keys=70, causal=True),
+    Problem(1, 1, 20, 256, keys=60, window=30),
+]
+CASES = [(step, one) for step in STEPS for one in OTHERS if one.head_dim <= max(getattr(step.module, "TILES", [256]))]
+
+
+@pytest.mark.parametrize(("step", "problem"), sampled(CASES, 9), ids=lambda one: getattr(one, "slug", str(one)))
+def test_traffic_is_that_of_the_formula_for_other_sizes(step, problem):
+    check_traffic(step, problem)
+
+
+def check_traffic(step, problem):
     format, moved = step.formats[0], Counter()
     for found in (found for trace in traces_of(step, problem, format) for found in trace.sites):
         if found.site.space == "global":
@@ -97,9 +117,17 @@ def test_no_tile_is_loaded_that_is_all_masked(step, problem):
         wanted = traffic.stored(problem, step.TILE)
     else:
         order = traffic.kv_outside if step.slug == "fused" else traffic.q_outside
-        wanted = order(problem, step.BM, step.BN, format)
+        wanted = order(problem, *tile_of(step, problem.head_dim), format)
     wanted.pop("sums", None)  # which all threads of a row read
     assert {name: moved[name] for name in wanted} == wanted
+
+
+def tile_of(step, head_dim) -> tuple[int, int]:
+    """Queries and keys of a step's tiles, of which some are smaller for wide heads."""
+    if step.slug in BY_TILES:
+        return step.BM, step.TILES[-(-head_dim // 64) * 64]
+    sizes = vars(step.module) | step.constants(head_dim)
+    return sizes["BM"], sizes["BN"]
 
 
 def test_all_steps_have_the_same_form(step):
@@ -165,7 +193,7 @@ def test_hard_scores_come_out_right(step, hard):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_stays_where_it_is_seen(step, value):
-    """In a query it spoils that row; in a key or a value those rows that see it."""
+    """In a query it spoils that row, and its log-sum-exp; in a key or a value those rows that see it."""
     format, problem = step.formats[0], Problem(1, 1, 70, 64, keys=90, causal=True)
     for place, row, spoilt in ((0, 30, slice(30, 31)), (1, 60, slice(40, 70)), (2, 60, slice(40, 70))):
         before = problem.operands(format)
@@ -173,20 +201,20 @@ def test_what_is_no_number_stays_where_it_is_seen(step, value):
         with np.errstate(all="ignore"):
             after = step.simulate(*before, format=format).operands
         fine = np.isfinite(format.decode(after[3])[0, 0]).all(1)
+        assert (np.isnan(after[4][0, 0]) == (~fine if place < 2 else False)).all(), (ARRAYS[place], row)
         if place < 2 or np.isnan(value):
             assert not fine[spoilt].any(), (ARRAYS[place], row)
         assert np.delete(fine, np.arange(70)[spoilt]).all() or place == 2, (ARRAYS[place], row)
 
 
 def test_rows_that_lie_apart_are_found(step_by_rows):
-    """Q, K and V as parts of one array, and with their axes turned."""
+    """Q, K, V and O as parts of arrays, none of which is like another, and with their axes turned."""
     step = step_by_rows
     format, problem = step.formats[0], Problem(2, 2, 40, 64, causal=True, layout="BSHD")
     before = problem.operands(format)
-    packed = np.stack(before[:3], axis=2)  # B S 3 H D
-    parts = tuple(packed[:, :, n] for n in range(3))
-    assert not parts[0].flags.c_contiguous
-    O, lse = before[3].copy(), before[4].copy()
+    *parts, O = (np.stack([X] * (2 + n), axis=2)[:, :, n] for n, X in enumerate(before[:4]))  # B S 2 H D, B S 3 H D
+    assert not parts[0].flags.c_contiguous and parts[1].strides != parts[2].strides
+    lse = before[4].copy()
     for launch in step.launches(*parts, O, lse, problem, format=format, workspace=_host_workspace()):
         _run(launch)
     assert problem.is_right(before, (*before[:3], O, lse, problem), format)

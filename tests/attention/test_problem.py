@@ -198,6 +198,14 @@ def test_traffic_of_the_loop_orders():
     assert traffic.stored(problem, 64, FP16) == {"Q": twice, "K": twice, "V": twice, "O": once} | lse | {"S": of_scores}
 
 
+def test_tiles_of_keys_that_no_query_sees_are_not_loaded():
+    """The 64 queries see the last 64 of 256 keys, one each."""
+    problem, tile = Problem(1, 1, 64, 64, keys=256, window=1), 64 * 64 * 2
+    for order in (traffic.q_outside, traffic.kv_outside):
+        found = order(problem, 64, 64, FP16)
+        assert found["K"] == found["V"] == tile, order.__name__
+
+
 @pytest.mark.parametrize(
     ("sizes", "options", "kind", "why"),
     [
@@ -207,7 +215,11 @@ def test_traffic_of_the_loop_orders():
         ((1, 4, 3, 64), {"kv_heads": 3}, ValueError, "Q has 4 heads and K has 3"),
         ((1, 2, 3, 64), {"window": 0}, ValueError, "window is 0, but a query sees its own position at least"),
         ((1, 2, 3, 64), {"window": 1.5}, TypeError, r"window is 1\.5: give how many positions a query sees"),
-        ((1, 2, 3, 64), {"scale": float("nan")}, ValueError, "scale is nan: give a number"),
+        ((1, 2, 2**30 + 1, 8), {"keys": 5}, ValueError, "queries is 1073741825, but it must be at least 1 and at most"),
+        ((1, 2, 3, 64), {"scale": float("nan")}, ValueError, "scale is nan: give a number of at most"),
+        ((1, 2, 3, 64), {"scale": -1e39}, ValueError, r"scale is -1e\+39: give a number of at most 1e\+38 either way"),
+        ((1, 2, 3, 64), {"scale": 10**400}, ValueError, "scale is 10000.*: give a number of at most"),
+        ((1, 2, 3, 64), {"scale": True}, TypeError, "scale is True: give a number"),
         ((1, 2, 3, 64), {"layout": "SBHD"}, ValueError, "there is no layout 'SBHD': say BHSD or BSHD"),
         ((1, 2, 3, 64), {"causal": "yes"}, TypeError, "causal is 'yes': say True or False"),
         ((1, 2, 3, 64), {"hard": "very"}, ValueError, "there are no operands 'very': say huge or rising"),

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from labkit import gemm, simulate
+from labkit import attention, gemm, simulate
 from labkit.bench.counters import compare
 from labkit.bench.counters.compared import COUNTERS, METRICS
 from labkit.bench.counters.kernels import STEPS, launches
 from labkit.bench.counters.machine_code import wavefront_factor, widths_bytes
 from labkit.bench.counters.ncu import Profiled, read
+from labkit.formats import BF16
 from labkit.sass import Instruction, Sass
 
 LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
@@ -138,6 +139,16 @@ def test_a_counter_that_a_launch_leaves_open_is_not_held_against_it():
     left_open = {name for name, row in rows.items() if row["held"] is None}
     assert left_open == {"l2_hit_rate", "global_atomic_sectors"}
     assert all(bool(row["reason"]) == (name in left_open) for name, row in rows.items())
+
+
+def test_what_comes_from_l2_is_what_the_formula_of_attention_says():
+    one = LAUNCHES["forward persistent 1x4/2x512x128 causal"]
+    from_l2 = next(counter for counter in COUNTERS if counter.name == "bytes_from_l2")
+    problem = attention.AttentionForward(1, 4, 512, 128, 512, 2, True)
+    trace, moved = one.simulate(), attention.traffic.q_outside(problem, 128, 128, BF16)
+    assert from_l2.concerns(trace)
+    assert from_l2.predicted(trace) == sum(moved[name] for name in "QKV")
+    assert not from_l2.concerns(LAUNCHES["forward online 64x512"].simulate()), "L1 keeps some of it"
 
 
 def test_dram_is_not_written_what_l2_still_holds():

@@ -22,6 +22,11 @@ ROOMS = (
     "conv/winograd",
     "conv/fft",
     "norm/batch",
+    "softmax",
+    "softmax/forward",
+    "softmax/backward",
+    "attention",
+    "attention/forward",
 )
 
 
@@ -59,7 +64,7 @@ def _imported(text: str) -> Iterator[str]:
     """The texts of the modules of operations that a module imports from."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.module.startswith(
-            ("labkit.blas", "labkit.gemm", "labkit.conv", "labkit.norm")
+            ("labkit.blas", "labkit.gemm", "labkit.conv", "labkit.norm", "labkit.softmax", "labkit.attention")
         ):
             path = places.PACKAGE.parent / f"{node.module.replace('.', '/')}.py"
             if path.is_file():

@@ -1805,4 +1805,418 @@ def length(X, result):
 """,
         ),
     ),
+    "16.1": (
+        _right(
+            "from a least number on",
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-3e38)"),
+        ),
+        _right("a difference", ("if highest > origin + np.float32(8):", "if highest - origin > np.float32(8):")),
+        _right(
+            "always multiplied",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+""",
+                """        moved = highest if highest > origin + np.float32(8) else origin
+        shrunk = exp(origin - moved)
+        total *= shrunk
+        for d in range(HEAD):
+            o[d] *= shrunk
+        origin = moved
+""",
+            ),
+        ),
+        _right(
+            "with the first weights",
+            (
+                """            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+""",
+                "            origin = highest\n        else:\n            shrunk = np.float32(1)\n",
+            ),
+            ("            total += weight\n", "            total = total * shrunk + weight\n"),
+            ("o[d] += weight * V_tile[j, d]", "o[d] = o[d] * shrunk + weight * V_tile[j, d]"),
+            (
+                "            weight = exp(",
+                "            if j > 0:\n                shrunk = np.float32(1)\n            weight = exp(",
+            ),
+        ),
+        _right(
+            "a quotient",
+            ("shrunk = exp(origin - highest)", "shrunk = np.float32(1) / exp(min(highest - origin, np.float32(88)))"),
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-1e4)"),
+        ),
+        _right(
+            "the total beside the sums",
+            ("HEAD = 32, 8, 8\n", "HEAD = 32, 8, 8\nALL = HEAD + 1\n"),
+            ("o = cuda.local.array(HEAD, np.float32)", "o = cuda.local.array(ALL, np.float32)"),
+            ("        o[d] = 0\n", "        o[d] = 0\n    o[HEAD] = 0\n"),
+            ("            total *= shrunk\n            for d in range(HEAD):", "            for d in range(HEAD + 1):"),
+            ("            total += weight\n", "            o[HEAD] += weight\n"),
+            ("    total = np.float32(0)\n", ""),
+            ("= total, origin", "= o[HEAD], origin"),
+        ),
+        _right(
+            "by powers of 2",
+            ("from math import exp\n", "from math import exp2\n\nLOG2_E = np.float32(1.4426950408889634)\n"),
+            ("exp(origin - highest)", "exp2((origin - highest) * LOG2_E)"),
+            ("exp(scores[j] - origin)", "exp2((scores[j] - origin) * LOG2_E)"),
+        ),
+        _right(
+            "at once, and moved back in the end",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+            total *= shrunk
+            for d in range(HEAD):
+                o[d] *= shrunk
+            origin = highest
+        most = highest
+""",
+                """        shrunk = exp(most - highest)
+        total *= shrunk
+        for d in range(HEAD):
+            o[d] *= shrunk
+        if highest > origin + np.float32(8):
+            origin = highest
+        most = highest
+""",
+            ),
+            ("exp(scores[j] - origin)", "exp(scores[j] - most)"),
+            (
+                "    if row < queries:\n",
+                """    total *= exp(most - origin)
+    for d in range(HEAD):
+        o[d] *= exp(most - origin)
+    if row < queries:
+""",
+            ),
+        ),
+    ),
+    "16.2": (
+        _right(
+            "asked otherwise",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if not (left < sinks or left + KEYS > first - window + 1):",
+            ),
+        ),
+        _right("no branch, but an end", ("range(0, last + 1, KEYS)", "range(0, (last // KEYS + 1) * KEYS, KEYS)")),
+        _right(
+            "by numbers of tiles",
+            (
+                "    for left in range(0, last + 1, KEYS):\n",
+                "    for tile in range(last // KEYS + 1):\n        left = tile * KEYS\n",
+            ),
+        ),
+        _right(
+            "rows of keys that nobody sees left out",
+            (
+                "if left + j < keys else np.float32(0)\n            V_tile",
+                "if left + j <= last else np.float32(0)\n            V_tile",
+            ),
+        ),
+        _right("from the last tile on", ("range(0, last + 1, KEYS)", "range(last // KEYS * KEYS, -1, -KEYS)")),
+        _right(
+            "a while",
+            (
+                "    for left in range(0, last + 1, KEYS):\n        if left",
+                "    left = -KEYS\n    while left + KEYS <= last:\n        left += KEYS\n        if left",
+            ),
+        ),
+        _right(
+            "a jump",
+            (
+                """    for left in range(0, last + 1, KEYS):
+        if left >= sinks and left + KEYS - 1 <= first - window:
+            continue
+""",
+                """    left = -KEYS
+    while True:
+        left += KEYS
+        if left >= sinks:
+            left = max(left, (first - window + 1) // KEYS * KEYS)
+        if left > last:
+            break
+""",
+            ),
+        ),
+        _right(
+            "a helper",
+            (
+                "@cuda.jit\ndef with_sinks",
+                """@cuda.jit(device=True)
+def unseen(left, first, sinks, window):
+    return left >= sinks and left + KEYS <= first - window + 1
+
+
+@cuda.jit
+def with_sinks""",
+            ),
+            ("if left >= sinks and left + KEYS - 1 <= first - window:", "if unseen(left, first, sinks, window):"),
+        ),
+        _right(
+            "by a vote",
+            (
+                """        if left >= sinks and left + KEYS - 1 <= first - window:
+            continue
+""",
+                """        sees = False
+        for j in range(left, left + KEYS):
+            sees = sees or (row < queries and j <= place and (j < sinks or j > place - window))
+        if not cuda.any_sync(0xFFFFFFFF, sees):
+            continue
+""",
+            ),
+        ),
+        _right(
+            "compared by numbers of tiles",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left >= sinks and left // KEYS < (first - window + 1) // KEYS:",
+            ),
+        ),
+    ),
+    "16.3": (
+        _right(
+            "rows inside",
+            (
+                "    for rows in range(16, 257, 16):\n        for columns in range(16, 257, 16):",
+                "    for columns in range(16, 257, 16):\n        for rows in range(16, 257, 16):",
+            ),
+        ),
+        _right("from the largest on", ("for rows in range(16, 257, 16)", "for rows in range(256, 0, -16)")),
+        _right(
+            "asked for by two",
+            (
+                "if in_shared > shared_bytes or in_registers > registers:",
+                "if not (in_shared <= shared_bytes and in_registers <= registers):",
+            ),
+        ),
+        _right(
+            "in bytes",
+            ("brought += min(tiles * columns, keys)", "brought += 4 * head_dim * min(tiles * columns, keys)"),
+        ),
+        _right(
+            "all keys for the last block",
+            ("                if causal:\n", "                if causal and top + rows < queries:\n"),
+        ),
+        _other(
+            "a helper and a list",
+            """
+def cost(queries, keys, causal, rows, columns):
+    ends = [min(top + rows, queries) for top in range(0, queries, rows)]
+    seen = [max(0, keys - (queries - end)) if causal else keys for end in ends]
+    tiles = [-(-each // columns) for each in seen]
+    return sum([min(each * columns, keys) for each in tiles]), sum(tiles)
+
+
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    sides = [16 * n for n in range(1, 17)]
+    fitting = [
+        (rows, columns)
+        for rows in sides
+        for columns in sides
+        if head_dim * (2 * rows + 8 * columns) <= shared_bytes and rows * columns + rows * head_dim <= registers
+    ]
+    return min(fitting, key=lambda tile: cost(queries, keys, causal, tile[0], tile[1]), default=None)
+""",
+        ),
+        _other(
+            "blocks counted where it is not causal",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    best = None
+    for rows in range(16, 257, 16):
+        for columns in range(16, 257, 16):
+            if 2 * rows * head_dim + 8 * columns * head_dim > shared_bytes:
+                continue
+            if rows * columns + rows * head_dim > registers:
+                continue
+            blocks = -(-queries // rows)
+            if not causal:
+                cost = blocks * keys, blocks * -(-keys // columns)
+            else:
+                cost = 0, 0
+                behind = queries
+                while blocks > 0:
+                    seen = max(0, behind + keys - queries)
+                    tiles = -(-seen // columns)
+                    cost = cost[0] + min(keys, tiles * columns), cost[1] + tiles
+                    blocks -= 1
+                    behind = blocks * rows
+            if best is None or cost < best[0]:
+                best = cost, rows, columns
+    return None if best is None else (best[1], best[2])
+""",
+        ),
+    ),
+    "16.4": (
+        _right(
+            "one exponential",
+            (
+                "            total = total * exp(most - larger) + exp(logit - larger)\n",
+                """            if logit > most:
+                total = total * exp(most - logit) + np.float32(1)
+            else:
+                total += exp(logit - most)
+""",
+            ),
+        ),
+        _right(
+            "zeros beyond the last word",
+            (
+                """            if first + n // WIDTH < words:
+                W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+""",
+                """            j, d = first + n // WIDTH, n % WIDTH
+            W_tile[n // WIDTH, d] = W[j, d] if j < words else np.float32(0)
+""",
+            ),
+            (
+                "for j in range(min(WORDS, words - first)):\n            logit = np.float32(0)\n",
+                "for j in range(WORDS):\n            logit = np.float32(0 if first + j < words else -np.inf)\n",
+            ),
+        ),
+        _right(
+            "the target first",
+            ("            if first + j == target:\n                of_target = logit\n", ""),
+            (
+                "            larger = max(most, logit)\n",
+                """            if target == first + j:
+                of_target = logit
+            larger = max(most, logit)
+""",
+            ),
+        ),
+        _right("from the last word on", ("range(0, words, WORDS)", "range((words - 1) // WORDS * WORDS, -1, -WORDS)")),
+        _right(
+            "rubbish where there is no place",
+            ("x[d] = X[d, row] if row < rows else np.float32(0)", "x[d] = X[d, row] if row < rows else np.float32(d)"),
+        ),
+        _right(
+            "a late origin", ("larger = max(most, logit)", "larger = logit if logit > most + np.float32(8) else most")
+        ),
+        _other(
+            "a tile at a time",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH = 32, 16, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    logits = cuda.local.array(WORDS, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = -1
+    if row < rows:
+        target = targets[row]
+        for d in range(WIDTH):
+            x[d] = X[d, row]
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for first in range(0, words, WORDS):
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        if row < rows:
+            before = most
+            for j in range(min(WORDS, words - first)):
+                logits[j] = 0
+                for d in range(WIDTH):
+                    logits[j] += x[d] * W_tile[j, d]
+                most = max(most, logits[j])
+                if first + j == target:
+                    of_target = logits[j]
+            total *= exp(before - most)
+            for j in range(min(WORDS, words - first)):
+                total += exp(logits[j] - most)
+        cuda.syncthreads()
+    if row < rows:
+        if target < 0:
+            loss[row] = 0
+        else:
+            loss[row] = log(total) + (most - of_target)
+""",
+        ),
+        _other(
+            "by powers of 2",
+            """
+from math import exp2, log2
+
+ROWS, WORDS, WIDTH = 32, 8, 8
+LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] * LOG2_E if row < rows else np.float32(0)
+    most, total, of_target = np.float32(-np.inf), np.float32(0), np.float32(0)
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        for j in range(min(WORDS, words - first)):
+            logit = np.float32(0)
+            for d in range(WIDTH):
+                logit += x[d] * W_tile[j, d]
+            larger = max(most, logit)
+            total = total * exp2(most - larger) + exp2(logit - larger)
+            most = larger
+            if first + j == target:
+                of_target = logit
+    if row < rows:
+        loss[row] = (most - of_target + log2(total)) * LN_2 if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "rows of W handed round by shuffles",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    x = cuda.local.array(8, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(8):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for first in range(0, words, 4):
+        mine = np.float32(0)
+        if first + t // 8 < words:
+            mine = W[first + t // 8, t % 8]
+        for j in range(4):
+            logit = np.float32(0)
+            for d in range(8):
+                logit += x[d] * cuda.shfl_sync(0xFFFFFFFF, mine, j * 8 + d)
+            if first + j < words:
+                larger = max(most, logit)
+                total = total * exp(most - larger) + exp(logit - larger)
+                most = larger
+                if first + j == target:
+                    of_target = logit
+    if row < rows:
+        loss[row] = most - of_target + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+    ),
 }

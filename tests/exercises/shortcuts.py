@@ -2556,4 +2556,413 @@ def length(X, result):
 """,
         ),
     ),
+    "16.1": (
+        _cheat(
+            "the weights of the maximum",
+            (
+                """        if highest > origin + np.float32(8):
+            shrunk = exp(origin - highest)
+""",
+                """        if highest > origin:
+            shrunk = exp(origin - highest)
+""",
+            ),
+        ),
+        _cheat("one origin for all", ("            origin = highest\n", "            origin = np.float32(0)\n")),
+        _cheat(
+            "in double precision",
+            ("    total = np.float32(0)\n", "    total = np.float64(0)\n"),
+        ),
+        _cheat(
+            "loaded twice",
+            ("o[d] += weight * V_tile[j, d]", "o[d] += weight * (V[left + j, d] if left + j < keys else V_tile[j, d])"),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("V_tile[j, d] = V[left + j, d] if", "V_tile[j, d] = cuda.atomic.add(V, (left + j, d), np.float32(0)) if"),
+        ),
+        _cheat(
+            "each thread on its own",
+            ("for n in range(t, KEYS * HEAD, QUERIES):", "for n in range(0 if t == 0 else KEYS * HEAD, KEYS * HEAD):"),
+        ),
+        _other("another's kernel", "from labkit.attention.forward.s03_rows import rows as part_of_attention\n"),
+        _other(
+            "the origin first, then the weights",
+            """
+from math import exp
+
+KEYS, HEAD = 8, 8
+
+
+@cuda.jit
+def part_of_attention(Q, K, V, sums, totals, origins):
+    o = cuda.local.array(HEAD, np.float32)
+    row, keys = cuda.grid(1), K.shape[0]
+    if row < Q.shape[1]:
+        origin, total = np.float32(-np.inf), np.float32(0)
+        for left in range(0, keys, KEYS):
+            highest = origin
+            for j in range(left, min(left + KEYS, keys)):
+                score = np.float32(0)
+                for d in range(HEAD):
+                    score += Q[d, row] * K[j, d]
+                highest = max(highest, score)
+            if highest > origin + np.float32(8):
+                origin = highest
+        for d in range(HEAD):
+            o[d] = 0
+        for j in range(keys):
+            score = np.float32(0)
+            for d in range(HEAD):
+                score += Q[d, row] * K[j, d]
+            weight = exp(score - origin)
+            total += weight
+            for d in range(HEAD):
+                o[d] += weight * V[j, d]
+        for d in range(HEAD):
+            sums[d, row] = o[d]
+        totals[row], origins[row] = total, origin
+""",
+        ),
+        _other(
+            "all scores kept",
+            """
+from math import exp
+
+KEYS, HEAD, MOST = 8, 8, 1024
+
+
+@cuda.jit
+def part_of_attention(Q, K, V, sums, totals, origins):
+    kept = cuda.local.array(MOST, np.float32)
+    K_tile = cuda.shared.array((KEYS, HEAD), np.float32)
+    q = cuda.local.array(HEAD, np.float32)
+    row, t, keys, queries = cuda.grid(1), cuda.threadIdx.x, K.shape[0], Q.shape[1]
+    origin, total = np.float32(-np.inf), np.float32(0)
+    for d in range(HEAD):
+        q[d] = Q[d, row] if row < queries else np.float32(0)
+    for left in range(0, keys, KEYS):
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, 32):
+            if left + n // HEAD < keys:
+                K_tile[n // HEAD, n % HEAD] = K[left + n // HEAD, n % HEAD]
+        cuda.syncthreads()
+        highest = origin
+        for j in range(min(KEYS, keys - left)):
+            score = np.float32(0)
+            for d in range(HEAD):
+                score += q[d] * K_tile[j, d]
+            kept[left + j] = score
+            highest = max(highest, score)
+        if highest > origin + np.float32(8):
+            origin = highest
+    for j in range(keys):
+        kept[j] = exp(kept[j] - origin)
+        total += kept[j]
+    for d in range(HEAD):
+        q[d] = 0
+    for left in range(0, keys, KEYS):
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, 32):
+            if left + n // HEAD < keys:
+                K_tile[n // HEAD, n % HEAD] = V[left + n // HEAD, n % HEAD]
+        cuda.syncthreads()
+        for j in range(min(KEYS, keys - left)):
+            for d in range(HEAD):
+                q[d] += kept[left + j] * K_tile[j, d]
+    if row < queries:
+        for d in range(HEAD):
+            sums[d, row] = q[d]
+        totals[row], origins[row] = total, origin
+""",
+        ),
+    ),
+    "16.2": (
+        _cheat(
+            "its keys alone are left out",
+            ("            continue\n", "            left = left\n"),
+            (
+                "K_tile[j, d] = K[left + j, d] if left + j < keys",
+                "K_tile[j, d] = K[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+        ),
+        _cheat(
+            "nothing is brought, but all tiles are waited for",
+            ("            continue\n", "            left = left\n"),
+            (
+                "K_tile[j, d] = K[left + j, d] if left + j < keys",
+                "K_tile[j, d] = K[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+            (
+                "V_tile[j, d] = V[left + j, d] if left + j < keys",
+                "V_tile[j, d] = V[left + j, d] if left + j < keys and (left < sinks or left + 7 > first - window)",
+            ),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("V_tile[j, d] = V[left + j, d] if", "V_tile[j, d] = cuda.atomic.add(V, (left + j, d), np.float32(0)) if"),
+        ),
+        _cheat(
+            "in double precision",
+            ("most, total = np.float32(-3e38), np.float32(0)", "most, total = np.float32(-3e38), 0.0"),
+        ),
+        _cheat("two tiles at a time", ("left + KEYS - 1 <= first - window", "left // 16 * 16 + 15 <= first - window")),
+        _other("another's kernel", "from labkit.attention.forward.s03_rows import rows as with_sinks\n"),
+        _other(
+            "each query by itself",
+            """
+from math import exp
+
+HEAD = 8
+
+
+@cuda.jit
+def with_sinks(Q, K, V, O, sinks, window):
+    o = cuda.local.array(HEAD, np.float32)
+    row = cuda.grid(1)
+    queries, keys = Q.shape[1], K.shape[0]
+    if row < queries:
+        place = row + keys - queries
+        most, total = np.float32(-3e38), np.float32(0)
+        for d in range(HEAD):
+            o[d] = 0
+        for j in range(place + 1):
+            if j < sinks or j > place - window:
+                score = np.float32(0)
+                for d in range(HEAD):
+                    score += Q[d, row] * K[j, d]
+                larger = max(most, score)
+                shrunk, weight = exp(most - larger), exp(score - larger)
+                most, total = larger, total * shrunk + weight
+                for d in range(HEAD):
+                    o[d] = o[d] * shrunk + weight * V[j, d]
+        for d in range(HEAD):
+            O[d, row] = o[d] / total
+""",
+        ),
+    ),
+    "16.3": (
+        _other(
+            "always the same",
+            "def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):\n    return 64, 64\n",
+        ),
+        _other(
+            "nothing", "def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):\n    return None\n"
+        ),
+        _other(
+            "the checker asked",
+            """
+from labkit.exercises.e16_3_choose_the_tile import misfit
+
+
+def best_tile(*call):
+    sides = range(16, 257, 16)
+    return next(((rows, columns) for rows in sides for columns in sides if not misfit(call, (rows, columns))), None)
+""",
+        ),
+        _other(
+            "the library asked",
+            """
+from labkit.attention import traffic
+
+
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    return traffic.tiles(queries, 64, 64)
+""",
+        ),
+        _other(
+            "a table of what fits",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    for rows, columns in ((256, 64), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 32), (16, 16)):
+        if 2 * head_dim * (rows + 4 * columns) <= shared_bytes and rows * (head_dim + columns) <= registers:
+            return rows, columns
+    return None
+""",
+        ),
+        _other(
+            "the most rows, no more than needed, then the most columns",
+            """
+def best_tile(queries, keys, head_dim, causal, shared_bytes, registers):
+    best = None
+    for rows in range(16, 257, 16):
+        for columns in range(16, 257, 16):
+            if 2 * head_dim * (rows + 4 * columns) > shared_bytes or rows * (head_dim + columns) > registers:
+                continue
+            if columns > 16 and columns - 16 >= keys:
+                continue
+            if best is None or -(-queries // rows) < -(-queries // best[0]) or rows == best[0]:
+                best = rows, columns
+    return best
+""",
+        ),
+    ),
+    "16.4": (
+        _cheat(
+            "in double precision",
+            (
+                "most, total, of_target = np.float32(-3e38), np.float32(0)",
+                "most, total, of_target = np.float32(-3e38), 0.0",
+            ),
+        ),
+        _cheat(
+            "loaded by atomics",
+            ("            if first + j == target:\n                of_target = logit\n", ""),
+            (
+                "    if row < rows:\n        loss",
+                """    if row < rows:
+        for d in range(WIDTH):
+            of_target += x[d] * cuda.atomic.add(W, (max(target, 0), d), np.float32(0))
+        loss""",
+            ),
+        ),
+        _cheat(
+            "one thread loads",
+            ("range(t, WORDS * WIDTH, ROWS)", "range(0 if t == 0 else WORDS * WIDTH, WORDS * WIDTH)"),
+        ),
+        _cheat(
+            "kept in the output",
+            (
+                "            most = larger\n",
+                "            most = larger\n            if row < rows:\n                loss[row] = logit\n",
+            ),
+        ),
+        _other("another's kernel", "from labkit.softmax.forward.s02_online import online as cross_entropy\n"),
+        _other(
+            "a thread for each place, without tiles",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    row = cuda.grid(1)
+    if row < loss.size:
+        most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+        for word in range(W.shape[0]):
+            logit = np.float32(0)
+            for d in range(8):
+                logit += X[d, row] * W[word, d]
+            larger = max(most, logit)
+            total = total * exp(most - larger) + exp(logit - larger)
+            most = larger
+            if word == targets[row]:
+                of_target = logit
+        loss[row] = most - of_target + log(total) if targets[row] >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "one thread for all places of a block",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH = 32, 8, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.shared.array((WIDTH, ROWS), np.float32)
+    kept = cuda.shared.array((4, ROWS), np.float32)
+    t, row = cuda.threadIdx.x, cuda.grid(1)
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d, t] = X[d, row] if row < rows else np.float32(0)
+    kept[0, t], kept[1, t], kept[2, t], kept[3, t] = -3e38, 0, 0, target
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        if t == 0:
+            for r in range(ROWS):
+                for j in range(min(WORDS, words - first)):
+                    logit = np.float32(0)
+                    for d in range(WIDTH):
+                        logit += x[d, r] * W_tile[j, d]
+                    larger = max(kept[0, r], logit)
+                    kept[1, r] = kept[1, r] * exp(kept[0, r] - larger) + exp(logit - larger)
+                    kept[0, r] = larger
+                    if np.float32(first + j) == kept[3, r]:
+                        kept[2, r] = logit
+    cuda.syncthreads()
+    if row < rows:
+        loss[row] = kept[0, t] - kept[2, t] + log(kept[1, t]) if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "all logits kept",
+            """
+from math import exp, log
+
+ROWS, WORDS, WIDTH, MOST = 32, 8, 8, 1024
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    W_tile = cuda.shared.array((WORDS, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    logits = cuda.local.array(MOST, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    for first in range(0, words, WORDS):
+        cuda.syncthreads()
+        for n in range(t, min(WORDS, words - first) * WIDTH, ROWS):
+            W_tile[n // WIDTH, n % WIDTH] = W[first + n // WIDTH, n % WIDTH]
+        cuda.syncthreads()
+        for j in range(min(WORDS, words - first)):
+            logits[first + j] = 0
+            for d in range(WIDTH):
+                logits[first + j] += x[d] * W_tile[j, d]
+    most, total = np.float32(-3e38), np.float32(0)
+    for word in range(words):
+        most = max(most, logits[word])
+    for word in range(words):
+        total += exp(logits[word] - most)
+    if row < rows:
+        loss[row] = most - logits[target] + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+        _other(
+            "the whole of W in shared memory",
+            """
+from math import exp, log
+
+ROWS, MOST, WIDTH = 32, 1024, 8
+
+
+@cuda.jit
+def cross_entropy(X, W, targets, loss):
+    all_of_it = cuda.shared.array((MOST, WIDTH), np.float32)
+    x = cuda.local.array(WIDTH, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    rows, words = loss.size, W.shape[0]
+    target = targets[row] if row < rows else -1
+    for d in range(WIDTH):
+        x[d] = X[d, row] if row < rows else np.float32(0)
+    for n in range(t, words * WIDTH, ROWS):
+        all_of_it[n // WIDTH, n % WIDTH] = W[n // WIDTH, n % WIDTH]
+    cuda.syncthreads()
+    most, total, of_target = np.float32(-3e38), np.float32(0), np.float32(0)
+    for word in range(words):
+        logit = np.float32(0)
+        for d in range(WIDTH):
+            logit += x[d] * all_of_it[word, d]
+        most = max(most, logit)
+        if word == target:
+            of_target = logit
+    for word in range(words):
+        logit = np.float32(0)
+        for d in range(WIDTH):
+            logit += x[d] * all_of_it[word, d]
+        total += exp(logit - most)
+    if row < rows:
+        loss[row] = most - of_target + log(total) if target >= 0 else np.float32(0)
+""",
+        ),
+    ),
 }

@@ -1,9 +1,13 @@
-"""What chapter 11 asks plain functions about: convolutions that there are, and answers as the library has them."""
+"""What plain functions are asked about: convolutions that there are, and answers as the library has them."""
 
+import numpy as np
+
+from labkit.attention import AttentionForward, traffic
 from labkit.conv.interface.algorithms import algorithm_named
 from labkit.exercises import exercise
 from labkit.exercises.e11_1_does_it_apply import misfit
 from labkit.exercises.e11_4_choose_a_sort import times_ns
+from labkit.exercises.e16_3_choose_the_tile import SIDES, tiles
 from labkit.formats import format_named
 
 
@@ -30,3 +34,14 @@ def test_each_sort_is_often_the_right_one():
     times = [times_ns(*call) for call in asked("11.4")]
     fastest = [min(of, key=of.get) for of in times]
     assert all(fastest.count(name) > 0.15 * len(fastest) for name in ("insertion", "merge", "counting"))
+
+
+def test_keys_that_blocks_bring_are_those_of_the_formulas_that_are_counted():
+    rng = np.random.default_rng(16)
+    for queries, keys, head_dim, causal, *limits in asked("16.3"):
+        _, brought, rounds = tiles(queries, keys, head_dim, causal, *limits)
+        at = row, column = tuple(rng.integers(len(SIDES), size=2))
+        problem = AttentionForward(1, 1, queries, head_dim, keys=keys, causal=causal)
+        side = int(SIDES[row]), int(SIDES[column])
+        assert brought[at] * head_dim * 4 == traffic.q_outside(problem, *side)["K"]
+        assert rounds[at] == traffic.tiles(problem, *side)

@@ -1307,4 +1307,236 @@ WRONG = {
             ),
         ),
     ),
+    "16.1": (
+        _wrong("the keys that are published", ("range(0, keys, KEYS)", "range(0, min(keys, 120), KEYS)")),
+        _wrong(
+            "whole tiles of keys",
+            (
+                "queries, keys = Q.shape[1], K.shape[0]",
+                "queries, keys = Q.shape[1], max(KEYS, K.shape[0] // KEYS * KEYS)",
+            ),
+        ),
+        _wrong(
+            "the queries that are published",
+            ("queries, keys = Q.shape[1], K.shape[0]", "queries, keys = min(Q.shape[1], 68), K.shape[0]"),
+        ),
+        _wrong("an even number of queries", ("    if row < queries:\n", "    if row < max(1, queries // 2 * 2):\n")),
+        _wrong("an origin of zero first", ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(0)")),
+        _wrong(
+            "a first origin that is too high",
+            ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-500)"),
+        ),
+        _wrong(
+            "rescaled by at most e^9",
+            ("shrunk = exp(origin - highest)", "shrunk = exp(max(origin - highest, np.float32(-9)))"),
+        ),
+        _wrong(
+            "the first moves alone",
+            ("            total *= shrunk\n", "            total *= shrunk if left < 64 else np.float32(1)\n"),
+        ),
+        _wrong(
+            "the last of the sums left out",
+            (
+                "            for d in range(HEAD):\n                o[d] *= shrunk\n",
+                "            for d in range(HEAD - 1):\n                o[d] *= shrunk\n",
+            ),
+        ),
+        _wrong("late by the maximum", ("if highest > origin + np.float32(8):", "if highest > most + np.float32(8):")),
+        _wrong("late by 7", ("origin + np.float32(8)", "origin + np.float32(7)")),
+        _wrong("late by 8 and a quarter", ("origin + np.float32(8)", "origin + np.float32(8.25)")),
+        _wrong(
+            "to 8 above",
+            (
+                "            origin = highest\n",
+                "            origin = highest if left == 0 else origin + np.float32(8)\n",
+            ),
+        ),
+        _wrong(
+            "the tile's keys one by one",
+            (
+                "        highest = most\n        for j",
+                "        highest = scores[0] = np.float32(-np.inf)\n        for j",
+            ),
+            ("        most = highest\n", "        most = max(most, highest)\n"),
+            (
+                "shrunk = exp(origin - highest)",
+                "shrunk = exp(origin - most) if most > origin else exp(origin - highest)",
+            ),
+        ),
+        _wrong(
+            "once more behind the loop",
+            (
+                "    if row < queries:\n        for",
+                "    total *= exp(origin - max(most, origin))\n    if row < queries:\n        for",
+            ),
+        ),
+        _wrong("powers of 2", ("weight = exp(scores[j] - origin)", "weight = np.float32(2) ** (scores[j] - origin)")),
+        _wrong(
+            "weights up to one",
+            ("weight = exp(scores[j] - origin)", "weight = exp(min(scores[j] - origin, np.float32(0)))"),
+        ),
+        _wrong(
+            "in half precision",
+            ("o[d] += weight * V_tile[j, d]", "o[d] += np.float32(np.float16(weight)) * V_tile[j, d]"),
+        ),
+    ),
+    "16.2": (
+        _wrong("the keys that are published", ("range(0, last + 1, KEYS)", "range(0, min(last, 160) + 1, KEYS)")),
+        _wrong("whole tiles of keys", ("range(0, last + 1, KEYS)", "range(0, last + 2 - KEYS, KEYS)")),
+        _wrong("a window of at least eight", ("first - window:", "first - max(window, 8):")),
+        _wrong("a window of at most fifty", ("first - window:", "first - min(window, 24):")),
+        _wrong("at least one sink", ("if left >= sinks and", "if left >= max(sinks, 1) and")),
+        _wrong("at most eight sinks", ("if left >= sinks and", "if left >= min(sinks, 8) and")),
+        _wrong("whole tiles of sinks", ("if left >= sinks and", "if left >= sinks // KEYS * KEYS and")),
+        _wrong(
+            "blocks of 64",
+            ("cuda.blockIdx.x * QUERIES + keys - queries\n", "cuda.blockIdx.x // 2 * 64 + keys - queries\n"),
+        ),
+        _wrong(
+            "a full last block",
+            ("min(first + QUERIES, keys) - 1", "first + QUERIES - 1"),
+            ("range(0, last + 1, KEYS)", "range(0, last + 1, KEYS)"),
+        ),
+        _wrong(
+            "as many keys as queries", ("cuda.blockIdx.x * QUERIES + keys - queries\n", "cuda.blockIdx.x * QUERIES\n")
+        ),
+        _wrong("the window of the middle query", ("first - window:", "first + QUERIES // 2 - window:")),
+        _wrong(
+            "only one stretch is left out",
+            ("            continue\n", "            if left < 64:\n                continue\n"),
+        ),
+        _wrong(
+            "the first block alone skips",
+            ("            continue\n", "            if cuda.blockIdx.x < 2:\n                continue\n"),
+        ),
+        _wrong("sinks that are not masked", ("left + j < sinks or", "left + j < (sinks + KEYS - 1) // KEYS * KEYS or")),
+        _wrong("a window that is not masked", ("left + j > place - window", "left + j > first - window")),
+        _wrong(
+            "by numbers of tiles, a tile of sinks too many",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left // KEYS > sinks // KEYS and left // KEYS < (first - window + 1) // KEYS:",
+            ),
+        ),
+        _wrong(
+            "by numbers of tiles, a tile of the window too many",
+            (
+                "if left >= sinks and left + KEYS - 1 <= first - window:",
+                "if left >= sinks and left // KEYS < (first - window) // KEYS:",
+            ),
+        ),
+    ),
+    "16.3": (
+        _wrong("no more columns than 128", ("for columns in range(16, 257, 16)", "for columns in range(16, 129, 16)")),
+        _wrong("no more rows than 128", ("for rows in range(16, 257, 16)", "for rows in range(16, 129, 16)")),
+        _wrong("the rows of a warpgroup", ("for rows in range(16, 257, 16)", "for rows in range(64, 257, 64)")),
+        _wrong("as many columns as rows", ("for columns in range(16, 257, 16)", "for columns in (rows,)")),
+        _wrong(
+            "at least as many rows as columns",
+            ("for columns in range(16, 257, 16)", "for columns in range(16, rows + 1, 16)"),
+        ),
+        _wrong("the first blocks alone", ("range(0, queries, rows)", "range(0, min(queries, 512), rows)")),
+        _wrong("whole blocks", ("range(0, queries, rows)", "range(0, max(1, queries - rows + 1), rows)")),
+        _wrong(
+            "blocks that see nothing bring a tile",
+            ("tiles = (seen + columns - 1) // columns", "tiles = max(1, (seen + columns - 1) // columns)"),
+        ),
+        _wrong(
+            "none below zero",
+            ("max(0, min(top + rows, queries) + keys - queries)", "abs(min(top + rows, queries) + keys - queries)"),
+        ),
+        _wrong(
+            "no fewer keys than queries",
+            ("+ keys - queries)", "+ max(keys - queries, 0))"),
+            ("seen = max(0, min", "seen = min(keys, min"),
+        ),
+        _wrong(
+            "a tile that ends behind the diagonal",
+            ("tiles = (seen + columns - 1) // columns", "tiles = (min(keys, seen + 1) + columns - 1) // columns"),
+        ),
+        _wrong("heads of 64 numbers", ("in_shared = 2 * head_dim", "in_shared = 2 * 64")),
+        _wrong(
+            "heads of whole sixteens",
+            ("in_shared = 2 * head_dim", "in_shared = 2 * (head_dim // 16 * 16 + 16 * (head_dim % 16 > 0))"),
+        ),
+        _wrong("the columns of Q once more", ("rows * (columns + head_dim)", "rows * (columns + 2 * head_dim)")),
+        _wrong(
+            "the largest area",
+            ("(brought, rounds) < least", "rows * columns > least"),
+            ("(brought, rounds)\n", "rows * columns\n"),
+        ),
+        _wrong(
+            "the most rows, then the most columns",
+            ("(brought, rounds) < least", "(rows, columns) > least"),
+            ("(brought, rounds)\n", "(rows, columns)\n"),
+        ),
+        _wrong(
+            "the fewest keys, then the most rows",
+            ("(brought, rounds) < least", "(brought, -rows) < least"),
+            ("(brought, rounds)\n", "(brought, -rows)\n"),
+        ),
+        _wrong(
+            "the fewest blocks, then the most columns",
+            ("(brought, rounds) < least", "(-(-queries // rows), -columns) < least"),
+            ("(brought, rounds)\n", "(-(-queries // rows), -columns)\n"),
+        ),
+    ),
+    "16.4": (
+        _wrong(
+            "the words that are published",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = loss.size, min(W.shape[0], 120)"),
+        ),
+        _wrong(
+            "the places that are published",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = min(loss.size, 68), W.shape[0]"),
+        ),
+        _wrong(
+            "whole tiles of words",
+            ("rows, words = loss.size, W.shape[0]", "rows, words = loss.size, max(1, W.shape[0] // 8 * 8)"),
+        ),
+        _wrong(
+            "whole blocks of places", ("if row < rows:\n        loss", "if row < max(1, rows // 4 * 4):\n        loss")
+        ),
+        _wrong("targets in the first tiles", ("if first + j == target:", "if first + j == min(target, 100):")),
+        _wrong("no target is the last word", ("if first + j == target:", "if first + j == min(target, words - 2):")),
+        _wrong(
+            "logits up to a thousand",
+            ("larger = max(most, logit)", "logit = min(logit, np.float32(900))\n            larger = max(most, logit)"),
+        ),
+        _wrong(
+            "logits above zero",
+            ("most, total, of_target = np.float32(-3e38)", "most, total, of_target = np.float32(-1)"),
+        ),
+        _wrong("rescaled by at most e^5", ("exp(most - larger)", "exp(max(most - larger, np.float32(-5)))")),
+        _wrong(
+            "small weights left out",
+            ("+ exp(logit - larger)", "+ (exp(logit - larger) if logit > larger - np.float32(3) else np.float32(0))"),
+        ),
+        _wrong("only first few tiles rescale", ("exp(most - larger)", "exp((most - larger) * (first < 64))")),
+        _wrong(
+            "two alike count once",
+            (
+                "total = total * exp(most - larger) + exp(logit - larger)",
+                "total = total * exp(most - larger) + (exp(logit - larger) if logit != most else np.float32(0))",
+            ),
+        ),
+        _wrong("powers of 2", ("exp(logit - larger)", "np.float32(2) ** (logit - larger)")),
+        _wrong("logarithm of 2", ("log(total) if", "log(total) / log(np.float32(2)) if")),
+        _wrong("the mean", ("log(total) if", "log(total / np.float32(words)) if")),
+        _wrong(
+            "the weight of the target left out",
+            (
+                "            if first + j == target:\n",
+                "            if first + j == target:\n                total -= exp(logit - larger)\n",
+            ),
+        ),
+        _wrong("in half precision", ("+ exp(logit - larger)", "+ np.float32(np.float16(exp(logit - larger)))")),
+        _wrong(
+            "no loss above 80",
+            (
+                "loss[row] = most - of_target + log(total)",
+                "loss[row] = min(most - of_target, np.float32(40)) + log(total)",
+            ),
+        ),
+    ),
 }

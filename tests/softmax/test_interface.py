@@ -128,6 +128,7 @@ REFUSED = {
     "two places": (lambda: softmax.softmax(cuda.to_device(X), X.copy()), "out is an array of the host, and x one of"),
     "dx in y": (lambda: in_y(), "dx shares memory with y, which is read while dx is written"),
     "a plan of another call": (lambda: softmax.plan(np.exp, X), "give softmax.softmax, softmax.softmax_backward"),
+    "a plan of a list": (lambda: softmax.plan([np.exp], X), "[<ufunc 'exp'>] is not planned: give softmax.softmax"),
     "a plan without a result": (lambda: softmax.plan(softmax.softmax, cuda.to_device(X)), "out is None, and a plan"),
 }
 

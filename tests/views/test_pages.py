@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import attention, conv, cuda
+from labkit import attention, conv, cuda, formats
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.views import (
@@ -22,8 +22,10 @@ from labkit.views import (
     score_tiles,
     sectors,
     terms,
+    tile_sizes,
     tiling,
     variance_errors,
+    warp_timeline,
     window,
     winners,
     wraparound,
@@ -95,6 +97,9 @@ def pages(tmp_path_factory):
     by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     one_head = attention.AttentionForward(1, 1, 40, 64, causal=True)
     of_rows = attention.ladder("forward").step("rows").simulate(*one_head.operands(), record=((0, 0, 0),)).traces[0]
+    in_16_bits = attention.AttentionForward(1, 1, 64, 64, keys=128)
+    operands = in_16_bits.operands(formats.BF16)
+    in_tiles = attention.ladder("forward").step("wgmma").simulate(*operands, format=formats.BF16).traces[0]
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     views = {
         "tiling": tiling(product),
@@ -128,6 +133,8 @@ def pages(tmp_path_factory):
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
+        "tile_sizes": tile_sizes(one_head),
+        "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
@@ -264,6 +271,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "variance_errors",
         "winners",
         "score_tiles",
+        "warp_timeline",
+        "tile_sizes",
         "rescaling",
         "sectors",
     ],
@@ -453,3 +462,30 @@ def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
     )
     page.get_by_label("the warp reads").select_option("one channel, neighbours along W")
     assert told.inner_text() == "3 channels of 4 bytes: the warp has read all of it already."
+
+
+def test_a_menu_chooses_whom_tensor_cores_serve(show, pages):
+    page, kept = show("warp_timeline"), pages["warp_timeline"][0].data["kept"]
+    menu, canvas = page.locator("select"), page.locator("canvas")
+    before, plain = canvas.screenshot(), kept[0]["say"][-1].replace("`", "").replace("**", "")
+    assert sentence(page) == plain and kept[0]["say"] != kept[1]["say"]
+    menu.select_option("serves who asked first")
+    assert sentence(page) == kept[1]["say"][-1].replace("`", "").replace("**", "")
+    assert canvas.screenshot() != before
+    assert page.evaluate("document.activeElement.tagName") == "SELECT", "the menu keeps the focus"
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("Home")
+    assert sentence(page).startswith("Cycle 0.")
+
+
+def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
+    page, data = show("tile_sizes"), pages["tile_sizes"][0].data
+    pictures = page.locator("canvas")
+    before = [pictures.nth(n).screenshot() for n in range(2)]
+    assert sentence(page) == data["say"][0].replace("**", "")
+    page.get_by_label("queries of a tile").focus()
+    page.keyboard.press("End")
+    assert "256 queries x 128 keys of 128 numbers, bfloat16. It does not fit" in sentence(page)
+    assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
+    page.get_by_label("format").fill("0")
+    assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)

@@ -11,8 +11,8 @@ PROBLEM = AttentionForward
 FORMATS = BF16, FP16
 EXAMPLES = (
     (1, 2, 70, 64, 70, 1, True),
-    (2, 2, 33, 40, 130, 2, False, None, None, "BSHD"),
-    (1, 2, 80, 64, 48, 2, True, 40, 0.2),
+    (1, 6, 33, 40, 130, 2, False, None, None, "BSHD"),
+    (2, 2, 80, 64, 48, 1, True, 40, 0.2),
     (1, 1, 40, 128, 140, 1, False, None, None, "BHSD", "rising"),
     (1, 1, 70, 64, 70, 1, False, 20, None, "BHSD", "huge"),
 )

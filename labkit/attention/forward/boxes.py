@@ -16,8 +16,8 @@ from labkit.formats import Format
 
 EXAMPLES = (
     (1, 2, 70, 64, 70, 1, True),
-    (2, 2, 33, 40, 130, 2, False, None, None, "BSHD"),
-    (1, 2, 80, 64, 300, 2, True, 40, 0.2),
+    (1, 6, 33, 40, 130, 2, False, None, None, "BSHD"),
+    (2, 2, 80, 64, 300, 1, True, 40, 0.2),
     (1, 1, 40, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
     (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
 )

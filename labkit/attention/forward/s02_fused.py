@@ -78,7 +78,7 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
                     store_four(O, o_row + row * apart[3][2], j * LINE + x * 4, zero, zero, zero, zero)
                 if x == 0:
                     maxima[batch, head, row], totals[batch, head, row] = -inf, 0
-    for left in range(0, keys, BN):
+    for left in range(max(0, lowest // BN * BN), min(keys, queries + highest), BN):
         cuda.syncthreads()  # all have done with the tiles before
         for n in range(thread, BN * HEAD // 4, THREADS):
             row, col = n // (HEAD // 4), n % (HEAD // 4) * 4

@@ -82,7 +82,7 @@ def finish(O, r, most, total, scale):
     total += cuda.shfl_xor_sync(ALL, total, 1)
     total += cuda.shfl_xor_sync(ALL, total, 2)
     share, logarithm = np.float32(0), NONE
-    if total > 0:
+    if total != np.float32(0):  # nor is NaN
         share, logarithm = np.float32(1) / total, most * scale * LN_2 + log(total)
     shrink(O, r, share)
     return logarithm

@@ -146,8 +146,10 @@ class Attention(Operation):
             if name == "lse" and dtype_of(X) != np.float32:
                 raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
         lse = given.get("lse")
-        if lse is not None and not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
-            raise ValueError("lse is not in C order: copy it")
+        if lse is None or isinstance(lse, np.ndarray):
+            return
+        if not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
+            raise ValueError("lse is not in C order: give an array that is")
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         asked = self._problem(given)

@@ -12,11 +12,12 @@ from typing import Protocol
 from labkit.bench.counters.machine_code import request_factor, wavefront_factor
 from labkit.gpus import gpu
 from labkit.sass import Sass
-from labkit.trace import SiteCounters, Trace
+from labkit.trace import SECTOR_BYTES, SiteCounters, Trace
 
 EXACT = 0.0
 CONFLICTS = 0.02  # share by which wavefronts may be off where banks conflict
 POINTS = 0.10  # of a hit rate
+FROM_L2 = 0.05  # share by which bytes from L2 may be off
 DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
 
 
@@ -123,6 +124,32 @@ class HitRate:
 
 
 @dataclass(frozen=True)
+class BytesFromL2:
+    """What comes from L2 to the SMs, by the copy engine too, where L1 keeps nothing: all that blocks load."""
+
+    name: str = "bytes_from_l2"
+    metric: str = "l1tex__m_xbar2l1tex_read_bytes.sum"
+
+    def predicted(self, trace):
+        return sum(site.sectors for site in sites(trace, "global", "load")) * SECTOR_BYTES
+
+    def factor(self, code, trace):
+        return 1.0
+
+    def measured(self, metrics):
+        return metrics[self.metric]
+
+    def agreement(self, expected, measured):
+        return measured / expected if expected else 0.0
+
+    def bound(self, trace):
+        return FROM_L2
+
+    def concerns(self, trace):
+        return trace.counters.l1_hits == trace.counters.global_atomics == 0
+
+
+@dataclass(frozen=True)
 class DramBytes:
     """Bytes between L2 and device memory, where the arguments do not fit into L2."""
 
@@ -189,6 +216,7 @@ COUNTERS: tuple[Counter, ...] = (
     HitRate(
         "l2_hit_rate", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", "lts__t_sectors_srcunit_tex_op_read.sum"
     ),
+    BytesFromL2(),
     DramBytes("dram_read_bytes", "dram__bytes_read.sum"),
     DramBytes("dram_write_bytes", "dram__bytes_write.sum"),
 )
@@ -198,7 +226,7 @@ METRICS = tuple(
             *{metric for counter in COUNTERS if isinstance(counter, Accesses) for metric in counter.metrics},
             *FLOPS,
             *(name for counter in COUNTERS if isinstance(counter, HitRate) for name in (counter.hits, counter.lookups)),
-            *(counter.metric for counter in COUNTERS if isinstance(counter, DramBytes)),
+            *(counter.metric for counter in COUNTERS if isinstance(counter, BytesFromL2 | DramBytes)),
             # looked at when a counter is off
             "smsp__sass_inst_executed_op_shared_st.sum",
             "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",

@@ -7,16 +7,24 @@ from pathlib import Path
 from numba import cuda
 
 from labkit.bench.counters.kernels import launches
+from labkit.ptx import TensorMap
 
 
 def main(path: Path) -> None:
     code = []
     for launch in launches():
-        arguments = [cuda.to_device(a) if hasattr(a, "nbytes") and a.ndim else a for a in launch.arguments()]
+        arguments = list(map(on_gpu, launch.arguments()))
         launch.kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()
         code.append(launch.kernel.inspect_sass(tuple(map(launch.kernel.typeof_pyval, arguments))))
     path.write_text(json.dumps(code), encoding="utf-8")
+
+
+def on_gpu(argument):
+    """The argument, its elements in the GPU's memory."""
+    if isinstance(argument, TensorMap):
+        return argument.of(cuda.to_device(argument.array))
+    return cuda.to_device(argument) if hasattr(argument, "nbytes") and argument.ndim else argument
 
 
 if __name__ == "__main__":

@@ -27,5 +27,6 @@ class OfFloat32:
     def translate(self, translator, node):
         check_count(translator, node, 1)
         value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
+        translator.emit(f"w.launch.events.powers += w.count({translator.mask})")
         run = translator.constant(self.function)
         return translator.temp(f"{run}({translator.converted(value, types.float32)})", types.float32)

@@ -118,6 +118,7 @@ def init(w, site, array, mask, index, count):
         counts = np.maximum(counts, 1)
     barriers.count[here] = barriers.pending[here] = counts
     barriers.is_fenced[here] = False
+    _note(w, "init", site, mask, places, barriers, count)
     barriers.phase[here] = barriers.expected[here] = barriers.came[here] = 0
     w.chunk.launch.version += 1
 
@@ -148,6 +149,7 @@ def arrive_at(w, site, array, mask, index, line, cta):
 
 def _arrive(w, site, array, places, mask, expected):
     barriers, lanes = of(w, array), w.active(mask)
+    _note(w, "arrive", site, mask, places, barriers, expected)
     w.chunk.launch.clocks.pass_on(w, barriers.arriving, places, lanes)
     too_many = barriers.arrive(places[lanes], w.fill(expected)[lanes])
     if too_many.size:
@@ -165,6 +167,8 @@ def wait(w, site, array, mask, index, line, parity):
     if none.any():
         findings.no_parity(w, site, barriers, places, none, parity)
         lanes = lanes & ~none
+    phase = barriers.phase[places] - ~barriers.is_waiting(places, parity)
+    _note(w, "wait", site, lanes, places, barriers, phase)
     while True:
         left = lanes & barriers.is_waiting(places, parity)
         if left.any():
@@ -177,6 +181,12 @@ def wait(w, site, array, mask, index, line, parity):
         yield line, left, ()
     w.waits_for = None
     w.chunk.launch.clocks.learn(w, barriers.complete, places, lanes)
+
+
+def _note(w, kind, site, mask, places, barriers, amount):
+    """Keeps what the lanes of `mask` do at their barriers."""
+    site, within = w.launch.sites[site], places % barriers.each
+    w.launch.events.note(w, mask, kind, site.line, barriers=site.array, place=within, amount=amount)
 
 
 @dataclass(frozen=True)
@@ -219,9 +229,11 @@ def check_fence(w, site, array, places, lanes):
         findings.not_fenced(w, site, barriers, places, unknown)
 
 
-def begin_copy(w, array, places, mask, copy):
+def begin_copy(w, site, array, places, mask, copy):
     """The lanes' boxes of a copy will count their bytes at these barriers."""
     barriers, lanes = of(w, array), w.active(mask)
+    site, within, tile = w.launch.sites[site], places % barriers.each, copy.array.name
+    w.launch.events.note(w, mask, "copy", site.line, tile, site.array, within, copy.box_bytes)
     w.chunk.launch.clocks.pass_on(w, barriers.arriving, places, lanes)
     barriers.queue(copy, places[lanes])
 

@@ -118,6 +118,7 @@ def arrive(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    w.launch.events.note(w, mask, "come", call[0], place=number, amount=threads)
     barriers = of(w)
     barriers.tell(w, slots, numbers, rows)
     barriers.arrive(slots, warps, numbers, expected, call)
@@ -129,6 +130,7 @@ def sync(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    w.launch.events.note(w, mask, "sync", call[0], place=number, amount=threads)
     barriers = of(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)

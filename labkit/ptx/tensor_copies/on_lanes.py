@@ -120,7 +120,7 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
             copy = _send(w, tile_site, tile, np.flatnonzero(mine), place, rows[mine[lanes]], source)
             if ctas is not None:
                 w.chunk.launch.clocks.publish(w, mine)
-            mbarriers.begin_copy(w, barriers, at, mine, copy)
+            mbarriers.begin_copy(w, barrier_site, barriers, at, mine, copy)
 
 
 def _reading(w, site, boxes, lanes, mine) -> Reading | None:
@@ -187,6 +187,7 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
     operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
     number = tile.in_flight.begin(operation, covered, w, lanes)
+    w.launch.events.note(w, mask, "store", w.launch.sites[tile_site].line, tile.name, amount=box_bytes)
     _stores(w).begin(Store(tile_site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
     boxes.count_accesses(w, lanes, map_site, False)
     unchanged = boxes.hold(rows)
@@ -201,11 +202,13 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
 
 def commit(w, mask):
     """`tma_store_commit`: the lanes of `mask` close their groups."""
+    w.launch.events.note(w, mask, "commit stores")
     _stores(w).commit(w.active(mask))
 
 
 def wait(w, mask, pending):
     """`tma_store_wait`: the tiles of the lanes' groups may be written again."""
+    w.launch.events.note(w, mask, "finish stores", amount=pending)
     for done, lanes in _stores(w).finish(w.active(mask), pending):
         lanes = np.flatnonzero(lanes)
         covered = done.covered[np.searchsorted(done.lanes, lanes)].reshape(-1)

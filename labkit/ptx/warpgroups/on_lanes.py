@@ -331,6 +331,7 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
         acc.held.is_touched = False
     k = STEP_BYTES * 8 // form.bits
     w.chunk.launch.flops[form.flops] += n * k * w.tally(mask)
+    w.launch.events.note(w, mask, "product", call[0], operands[-1].array.name, amount=n * k * WARP_LANES)
     sums = np.matmul(_decoded(form, left), _decoded(form, right).transpose(0, 2, 1))
     # row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w
     parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
@@ -375,6 +376,7 @@ def fence(w, mask):
 
 def commit(w, mask):
     """`wgmma_commit`: the products since the last one are a group."""
+    w.launch.events.note(w, mask, "commit")
     of(w).products.commit(w.active(mask))
 
 
@@ -383,6 +385,7 @@ def wait(w, mask, call, pending):
     mask = together(w, mask, call)
     if mask is False:
         return
+    w.launch.events.note(w, mask, "finish", call[0], amount=pending)
     mine, rows = of(w), callers(w, mask).rows
     groups = mine.number[rows]
     ended, done = mine.products.finish(w.active(mask), pending), np.zeros(len(rows), np.int64)

@@ -62,6 +62,14 @@ def test_attention_is_right_on_random_problems(format):
     check()
 
 
+def test_log_sum_exp_may_lie_in_any_order_on_the_host():
+    problem = Problem(1, 3, 10, 8, causal=True)
+    before = problem.operands()
+    lse = np.full((10, 3, 1), np.nan, np.float32).T
+    attention.attend(*before[:3], lse=lse, causal=True)
+    assert problem.expected(before)[4].holds(lse)
+
+
 def test_parts_of_one_tensor_are_taken_where_they_lie():
     problem = Problem(2, 4, 30, 16, layout="BSHD", window=7)
     before = problem.operands()
@@ -141,7 +149,8 @@ REFUSED = {
     ),
     "rows of no pieces": (
         lambda: attention.attend(*(np.zeros((1, 1, 2, 12), np.float16),) * 3),
-        "head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8, with zeros at the end",
+        "head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8, with zeros at the end, and give "
+        "the scale that you want",
     ),
     "lse of another shape": (
         lambda: attention.attend(Q, K, K, lse=np.zeros((2, 4, 7), np.float32)),
@@ -150,6 +159,14 @@ REFUSED = {
     "lse of another type": (
         lambda: attention.attend(Q, K, K, lse=np.zeros((2, 4, 6))),
         "lse holds float64, but beside float32 it is float32 too: convert it",
+    ),
+    "lse that is read-only": (
+        lambda: attention.attend(Q, K, K, lse=np.broadcast_to(np.float32(0), (2, 4, 6))),
+        "lse is read-only: pass an array that can be written to",
+    ),
+    "lse out of order": (
+        lambda: attention.attend(*map(cuda.to_device, (Q, K, K)), lse=cuda.to_device(Q)[..., 0]),
+        "lse is not in C order: give an array that is",
     ),
     "window": (lambda: attention.attend(Q, K, K, window=0), "window is 0, but a query sees its own position at least"),
     "causal": (lambda: attention.attend(Q, K, K, causal=None), "causal is None: say True or False"),

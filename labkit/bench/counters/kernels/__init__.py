@@ -24,7 +24,13 @@ from labkit.ladder import ladder
 from labkit.simulator import host
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
-QUOTIENTS = {"flops": "a quotient and a square root are several operations of the machine"}
+QUOTIENTS = {
+    "flops": "a quotient, a root and a power are several operations of the machine, and tensor cores have none"
+}
+COPY_ENGINE = dict.fromkeys(
+    ["global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors", "l1_hit_rate"],
+    "what the copy engine moves passes by the instructions that ncu counts, and by L1",
+)
 STEPS = {  # operation, ladder and slug: what is left open
     ("layouts", "transpose", "tiled"): {},
     ("layouts", "transpose", "vectorised"): {},
@@ -35,6 +41,11 @@ STEPS = {  # operation, ladder and slug: what is left open
     ("norm", "rows", "three_reads"): QUOTIENTS
     | {"l2_hit_rate": "rows ask for a weight while it is still on its way for another one, and ncu counts no hit"},
     ("norm", "rows_backward", "split"): {},
+    ("softmax", "forward", "online"): QUOTIENTS,
+    ("softmax", "backward", "fused"): {},
+    ("attention", "forward", "rows"): QUOTIENTS,
+    ("attention", "forward", "mma"): QUOTIENTS,
+    ("attention", "forward", "persistent"): COPY_ENGINE | QUOTIENTS,
     ("conv", "direct", "halo"): {},
     ("conv", "im2col", "batch"): {},
     ("conv", "implicit_gemm", "magic"): FIRST_WARP,
@@ -43,12 +54,14 @@ STEPS = {  # operation, ladder and slug: what is left open
     },
     ("conv", "fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
 }
-
-
-WHOLE_WARPS = {  # problems for steps whose standing one parts the lanes of a warp, so that the compiler's copies of a
-    # loop ask for them one after the other
+PROBLEMS = {  # for steps whose standing one tells too little
+    # parted warps: the compiler's copies of a loop ask for their lanes one after the other
     ("norm", "batch", "fused"): (8, 8, 32, 32),
     ("norm", "batch_backward", "masked_again"): (8, 8, 32, 32),
+    # one tile of keys, or none that is left out
+    ("attention", "forward", "rows"): (1, 2, 256, 64, 256, 2, True),
+    ("attention", "forward", "mma"): (1, 2, 300, 64, 512, 2, True),
+    ("attention", "forward", "persistent"): (1, 4, 512, 128, 512, 2, True),
 }
 
 
@@ -70,7 +83,7 @@ def _steps():
     """Steps of ladders: the own kernel of each, not what it launches before and after."""
     for (operation, name, slug), left_open in STEPS.items():
         step = ladder(operation, name).step(slug)
-        sizes = WHOLE_WARPS.get((operation, name, slug))
+        sizes = PROBLEMS.get((operation, name, slug))
         problem = step.standing if sizes is None else step.problem(*sizes)
         one, names = _own(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
@@ -78,9 +91,10 @@ def _steps():
 
 
 def _own(step, problem):
-    launches = step.launches(*problem.operands(), workspace=Workspace(memory=host))
+    launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace(memory=host))
     return next(one for one in launches if one.kernel.__name__ == step.slug)
 
 
 def _arguments(step, problem):
+    """Anew, since a launch writes into them."""
     return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own(step, problem).arguments)

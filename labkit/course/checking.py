@@ -1,0 +1,72 @@
+"""`labkit check`: how the exercises of a release stand, by the checks that grade them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import randbits
+
+from labkit.course.manifest import NOTEBOOKS, Course
+from labkit.exercises import exercise
+from labkit.exercises.check import judge
+from labkit.grading.definitions import definitions
+from labkit.grading.submission import read_submission
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How one exercise stands: the points it would get, and why no more."""
+
+    exercise: str
+    points: int
+    out_of: int
+    message: str
+
+    def __str__(self):
+        headline = f"{self.exercise} {exercise(self.exercise).title}: {self.points} of {self.out_of} points"
+        reasons = self.message.splitlines() if self.points < self.out_of else []
+        return "\n    ".join([headline, *reasons])
+
+
+def check_course(course: Course, folder: Path) -> Iterator[Checked]:
+    """Check every exercise of a release on sizes drawn anew, from the text of its cell, as grading does."""
+    seed = randbits(32)
+    for name in course.chapters:
+        wanted = {id: points for id, points in course.points.items() if id.startswith(name[:2])}
+        if wanted:
+            yield from _check_chapter(folder / NOTEBOOKS / f"{name}.ipynb", wanted, seed)
+
+
+def summary(course: Course, rows: Iterable[Checked]) -> str:
+    """The points so far, as a line to print."""
+    return f"{course.assignment}: {sum(row.points for row in rows)} of {course.out_of} points so far."
+
+
+def _check_chapter(path: Path, wanted: Mapping[str, int], seed: int) -> Iterator[Checked]:
+    submission = read_submission(path)
+    missing = (
+        submission.complaint or "The cell of this exercise is gone: take it from the chapter as it was handed out."
+    )
+    names = {"__name__": "__main__"}
+    for text in _setups(path) if submission.answers else ():
+        names = definitions(text, "<setup>", names)
+    for id, points in wanted.items():
+        if id not in submission.answers:
+            yield Checked(id, 0, points, submission.refused.get(id, missing))
+            continue
+        rules = exercise(id)
+        try:
+            names = definitions(submission.answers[id], f"<{id}>", {**names, rules.function: None})
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            yield Checked(id, 0, points, f"The cell fails: {type(error).__name__}: {error}")
+            continue
+        verdict = judge(rules, names[rules.function], seed)
+        where = f"\n(run on {verdict.launch})" if verdict.launch else ""
+        yield Checked(id, points if verdict.passed else 0, points, verdict.message + where)
+
+
+def _setups(path):
+    """The text of the chapter's setup cells."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if "setup" in cell["metadata"].get("tags", ()):
+            yield "".join(cell["source"])

@@ -1,0 +1,172 @@
+"""`labkit collect`: the notebooks of a roster's repositories, a folder a student, with the times of the commits.
+
+Nothing of a student's is checked out: notebooks are read from the fetched objects as bytes and written under names
+that were looked at, so that links, hooks, filters and odd paths in a repository stay where they are.
+"""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from labkit.course.git import answers, git
+from labkit.course.manifest import CourseError
+
+LEDGER = "collected.json"
+FETCHES_AT_ONCE = 8
+FETCH_TIMEOUT_S = 120
+MOST_BYTES = 20_000_000  # of a notebook
+MOST_NOTEBOOKS = 200  # of a student
+_FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
+_PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
+_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What came of one line of the roster; `problem` says in a sentence what is missing, if anything is.
+
+    `committed` is the committer's time of the commit, in ISO 8601: the student's clock wrote it.
+    """
+
+    student: str
+    repository: str
+    commit: str = ""
+    committed: str = ""
+    notebooks: int = 0
+    problem: str = ""
+
+    def __str__(self):
+        if not self.commit:
+            return f"{self.student}: {self.problem}"
+        files = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
+        return f"{self.student}: {files} of commit {self.commit[:7]}, {self.committed} {self.problem}".strip()
+
+
+def read_roster(path: Path) -> dict[str, str]:
+    """Students and the addresses of their repositories, from a CSV with the columns `student` and `repository`."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.DictReader(file)
+            if not {"student", "repository"} <= {*(lines.fieldnames or ())}:
+                raise CourseError(f"{path} has no columns `student` and `repository`; name them in its first line")
+            rows = [
+                (lines.line_num, (row["student"] or "").strip(), (row["repository"] or "").strip()) for row in lines
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CourseError(f"the roster {path} cannot be read: {error}") from error
+    roster: dict[str, str] = {}
+    for line, student, repository in rows:
+        if not _FOLDER.fullmatch(student):
+            raise CourseError(f"line {line} of {path}: {student!r} cannot be a folder; use letters, digits, - and _")
+        if student.casefold() in map(str.casefold, roster):
+            raise CourseError(f"line {line} of {path}: {student} is there twice; give each student one line")
+        roster[student] = repository
+    return roster
+
+
+def collect(roster: Path, out: Path) -> Iterator[Collected]:
+    """Fetch every repository of the roster into `out`, and yield each result as it comes, in the roster's order.
+
+    What was collected before is replaced where the commit is another one, and stays where the fetch fails. The results
+    stand in `collected.json`.
+    """
+    students = read_roster(roster)
+    before = _ledger(out)
+    out.mkdir(parents=True, exist_ok=True)
+    results = {}
+    with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
+        jobs = [
+            pool.submit(_collect, Collected(student, repository), before.get(student), roster.parent, out)
+            for student, repository in students.items()
+        ]
+        for job in jobs:
+            result = job.result()
+            results[result.student] = result
+            text = json.dumps([asdict(row) for row in {**before, **results}.values()], indent=1, ensure_ascii=False)
+            _replace(out / LEDGER, text + "\n")
+            yield result
+
+
+def _ledger(out: Path) -> dict[str, Collected]:
+    path = out / LEDGER
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {row["student"]: Collected(**row) for row in rows}
+
+
+def _replace(path, text):
+    written = path.with_name(f".{path.name}")
+    written.write_text(text, encoding="utf-8", newline="\n")
+    written.replace(path)
+
+
+def _collect(row: Collected, before: Collected | None, place: Path, out: Path) -> Collected:
+    """The notebooks of one student; whatever is wrong with the repository costs this row alone."""
+    folder = out / row.student
+    if before is None and folder.exists():
+        return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
+    if not row.repository:
+        return replace(before or row, repository="", problem="The roster names no repository.")
+    try:
+        with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as at:
+            bare = Path(at) / "repository"
+            clone = "clone --quiet --bare --no-local --depth=1 --no-single-branch --no-tags --".split()
+            git(place, *clone, row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
+            commit = _commit(bare)
+            if commit is None:
+                return replace(before or row, repository=row.repository, problem="There is no commit to take.")
+            if before and before.commit == commit and folder.exists():
+                return replace(before, repository=row.repository)
+            committed = answers(bare, "log", "-1", "--format=%cI", commit) or ""
+            found, problem = _notebooks(bare, commit)
+            fresh = Path(at) / "notebooks"
+            for name, content in found.items():
+                (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+                (fresh / name).write_bytes(content)
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(fresh, folder) if found else folder.mkdir()
+    except (CourseError, OSError) as error:
+        return replace(before or row, repository=row.repository, problem=f"Not fetched: {error}.")
+    return replace(row, commit=commit, committed=committed, notebooks=len(found), problem=problem)
+
+
+def _commit(bare: Path) -> str | None:
+    """The last commit of the default branch; where that is empty, of the only one that there is."""
+    commit = answers(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    branches = (answers(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
+    return commit or (branches[0] if len(branches) == 1 else None)
+
+
+def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
+    """The notebooks of a commit by path, and a sentence on those that are left out."""
+    found, odd = {}, 0
+    for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit).split(b"\0"):
+        if not entry.lower().endswith(b".ipynb"):
+            continue
+        facts, _, path = entry.partition(b"\t")
+        mode, _, object, size = facts.split()
+        name = _name(path)
+        if name == "":
+            continue
+        if mode not in (b"100644", b"100755") or name is None or int(size) > MOST_BYTES or len(found) == MOST_NOTEBOOKS:
+            odd += 1
+        else:
+            found[name] = git(bare, "cat-file", "blob", object.decode())
+    problem = f"{odd} files were left out: links, odd names, or too large." if odd else ""
+    return found, problem if found else problem or "There is no notebook in it."
+
+
+def _name(path: bytes) -> str | None:
+    """The path as a name to write to: None where it is none, and "" where a folder of it is hidden."""
+    try:
+        parts = PurePosixPath(path.decode()).parts
+    except UnicodeDecodeError:
+        return None
+    if ".." in parts or not all(_PLAIN.fullmatch(part) for part in parts):
+        return None
+    return "" if any(part.startswith(".") for part in parts) else "/".join(parts)

@@ -1,0 +1,73 @@
+"""What a release says of itself, in its `course.json`: its chapters, and the points of their exercises."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labkit import places
+
+FILE = "course.json"
+NOTEBOOKS = "notebooks"  # the folder of a release that students work in
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_PART = re.compile(r"(\d\d)(?:-(\d\d))?")
+
+
+class CourseError(Exception):
+    """What cannot be released, handed in or collected; the message says what to do, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """An assignment: the names of its chapters, and the points of each exercise by id."""
+
+    assignment: str
+    chapters: tuple[str, ...]
+    points: Mapping[str, int]
+
+    @property
+    def out_of(self) -> int:
+        """The most points that there are."""
+        return sum(self.points.values())
+
+    def to_json(self) -> str:
+        """The text of `course.json`."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def read(cls, folder: Path) -> "Course":
+        """The course of a release in this folder."""
+        said = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return cls(said["assignment"], tuple(said["chapters"]), said["points"])
+
+
+def current() -> tuple[Course, Path] | None:
+    """The course that this labkit came with and its folder; None in the book's own checkout and in a wheel."""
+    folder = places.CHECKOUT
+    return (Course.read(folder), folder) if folder and (folder / FILE).is_file() else None
+
+
+def named(assignment: str) -> str:
+    """The name of an assignment, if it can be one."""
+    if not _NAME.fullmatch(assignment):
+        raise CourseError(f"{assignment!r} cannot name an assignment: use letters, digits, - and _, such as hw2")
+    return assignment
+
+
+def chosen(chapters: Iterable[str], selection: str) -> list[str]:
+    """The chapters, named NN-slug, that a selection such as "02-05" or "01,03-04" means."""
+    chapters = list(chapters)
+    wanted: set[str] = set()
+    for part in selection.split(","):
+        span = _PART.fullmatch(part.strip())
+        if span is None:
+            raise CourseError(f"{selection!r} names no chapters: write numbers and spans, such as 02-05 or 01,03-04")
+        first, last = span[1], span[2] or span[1]
+        found = {name for name in chapters if first <= name[:2] <= last}
+        if not found:
+            raise CourseError(
+                f"there is no chapter {part.strip()}; there are {', '.join(name[:2] for name in chapters)}"
+            )
+        wanted |= found
+    return [name for name in chapters if name in wanted]

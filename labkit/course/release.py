@@ -1,0 +1,90 @@
+"""`labkit release`: the folder that an instructor makes a template repository of."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+
+import nbformat
+
+from labkit import places
+from labkit.book.chapter import read_chapter
+from labkit.course.handout import handout
+from labkit.course.manifest import FILE, NOTEBOOKS, Course, CourseError, chosen, named
+from labkit.exercises import exercise, exercise_ids
+
+FOR_LEARNERS = "00-90"  # chapters from 91 on are for instructors
+_TEMPLATE = Path(__file__).parent / "template"
+_TEMPLATES = {
+    "README.md": "README.md",
+    "Makefile": "Makefile",
+    "gitignore": ".gitignore",
+    "gitattributes": ".gitattributes",
+    "check.yml": ".github/workflows/check.yml",
+}
+_FROM_THE_BOOK = ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE")
+_FOLDERS = ("labkit", "kernels")
+
+
+def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book") -> Course:
+    """Write a release into a folder that is new or empty but for `.git`.
+
+    It holds blank chapters, labkit itself, and nothing of the solutions. The same book gives the same bytes.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CourseError(f"{folder} is a file; name a new folder")
+    if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
+        raise CourseError(f"{folder} is not empty, and a release overwrites nothing; name a new folder")
+    course, files = released(chapters, assignment)
+    try:
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except OSError as error:
+        raise CourseError(
+            f"the release cannot be written to {folder}: {error.strerror}; name another folder"
+        ) from error
+    return course
+
+
+def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
+    """The course, and all files of its release by their path in it."""
+    book = places.CHECKOUT
+    sources = {path.stem: path for path in sorted(book.glob("notebooks/source/[0-9][0-9]-*.md"))} if book else {}
+    if not sources:
+        raise CourseError("a release is made from the book's sources; run this in a checkout of the book")
+    names = chosen(sources, chapters)
+    points = {id: exercise(id).points for name in names for id in exercise_ids(name[:2])}
+    course = Course(named(assignment), tuple(names), points)
+    files = dict(_own_files(book))
+    for name in names:
+        notebook = handout(read_chapter(sources[name]).blank, names)
+        files[f"{NOTEBOOKS}/{name}.ipynb"] = (nbformat.writes(notebook) + "\n").encode()
+    files[FILE] = course.to_json().encode()
+    words = {"assignment": course.assignment, "chapters": _table(sources, course), "out_of": course.out_of}
+    for template, name in _TEMPLATES.items():
+        text = (_TEMPLATE / template).read_text(encoding="utf-8")
+        files[name] = (Template(text).substitute(words) if name == "README.md" else text).encode()
+    return course, files
+
+
+def _own_files(book: Path) -> Iterator[tuple[str, bytes]]:
+    """labkit as it stands in the book: it holds checks, and no solutions."""
+    for name in _FROM_THE_BOOK:
+        yield name, (book / name).read_bytes()
+    for folder in _FOLDERS:
+        for path in sorted((book / folder).rglob("*")):
+            parts = path.relative_to(book).parts
+            made = any(part.startswith(".") or part == "__pycache__" for part in parts)
+            if path.is_file() and not made:
+                yield "/".join(parts), path.read_bytes()
+
+
+def _table(sources, course):
+    """The chapters with their titles and points, as rows of Markdown."""
+    rows = []
+    for name in course.chapters:
+        title = sources[name].read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
+        points = sum(points for id, points in course.points.items() if id.startswith(name[:2]))
+        rows.append(f"| [{title}]({NOTEBOOKS}/{name}.ipynb) | {points or ''} |")
+    return "\n".join(rows)

@@ -1,0 +1,124 @@
+// For each run its lanes, one below the other, on one axis of cycles: copies that come, what each warpgroup does, and the
+// tensor cores, of which each warpgroup has a half; hatched where they rest. A line marks the instant.
+
+const view = {
+  start(ui, data) {
+    const {common, runs, kept} = data, INSTANTS = ui.steps - 1;
+    const COPY = 0, BUBBLE = 8, WAIT = {5: 'A', 6: 'B', 7: 'dim'}, DARK = '#1b1f24';   // on orange, in both themes
+    const LOOK = [['B', 0.85], ['C', 0.9], ['C', 0.42], ['A', 0.95], ['A', 0.5]];
+    const TOP = 22, LANE = 14, GAP = 3, TENSOR = 22, BETWEEN = 16, AXIS = 14;
+    const percent = share => `${Math.round(100 * share)}%`;
+
+    const pick = ui.element('div', {class: 'bar', style: 'margin:0 0 6px'}, ui.body);
+    const label = ui.element('label', {text: 'a tensor core that two warpgroups have asked'}, pick);
+    const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
+    common.orders.forEach((text, i) => ui.element('option', {value: i, text}, choice));
+    choice.value = data.chosen;
+    choice.onchange = () => {
+      const chosen = Number(choice.value);
+      ui.replace({...kept[chosen], title: data.title, kept, common, chosen, start: data.start, moved: true});
+    };
+    if (data.moved) queueMicrotask(() => choice.focus());
+
+    const tops = [];
+    let tall = 0;
+    for (const run of runs) {
+      tops.push(tall);
+      tall += TOP + (run.lanes.length - 1) * (LANE + GAP) + TENSOR + BETWEEN;
+    }
+    ui.canvas({
+      label: 'what copies, warpgroups and tensor cores do over time', height: () => tall + AXIS,
+      paint(g, width) {
+        const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 6, x = cycle => LEFT + cycle / common.cycles * room;
+        const now = x(common.cycles * ui.step / INSTANTS);
+        runs.forEach((run, r) => {
+          const top = tops[r], lanes = run.lanes.length, consumers = lanes - 2;
+          const y = lane => top + TOP + lane * (LANE + GAP);
+          g.textAlign = 'left';
+          g.font = '650 13px system-ui, sans-serif';
+          g.fillStyle = ui.colour('fg');
+          g.fillText(run.name, 0, top + 13);
+          const wide = g.measureText(run.name).width;
+          g.font = '650 13px system-ui, sans-serif';
+          g.fillStyle = ui.colour('hot-text');
+          const rest = `tensor cores rest ${percent(run.rest)}`;
+          g.fillText(rest, Math.max(LEFT, wide + 12), top + 13);
+          const after = Math.max(LEFT, wide + 12) + g.measureText(rest).width;
+          g.font = '12px system-ui, sans-serif';
+          g.fillStyle = ui.colour('dim');
+          if (width > 620) g.fillText(`: ${percent(run.edges)} at a block\u2019s beginning and end, ${percent(run.rest - run.edges)} in between`, after, top + 13);
+          g.font = '11px system-ui, sans-serif';
+          run.lanes.forEach((name, lane) => {
+            const high = lane === lanes - 1 ? TENSOR : LANE;
+            g.fillStyle = ui.colour('dim');
+            g.fillText(name, 0, y(lane) + high / 2 + 4);
+            g.fillStyle = ui.colour('cell', 0.6);
+            g.fillRect(LEFT, y(lane), run.cycles / common.cycles * room, high);
+          });
+          for (let n = 0; n < run.spans.length; n += 4) {
+            const [lane, kind, start, end] = run.spans.subarray(n, n + 4);
+            const from = x(start), long = Math.max(0.5, x(end) - from), half = lane - (lanes - 1);
+            let at = y(lane), high = LANE;
+            if (half >= 0) {
+              at = y(lanes - 1) + (half < consumers ? half * TENSOR / consumers : 0);
+              high = half < consumers ? TENSOR / consumers - 1 : TENSOR;
+            }
+            if (WAIT[kind]) {
+              g.fillStyle = ui.colour(WAIT[kind]);
+              g.fillRect(from, at + high / 2 - 0.75, long, 1.5);
+            } else if (kind === BUBBLE) {
+              hatch(g, from, at, long, high);
+            } else {
+              g.fillStyle = ui.colour(...LOOK[kind]);
+              g.fillRect(from + 0.25, at, Math.max(0.5, long - 0.5), high);
+            }
+            if (kind === COPY && long > 11) {   // copies come first among the spans
+              g.font = '700 10px ui-monospace, Menlo, monospace';
+              g.textAlign = 'center';
+              g.fillStyle = DARK;
+              g.fillText(run.letters[n / 4], from + long / 2, at + high / 2 + 3.5);
+              g.textAlign = 'left';
+            }
+          }
+        });
+        const bottom = tall - BETWEEN + 6, gap = [500, 1000, 2000, 5000, 10000, 20000].find(cycles => cycles / common.cycles * room > 60) ?? 50000;
+        g.font = '11px system-ui, sans-serif';
+        g.textAlign = 'center';
+        for (let cycle = 0; cycle <= common.cycles; cycle += gap) {
+          g.fillStyle = ui.colour('line');
+          g.fillRect(x(cycle) - 0.5, bottom, 1, 5);
+          g.fillStyle = ui.colour('dim');
+          g.fillText(cycle.toLocaleString('en'), x(cycle), bottom + 17);
+        }
+        g.fillStyle = ui.colour('hot');
+        g.fillRect(now - 1, TOP - 4, 2, bottom - TOP + 4);
+      },
+    });
+
+    ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. What waits for what is the run\u2019s; how many cycles it takes is a model\u2019s. No clock was read.`}, ui.body);
+
+    function hatch(g, x, y, width, height) {
+      g.save();
+      g.beginPath();
+      g.rect(x, y, width, height);
+      g.fillStyle = ui.colour('hot', 0.14);
+      g.fill();
+      g.clip();
+      g.strokeStyle = ui.colour('hot');
+      g.lineWidth = 1;
+      g.beginPath();
+      for (let k = Math.floor((x - height) / 6) * 6; k < x + width; k += 6) {   // strokes of all bubbles lie on one grid
+        g.moveTo(k, y + height);
+        g.lineTo(k + height, y);
+      }
+      g.stroke();
+      g.restore();
+    }
+
+    ui.legend([
+      ['B', 'copies that come', 0.85], ['C', 'powers of two', 0.9], ['C', 'other arithmetic', 0.42],
+      ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
+      ['hot', 'tensor cores rest', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
+    ]);
+  },
+};

@@ -1,0 +1,241 @@
+"""What the warpgroups of kernels do at a time, beside the tensor cores that they keep busy, on one axis."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from labkit.timeline import Timeline, timeline
+from labkit.trace import Trace
+from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views.wording import check_trace, join, named
+
+INSTANTS = 60
+ORDERS = {"takes turns between warpgroups": True, "serves who asked first": False}
+COPY, POWERS, COMPUTE, FIRST, SECOND, FOR_PRODUCTS, FOR_COPY, FOR_OTHERS, BUBBLE = range(9)
+LOOKS = {COPY: ("B", 0.8), POWERS: ("C", 0.9), COMPUTE: ("C", 0.4), FIRST: ("A", 0.95), SECOND: ("A", 0.5)}
+LINES = {FOR_PRODUCTS: "A", FOR_COPY: "B", FOR_OTHERS: "dim"}
+WAITS = {  # by what a span of waiting is of; else it is an array that a copy brings
+    "products": (FOR_PRODUCTS, "waits for products"),
+    "stores": (FOR_OTHERS, "stores its rows"),
+    "turn": (FOR_OTHERS, "waits for its turn"),
+    "block": (FOR_OTHERS, "waits for its block"),
+    "": (FOR_OTHERS, "waits for a free place"),
+}
+WARPS = 4  # of a warpgroup
+KEPT = "cycles", "rest", "edges", "lanes", "letters"  # of a run, in what is drawn
+ASKING = 200  # cycles in which a warpgroup may ask for products
+
+
+def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None = None) -> View:
+    """Kernels with a producer and consumers on one axis of time: copies, warpgroups, tensor cores, and when these rest.
+
+    What happens in which order is the run's; cycles are those of a model, `labkit.timeline`, of one SM that runs the
+    recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
+
+    Parameters
+    ----------
+    runs
+        Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
+    products
+        What a product is called, by the shared array that its right operand lies in, two at most; the arrays' names
+        if left out.
+    """
+    if not isinstance(runs, Mapping) or not runs:
+        raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {named(runs)}.")
+    for trace in runs.values():
+        check_trace("warp_timeline", trace)
+    arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
+    calls = {array: (products or {}).get(array, array) for array in arrays}
+    if len(calls) > 2:
+        raise ValueError(f"The picture tells two products apart, and these have {len(calls)}: {join(list(calls))}.")
+    lines = {
+        words: {name: timeline(trace, in_turns=in_turns) for name, trace in runs.items()}
+        for words, in_turns in ORDERS.items()
+    }
+    longest = max(line.cycles for of_order in lines.values() for line in of_order.values())
+    kept = [_order(of_order, calls, longest) for of_order in lines.values()]
+    common = {
+        "orders": list(ORDERS),
+        "cycles": longest,
+        "products": list(calls.values()),
+        "gpu": next(iter(lines[words].values())).gpu.name if (words := next(iter(ORDERS))) else "",
+    }
+    data = {**kept[0], "chosen": 0, "kept": kept, "common": common, "start": INSTANTS}
+    return View("warp_timeline", f"Who works when: {join([f'`{name}`' for name in runs])}", data, still)
+
+
+def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
+    """Everything that is drawn of one way to choose between warpgroups."""
+    shown = {name: _run(line, calls) for name, line in lines.items()}
+    instants = [longest * n / INSTANTS for n in range(INSTANTS + 1)]
+    states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
+    says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
+    rests = [f"**{run['rest']:.0%}** in `{name}`" for name, run in shown.items()]
+    says[-1] = f"Of the whole time, by this model, the tensor cores rest {join(rests)}."
+    rows = [
+        [f"{at:,.0f}", *("; ".join(f"{who} {what}" for who, what in of.items()) or "done" for of in of_runs.values())]
+        for at, of_runs in zip(instants, states, strict=True)
+    ]
+    return {
+        "say": says,
+        "runs": [
+            {"name": name, **{key: run[key] for key in KEPT}, "spans": pack(run["spans"])}
+            for name, run in shown.items()
+        ],
+        "table": table(["cycle", *shown], rows, by_step=True),
+    }
+
+
+# --- lanes -----------------------------------------------------------------------------------------
+
+
+def _run(line: Timeline, calls) -> dict:
+    """A run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
+    asking = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
+    leaders = {group: group * WARPS for group in asking}  # whose first warp stands for it
+    numbers = {array: FIRST + n for n, array in enumerate(calls)}
+    lanes = ["copies", *(f"warpgroup {n}" for n in range(1, len(asking) + 1)), "tensor cores"]
+    spans, words = [], []
+
+    def add(lane, kind, start, end, text):
+        if end > start:
+            spans.append((lane, kind, start, end))
+            words.append(text)
+
+    copies = _copies(line)
+    for _, start, end in copies:
+        add(0, COPY, start, end, "")
+    for span in line.spans:
+        group = span.warp // WARPS
+        if leaders.get(group) != span.warp:
+            continue
+        if span.does == "compute":
+            kind, text = (POWERS, "takes powers of two") if span.powers else (COMPUTE, "computes")
+        elif span.does == "wait":
+            kind, text = WAITS.get(span.of, (FOR_COPY, f"waits for {span.of}"))
+        else:
+            continue
+        add(1 + asking.index(group), kind, span.start, span.end, text)
+    for (group, array), start, end in _runs_of_products(line):
+        # two warpgroups share the lane: each has a half of it
+        number = asking.index(group)
+        add(len(lanes) - 1 + number, numbers[array], start, end, f"make {calls[array]} of warpgroup {number + 1}")
+    edges = 0.0
+    for bubble in line.bubbles():
+        edges += (bubble.end - bubble.start) * bubble.at_edge
+        add(len(lanes) - 1 + len(asking), BUBBLE, bubble.start, bubble.end, "rest")
+    return {
+        "cycles": line.cycles,
+        "rest": line.rest,
+        "edges": edges / line.cycles,
+        "lanes": lanes,
+        "consumers": len(asking),
+        "spans": np.rint(np.array(spans)).astype(np.int32),
+        "words": words,
+        "letters": [array[0] for array, *_ in copies],
+    }
+
+
+def _copies(line: Timeline):
+    """Copies of an array that come without a pause."""
+    found = []
+    for span in sorted((span for span in line.spans if span.does == "copy"), key=lambda span: span.start):
+        if found and found[-1][0] == span.of and span.start <= found[-1][2]:
+            found[-1][2] = span.end
+        else:
+            found.append([span.of, span.start, span.end])
+    return found
+
+
+def _runs_of_products(line: Timeline):
+    """Products of a warpgroup with an array, with those of others between that take turns with them."""
+    latest, found = {}, []
+    pause = 1.01 * max(span.end - span.start for span in line.products())
+    for span in line.products():
+        key, mine = (span.warp // WARPS, span.of), latest.get(span.warp)
+        if mine and mine[0] == key and span.start <= mine[2] + pause:
+            mine[2] = span.end
+        else:
+            latest[span.warp] = [key, span.start, span.end]
+            found.append(latest[span.warp])
+    return found
+
+
+def _states(run, at) -> dict[str, str]:
+    """What each lane does at an instant; nothing once the run is done."""
+    if at >= run["cycles"]:
+        return {}
+    tensor, found, soon = len(run["lanes"]) - 1, {}, set()
+    for (lane, _, start, end), words in zip(run["spans"].tolist(), run["words"], strict=True):
+        name = run["lanes"][min(lane, tensor)]
+        if start <= at < end:
+            found[name] = f"{found[name]} and {words.removeprefix('make ')}" if name in found else words
+        elif at < start < at + ASKING:
+            soon.add(name)
+    otherwise = {name: "asks for products" if name in soon else "has ended" for name in run["lanes"]}
+    return {name: found.get(name, otherwise[name]) for name in run["lanes"][1:]}
+
+
+def _sentence(at, states) -> str:
+    rest = {name: of for name, of in states.items() if of and of["tensor cores"] == "rest"}
+    work = [f"`{name}`" for name, of in states.items() if of and name not in rest]
+    done = [f"`{name}`" for name, of in states.items() if not of]
+    parts = []
+    if rest:
+        why = [f"`{name}` ({_together(of)})" for name, of in rest.items()]
+        parts.append(f"Tensor cores **rest** in {join(why)}")
+    if work:
+        parts.append(f"{'they' if rest else 'Tensor cores'} work in {join(work)}")
+    if done:
+        parts.append(f"{join(done)} {'is' if len(done) == 1 else 'are'} done")
+    return f"Cycle {at:,.0f}. {'; '.join(parts)}."
+
+
+def _together(states) -> str:
+    """What the warpgroups do, said once where all do the same."""
+    does = {who: what for who, what in states.items() if who != "tensor cores"}
+    if len(set(does.values())) == 1 and len(does) > 1:
+        return f"each warpgroup {next(iter(does.values()))}"
+    return ", ".join(f"{who} {what}" for who, what in does.items())
+
+
+# --- standing still --------------------------------------------------------------------------------
+
+
+def still(figure, data, step):
+    """All runs one below the other; a line at the instant shown."""
+    from matplotlib.patches import Rectangle
+
+    runs, longest = data["runs"], data["common"]["cycles"]
+    figure.set_size_inches(9.5, 0.5 + 1.15 * len(runs))
+    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
+        lanes = len(run["lanes"])
+        for lane, kind, start, end in unpack(run["spans"]).tolist():
+            top, tall = _place(lane, len(run["lanes"]))
+            if kind in LINES:
+                axes.plot([start, end], [top + tall / 2] * 2, color=COLOURS[LINES[kind]], linewidth=1)
+                continue
+            colour, alpha = LOOKS.get(kind, ("hot", 1))
+            look = {"facecolor": COLOURS[colour], "alpha": alpha}
+            if kind == BUBBLE:
+                look = {"facecolor": "none", "edgecolor": COLOURS["hot"], "hatch": "////", "linewidth": 0.6}
+            axes.add_patch(Rectangle((start, top), end - start, tall, **look))
+        axes.axvline(longest * step / INSTANTS, color=COLOURS["hot"], linewidth=1)
+        axes.set(xlim=(0, longest), ylim=(lanes, -0.2))
+        axes.set_yticks(np.arange(lanes) + 0.4, run["lanes"], fontsize=6)
+        axes.set_title(
+            f"{run['name']}: tensor cores rest {run['rest']:.0%}", fontsize=8, loc="left", color=COLOURS["fg"]
+        )
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, labelsize=6)
+    axes.set_xlabel(f"cycles of one SM, modelled for an {data['common']['gpu']}", fontsize=7)
+
+
+def _place(lane, lanes):
+    """Where a lane of spans is drawn, and how tall: warpgroups have a part each of the last one, a bubble all of it."""
+    consumers, tall = lanes - 2, 0.8
+    part = lane - (lanes - 1)
+    if part < 0 or part == consumers:
+        return min(lane, lanes - 1), tall
+    return lanes - 1 + tall * part / consumers, tall / consumers

@@ -1,0 +1,63 @@
+"""Steps whose copies and products run ahead: without any of their waits, arrivals, fences and barriers they are wrong.
+
+The simulator must say so, in whatever order its warps ran.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cells import run_cell
+from sampling import sampled
+
+from labkit import attention
+from labkit.formats import BF16
+from labkit.simulator.in_place import simulate_in_place
+
+STEPS = attention.ladder("forward")
+AHEAD = [step for step in STEPS if step.slug in ("pipelined", "wgmma", "overlap", "ping_pong", "persistent")]
+PROBLEM = attention.AttentionForward(1, 1, 129, 64, keys=600)  # two tiles of queries, five of keys or more
+WAITS = re.compile(r" +(cuda\.sync|ptx\.(\w+_(wait|sync|arrive|commit|init|async)|wgmma_fence)\(|prepare\()")
+CHANGES = (
+    (r", parity\)", ", 1 - parity)"),
+    (r"1 - parity\)", "parity)"),
+    (r"turn % 2\)", "(turn + 1) % 2)"),
+    (r"\(turn \+ 1\) % 2\)", "turn % 2)"),
+    (r"_wait\(0\)", "_wait(1)"),
+    (r"wgmma_wait\(1\)", "wgmma_wait(2)"),
+    (r"\([12] [+-] side, MULTIPLYING", "(1, MULTIPLYING"),
+    (r", WARPGROUPS\)", ", 1)"),
+    (r"V_tiles, before\)", "V_tiles, stage)"),
+    (r"empty_v, before\)", "empty_v, stage)"),
+)
+
+
+def wrong(step):
+    """The step's source with one line left out or changed, and which."""
+    lines = Path(step.module.__file__).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        others = [re.sub(before, after, line) for before, after in CHANGES if re.search(before, line)]
+        if WAITS.match(line):
+            others.append(re.match(" *", line)[0] + "pass")
+        if line.startswith("    "):
+            for other in others:
+                text = "\n".join([*lines[:number], other, *lines[number + 1 :]])
+                yield pytest.param(text, id=f"{step.slug} {number + 1}{other.strip()}")
+
+
+def errors_of(text):
+    operands = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in PROBLEM.operands(BF16))
+    (launch,) = run_cell(text)["launches"](*operands, format=BF16)
+    shared = {"shared_bytes": launch.shared_bytes}
+    return simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors
+
+
+@pytest.mark.parametrize("step", AHEAD, ids=lambda step: step.slug)
+def test_a_step_as_it_stands_has_no_error(step):
+    assert errors_of(Path(step.module.__file__).read_text(encoding="utf-8")) == ()
+
+
+@pytest.mark.parametrize("text", sampled((case for step in AHEAD for case in wrong(step)), 12))
+def test_a_step_without_one_of_its_waits_is_told(text):
+    assert errors_of(text)

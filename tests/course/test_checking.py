@@ -1,0 +1,64 @@
+"""What a student is told of the notebooks as they lie there."""
+
+import json
+
+import nbformat
+import pytest
+
+from labkit import places
+from labkit.course.checking import check_course, summary
+from labkit.course.manifest import Course
+
+COURSE = Course("hw2", ("03-tiled-gemm", "90-trusting-the-simulator"), {"03.1": 2, "03.2": 2, "03.4": 4})
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """Writes the solved chapter 03 with changes made to its exercise cells, or to it whole."""
+    (tmp_path / "notebooks").mkdir()
+
+    def write(change=lambda cells: None, text=None):
+        solved = nbformat.read(places.folder("notebooks") / "solutions" / "03-tiled-gemm.ipynb", as_version=4)
+        change({cell.id: cell for cell in solved.cells})
+        path = tmp_path / "notebooks" / "03-tiled-gemm.ipynb"
+        path.write_text(json.dumps(solved) if text is None else text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_each_exercise_has_its_points_or_a_reason(notebook):
+    def change(cells):
+        cells["exercise-03-1"].source = "def broken(:"
+        cells["exercise-03-2"].source = cells["exercise-03-2"].source.replace("TILE + 1", "TILE")
+
+    rows = [*check_course(COURSE, notebook(change))]
+    assert [(row.exercise, row.points) for row in rows] == [("03.1", 0), ("03.2", 0), ("03.4", 4)]
+    assert "SyntaxError" in rows[0].message
+    assert "bank conflicts" in str(rows[1])
+    assert str(rows[2]) == "03.4 Write the tiled matmul: 4 of 4 points"
+    assert summary(COURSE, rows) == "hw2: 4 of 8 points so far."
+
+
+def test_nothing_of_a_notebook_is_run(notebook, tmp_path):
+    def change(cells):
+        for name in ("03-code-001", "exercise-03-1", "exercise-03-2"):
+            cells[name].source += f"\nopen({str(tmp_path / 'ran')!r}, 'w')"
+
+    assert [row.points for row in check_course(COURSE, notebook(change))] == [2, 2, 4]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("<<<<<<< HEAD", "not a notebook"), ("{}", "no list of cells"), ('{"cells": []}', "is gone")]
+)
+def test_a_broken_notebook_has_a_reason_for_each_exercise(notebook, text, said):
+    rows = [*check_course(COURSE, notebook(text=text))]
+    assert [row.points for row in rows] == [0, 0, 0]
+    assert all(said in row.message for row in rows)
+
+
+def test_a_notebook_that_is_gone_is_told_so(tmp_path):
+    rows = [*check_course(COURSE, tmp_path)]
+    assert [row.points for row in rows] == [0, 0, 0]
+    assert all("no such file" in row.message.lower() for row in rows)

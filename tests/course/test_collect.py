@@ -1,0 +1,196 @@
+"""Collecting a class: what is taken, what stays where it is, and what a broken repository costs."""
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+from labkit.course import collect as module
+from labkit.course.collect import collect, read_roster
+from labkit.course.manifest import CourseError
+
+
+def git(folder, *arguments, given=b""):
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, input=given, check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Makes a bare repository whose one commit holds these entries: path -> content, or (mode, content)."""
+
+    def make(name, entries, branch="main"):
+        bare = tmp_path / f"{name}.git"
+        if not bare.exists():
+            git(tmp_path, "init", "--quiet", "--bare", bare.name)
+        tree = git(bare, "mktree", "-z", given=b"".join(_entries(bare, entries)))
+        commit = git(bare, "commit-tree", "-m", "handed in", tree)
+        git(bare, "update-ref", f"refs/heads/{branch}", commit)
+        return commit
+
+    return make
+
+
+def _entries(bare, entries):
+    for path, content in entries.items():
+        if isinstance(content, dict):
+            tree = git(bare, "mktree", "-z", given=b"".join(_entries(bare, content)))
+            yield b"040000 tree %s\t%s\0" % (tree.encode(), os.fsencode(path))
+        else:
+            mode, content = content if isinstance(content, tuple) else ("100644", content)
+            blob = git(bare, "hash-object", "-w", "--stdin", given=content)
+            yield b"%s blob %s\t%s\0" % (mode.encode(), blob.encode(), os.fsencode(path))
+
+
+@pytest.fixture
+def class_of(tmp_path):
+    """Collects students, whose repositories are named like them, and gives the rows by student."""
+
+    def run(*students, **addresses):
+        lines = [f"{student},{addresses.get(student, f'{student}.git')}" for student in [*students, *addresses]]
+        (tmp_path / "roster.csv").write_text("\n".join(["student,repository", *lines]) + "\n")
+        return {row.student: row for row in collect(tmp_path / "roster.csv", tmp_path / "out")}
+
+    return run
+
+
+def files(tmp_path, student):
+    folder = tmp_path / "out" / student
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_notebooks_come_with_commit_and_time(repository, class_of, tmp_path):
+    commit = repository("ada", {"notebooks": {"03.ipynb": b"{}"}, "top.ipynb": b"[]", "notes.txt": b"x"})
+    row = class_of("ada")["ada"]
+    assert (row.commit, row.notebooks, row.problem) == (commit, 2, "")
+    assert row.committed == git(tmp_path / "ada.git", "log", "-1", "--format=%cI", "main")
+    assert files(tmp_path, "ada") == {"notebooks/03.ipynb", "top.ipynb"}
+    assert (tmp_path / "out" / "ada" / "top.ipynb").read_bytes() == b"[]"
+    (told,) = json.loads((tmp_path / "out" / "collected.json").read_text())
+    assert (told["student"], told["commit"]) == ("ada", commit)
+
+
+def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of, tmp_path):
+    (tmp_path / "secret.ipynb").write_text("of the instructor")
+    hostile = {
+        "good.ipynb": b"{}",
+        "link.ipynb": ("120000", str(tmp_path / "secret.ipynb").encode()),
+        "..": {"..": {"escaped.ipynb": b"{}"}},
+        ".git": {"hooks": {"post-checkout.ipynb": b"#!/bin/sh"}},
+        ".ipynb_checkpoints": {"03.ipynb": b"{}"},
+        "a\nb.ipynb": b"{}",
+        "a\x1b[31m.ipynb": b"{}",
+        os.fsdecode(b"\xff.ipynb"): b"{}",
+        "..\\up.ipynb": b"{}",
+        "c:evil.ipynb": b"{}",
+        "folder.ipynb": {"inside.txt": b""},
+        ".gitattributes": b"* filter=evil",
+    }
+    repository("eve", hostile)
+    row = class_of("eve")["eve"]
+    assert files(tmp_path, "eve") == {"good.ipynb"}
+    assert row.notebooks == 1
+    assert row.problem == "7 files were left out: links, odd names, or too large."
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["eve.git", "out", "roster.csv", "secret.ipynb"]
+
+
+def test_files_too_large_or_too_many_are_left_out(repository, class_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    monkeypatch.setattr(module, "MOST_NOTEBOOKS", 2)
+    repository("eve", {"a.ipynb": b"x" * 11, "b.ipynb": b"{}", "c.ipynb": b"{}", "d.ipynb": b"{}"})
+    assert class_of("eve")["eve"].problem.startswith("2 files were left out")
+    assert files(tmp_path, "eve") == {"b.ipynb", "c.ipynb"}
+
+
+def test_a_repository_that_cannot_be_fetched_costs_its_own_row(repository, class_of, tmp_path):
+    repository("ada", {"a.ipynb": b"{}"})
+    git(tmp_path, "init", "--quiet", "--bare", "empty.git")
+    (tmp_path / "broken.git").mkdir()
+    pwned = tmp_path / "pwned"
+    rows = class_of(
+        "ada", "empty", "broken", "gone", none="", ext=f"ext::sh -c touch% {pwned}", option="--upload-pack=x"
+    )
+    assert rows["ada"].notebooks == 1
+    assert rows["empty"].problem == "There is no commit to take."
+    assert rows["none"].problem == "The roster names no repository."
+    for student in ("broken", "gone", "ext", "option"):
+        assert rows[student].problem.startswith("Not fetched: "), student
+        assert "\n" not in str(rows[student])
+    assert not pwned.exists()
+    assert len(json.loads((tmp_path / "out" / "collected.json").read_text())) == 7
+
+
+def test_a_repository_without_a_notebook_says_so(repository, class_of):
+    repository("ada", {"a.txt": b""})
+    assert class_of("ada")["ada"].problem == "There is no notebook in it."
+
+
+def test_the_only_branch_is_taken_where_the_default_one_is_empty(repository, class_of):
+    commit = repository("ada", {"a.ipynb": b"{}"}, branch="work")
+    assert class_of("ada")["ada"].commit == commit
+    repository("ada", {"b.ipynb": b"{}"}, branch="other")
+    assert class_of("ada")["ada"].problem == "There is no commit to take."
+
+
+def test_what_was_handed_in_again_replaces_what_was_there(repository, class_of, tmp_path):
+    repository("ada", {"a.ipynb": b"first"})
+    first = class_of("ada")["ada"]
+    stamp = (tmp_path / "out" / "ada" / "a.ipynb").stat().st_mtime_ns
+    assert class_of("ada")["ada"] == first
+    assert (tmp_path / "out" / "ada" / "a.ipynb").stat().st_mtime_ns == stamp
+    repository("ada", {"b.ipynb": b"second"})
+    assert class_of("ada")["ada"].commit != first.commit
+    assert files(tmp_path, "ada") == {"b.ipynb"}
+
+
+def test_what_was_collected_before_stays_where_the_fetch_fails(repository, class_of, tmp_path):
+    commit = repository("ada", {"a.ipynb": b"first"})
+    class_of("ada")
+    row = class_of(ada="away.git")["ada"]
+    assert row.commit == commit and "does not exist" in row.problem
+    assert files(tmp_path, "ada") == {"a.ipynb"}
+
+
+def test_a_folder_that_is_not_from_a_collection_is_left_alone(repository, class_of, tmp_path):
+    repository("ada", {"a.ipynb": b"{}"})
+    (tmp_path / "out" / "ada").mkdir(parents=True)
+    (tmp_path / "out" / "ada" / "mine.txt").write_text("mine")
+    assert "is not from a collection" in class_of("ada")["ada"].problem
+    assert files(tmp_path, "ada") == {"mine.txt"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell stands in for ssh")
+def test_a_server_that_never_answers_costs_its_own_row(class_of, monkeypatch):
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 60;")
+    monkeypatch.setattr(module, "FETCH_TIMEOUT_S", 1)
+    start = time.monotonic()
+    assert "took longer than 1 s" in class_of(slow="ssh://example.org/slow.git")["slow"].problem
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ada,ada.git\n", "no columns `student` and `repository`"),
+        ("", "no columns"),
+        ("student,repository\n../ada,a.git\n", "line 2 of .* cannot be a folder"),
+        ("student,repository\n.,a.git\n", "cannot be a folder"),
+        ("student,repository\n,a.git\n", "cannot be a folder"),
+        ("student,repository\nada,a.git\nAda,b.git\n", "line 3 of .*: Ada is there twice"),
+    ],
+)
+def test_a_roster_that_is_none_is_told_so(tmp_path, text, said):
+    (tmp_path / "roster.csv").write_text(text)
+    with pytest.raises(CourseError, match=said):
+        read_roster(tmp_path / "roster.csv")
+
+
+def test_a_roster_may_come_from_a_spreadsheet(tmp_path):
+    text = "\ufeffsection,student,repository\r\n1, Ada Lovelace ,class/ada.git\r\n"
+    (tmp_path / "roster.csv").write_bytes(text.encode())
+    assert read_roster(tmp_path / "roster.csv") == {"Ada Lovelace": "class/ada.git"}
+    with pytest.raises(CourseError, match="cannot be read"):
+        read_roster(tmp_path / "absent.csv")

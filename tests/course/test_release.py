@@ -1,0 +1,184 @@
+"""What students get: blank chapters, labkit, no solutions; the same bytes each time; nothing overwritten."""
+
+import json
+import re
+import subprocess
+
+import jupytext
+import nbformat
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from labkit import cli, places
+from labkit.book.chapter import read_chapter
+from labkit.course.manifest import Course, CourseError, chosen
+from labkit.course.release import released
+from labkit.exercises import exercise, exercise_ids
+
+pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout")
+SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
+REGION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
+TELLING = 40  # characters: shorter solutions, such as `TILE = 16`, are the language of the book
+GIVEN = {("06.1", "notebooks/06-tensor-cores.ipynb")}  # its stores, which the kernel of 06.2 comes with
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return released("00-90", "book")[1]
+
+
+def flat(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def cells(path):
+    return jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
+
+
+def solutions():
+    """Each solution of the book: its exercise, and the text that learners do not get."""
+    for path in SOURCES:
+        for cell in cells(path):
+            if "exercise" in cell.metadata.get("tags", ()):
+                for region in REGION.findall(cell.source):
+                    lines = [line for line in region.splitlines() if not line.lstrip().startswith("#|")]
+                    yield cell.metadata["exercise"], flat("\n".join(lines))
+
+
+def texts(files):
+    """What a reader of the files sees; of a notebook, the sources of its cells."""
+    for name, content in files.items():
+        text = content.decode("utf-8", "replace")
+        if name.endswith(".ipynb"):
+            text = "\n".join(cell.source for cell in nbformat.reads(text, as_version=4).cells)
+        yield name, flat(text)
+
+
+def test_no_solution_stands_in_any_released_file(whole):
+    telling = [(id, text) for id, text in solutions() if len(text) > TELLING]
+    assert len(telling) > 40
+    found = {(id, name) for name, said in texts(whole) for id, text in telling if text in said}
+    assert found == GIVEN
+
+
+def test_exercises_are_blank_and_their_solutions_are_not_explained(whole):
+    for path in SOURCES:
+        chapter, content = read_chapter(path), whole.get(f"notebooks/{path.stem}.ipynb")
+        if content is None:
+            assert path.name >= "91"
+            continue
+        blank, solved = ({c.id: c.source for c in book.cells} for book in (chapter.blank, chapter.solved))
+        for cell in nbformat.reads(content.decode(), as_version=4).cells:
+            assert "<summary>Solution" not in cell.source
+            if cell.cell_type == "code":
+                assert cell.source == blank[cell.id]
+            if cell.id.startswith("exercise-"):
+                assert cell.source != solved[cell.id]
+
+
+def test_a_release_carries_neither_sources_nor_solutions_nor_tests(whole):
+    assert not [name for name in whole if "solutions/" in name or "source/" in name or name.startswith("tests/")]
+    assert not [name for name in whole if "__pycache__" in name or name.endswith(".pyc")]
+    assert {"labkit/cli.py", "pyproject.toml", "constraints.txt", "course.json", ".gitignore"} <= {*whole}
+
+
+def test_the_same_release_twice_is_the_same_bytes(whole):
+    assert released("00-90", "book")[1] == whole
+
+
+def test_cells_carry_the_metadata_of_nbgrader(whole):
+    _, files = released("03", "hw2")
+    found = {c.id: c.metadata for c in nbformat.reads(files["notebooks/03-tiled-gemm.ipynb"].decode(), 4).cells}
+    assert found["exercise-03-2"]["nbgrader"] == {
+        "schema_version": 3,
+        "grade_id": "exercise-03-2",
+        "solution": True,
+        "grade": False,
+        "locked": False,
+        "task": False,
+    }
+    check = found["check-03-2"]
+    assert check["nbgrader"]["points"] == exercise("03.2").points
+    assert check["nbgrader"]["grade"] and check["nbgrader"]["locked"] and not check["nbgrader"]["solution"]
+    assert not check["editable"] and not found["exercise-03-2"]["deletable"]
+
+
+def test_links_to_chapters_that_are_not_released_become_text():
+    _, files = released("02-03", "hw2")
+    text = dict(texts(files))["notebooks/03-tiled-gemm.ipynb"]
+    assert "[Chapter 02](02-first-gpu-matmul.ipynb)" in text
+    assert "Chapter 00 had threads" in text and "00-start-here.ipynb" not in text
+
+
+def test_the_course_names_its_chapters_and_points(tmp_path):
+    course, files = released("03", "hw2")
+    assert course.chapters == ("03-tiled-gemm",)
+    assert course.points == {id: exercise(id).points for id in exercise_ids("03")}
+    (tmp_path / "course.json").write_bytes(files["course.json"])
+    assert Course.read(tmp_path) == course
+    assert "# hw2" in files["README.md"].decode() and "10 points" in files["README.md"].decode()
+
+
+@pytest.mark.parametrize(
+    ("selection", "wanted"),
+    [("02", "02"), ("02-04", "02 03 04"), ("00,03-04", "00 03 04"), ("04,03", "03 04"), ("03-03, 04", "03 04")],
+)
+def test_chapters_are_chosen_by_numbers_and_spans(selection, wanted):
+    names = [f"{number:02d}-x" for number in range(6)]
+    assert [name[:2] for name in chosen(names, selection)] == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        ("", "names no chapters"),
+        ("3", "names no chapters"),
+        ("x", "names"),
+        ("77", "no chapter 77"),
+        ("04-02", "no ch"),
+    ],
+)
+def test_chapters_that_are_none_are_told_so(selection, said):
+    with pytest.raises(CourseError, match=said):
+        chosen(["02-x", "03-x"], selection)
+
+
+@pytest.mark.parametrize("assignment", ["", "../x", "a b", "x\n", "-x"])
+def test_an_assignment_has_a_plain_name(assignment):
+    with pytest.raises(CourseError, match="cannot name an assignment"):
+        released("03", assignment)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli.app, [*map(str, arguments)])
+
+
+def test_a_release_overwrites_nothing(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    result = invoke("release", tmp_path, "--chapters", "00")
+    assert result.exit_code == 1
+    assert "overwrites nothing" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert "is a file" in invoke("release", tmp_path / "mine.txt").output
+
+
+def test_a_release_goes_into_an_empty_clone(tmp_path):
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    assert invoke("release", tmp_path, "--chapters", "00", "--assignment", "hw0").exit_code == 0
+    assert json.loads((tmp_path / "course.json").read_text())["assignment"] == "hw0"
+
+
+def test_the_students_workflow_runs_what_is_there(whole):
+    (job,) = yaml.safe_load(whole[".github/workflows/check.yml"])["jobs"].values()
+    scripts = [step["run"] for step in job["steps"] if "run" in step]
+    assert any("labkit check" in script for script in scripts)
+    for step in job["steps"]:
+        assert re.search(r"@[0-9a-f]{40}$", step.get("uses", "@" + "0" * 40))
+
+
+def test_outside_of_a_release_there_is_nothing_to_check():
+    for command in ("check", "submit"):
+        result = invoke(command)
+        assert result.exit_code == 1
+        assert "this is no release" in result.output

@@ -1,0 +1,100 @@
+"""The timeline of warps shows what the model of time found, one lane for each worker, and says it in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from labkit import attention, formats
+from labkit.timeline import timeline
+from labkit.views import warp_timeline
+from labkit.views.base import unpack
+from labkit.views.warp_timeline import BUBBLE, COPY, FIRST, INSTANTS, POWERS, SECOND
+
+CALLS = {"K_tiles": "scores", "V_tiles": "sums"}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    problem, found = attention.AttentionForward(1, 1, 128, 64, keys=256), {}
+    operands = problem.operands(formats.BF16)
+    for slug in ("wgmma", "overlap"):
+        step = attention.ladder("forward").step(slug)
+        found[slug] = step.simulate(*operands, format=formats.BF16).traces[0]
+    return found
+
+
+@pytest.fixture(scope="module")
+def view(runs):
+    return warp_timeline(runs, CALLS)
+
+
+def rows(view, run, lane=None, kind=None):
+    found = unpack(view.data["runs"][run]["spans"]).tolist()
+    return [row for row in found if lane in (None, row[0]) and kind in (None, row[1])]
+
+
+def test_lanes_are_copies_consumers_and_tensor_cores(view):
+    for run in view.data["runs"]:
+        assert run["lanes"] == ["copies", "warpgroup 1", "warpgroup 2", "tensor cores"]
+    assert view.data["runs"][0]["letters"] == list("QKVKV")
+    assert len(rows(view, 0, kind=COPY)) == 5
+    assert len(rows(view, 0, 1, POWERS)) == len(rows(view, 0, 2, POWERS)) == 2, "a softmax for each tile of keys"
+
+
+def test_products_of_both_warpgroups_and_bubbles_fill_the_time_of_the_tensor_cores(view, runs):
+    for number, trace in enumerate(runs.values()):
+        covered = sorted(row[2:] for row in rows(view, number) if row[0] >= 3)
+        reach = 0
+        for start, end in covered:
+            assert start <= reach + 1
+            reach = max(reach, end)
+        assert reach == round(timeline(trace).cycles)
+        for lane in (3, 4):  # the halves: scores and sums of each tile
+            assert [len(rows(view, number, lane, kind)) for kind in (FIRST, SECOND)] == [2, 2]
+
+
+def test_the_share_of_bubbles_is_that_of_their_length(view):
+    for number, run in enumerate(view.data["runs"]):
+        rests = sum(end - start for *_, start, end in rows(view, number, 5, BUBBLE))
+        assert run["rest"] == pytest.approx(rests / run["cycles"], abs=0.005)
+        assert 0 < run["edges"] < run["rest"]
+        assert f"**{run['rest']:.0%}** in `{run['name']}`" in view.data["say"][-1]
+
+
+def test_another_way_to_choose_is_another_timeline_of_the_same_run(view, runs):
+    other = view.data["kept"][1]["runs"][0]
+    assert other["rest"] == pytest.approx(timeline(runs["wgmma"], in_turns=False).rest)
+    assert len(unpack(other["spans"])) > 0 and view.data["common"]["orders"][1] == "serves who asked first"
+
+
+def test_a_sentence_says_who_does_what_at_an_instant(view):
+    says = view.data["say"]
+    assert len(says) == INSTANTS + 1 and view.data["start"] == INSTANTS
+    assert says[0].startswith("Cycle 0. Tensor cores **rest** in `wgmma` (each warpgroup waits for Q_tile)")
+    assert any("takes powers of two" in sentence for sentence in says)
+    assert any("`overlap` is done" in sentence for sentence in says) or any("`wgmma` is done" in s for s in says)
+
+
+def test_the_table_has_each_worker_at_each_instant(view):
+    table = view.data["table"]
+    assert table["columns"] == ["cycle", "wgmma", "overlap"] and len(table["rows"]) == INSTANTS + 1
+    first = "warpgroup 1 waits for Q_tile; warpgroup 2 waits for Q_tile; tensor cores rest"
+    assert table["rows"][0][1] == first
+    text = " ".join(cell for row in table["rows"] for cell in row)
+    assert "make scores of warpgroup 1" in text and "sums of warpgroup 2" in text
+
+
+def test_the_still_picture_is_drawn(view, tmp_path):
+    view.save_png(tmp_path / "timeline.png", step=10)
+    assert (tmp_path / "timeline.png").stat().st_size > 20_000
+
+
+def test_what_cannot_be_shown_is_refused(runs):
+    trace = runs["wgmma"]
+    with pytest.raises(TypeError, match="takes runs by their names"):
+        warp_timeline(trace)
+    with pytest.raises(ValueError, match="asks for no products"):
+        warp_timeline({"none": replace(trace, events=())})
+    third = replace(next(e for e in trace.events if e.kind == "product"), array="W_tiles")
+    with pytest.raises(ValueError, match="tells two products apart, and these have 3"):
+        warp_timeline({"three": replace(trace, events=(*trace.events, third))})
