@@ -11,6 +11,7 @@ import nbformat
 
 from labkit.grading.process import Limits, run
 
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # a kernel a core
 START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
 
 
@@ -49,4 +50,4 @@ def _environment(folder):
     """Nothing of the user's Jupyter, IPython and pytest has a part in it."""
     own = {name: folder for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
     alone = {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    return {**os.environ, **own, **alone}
+    return {**os.environ, **own, **alone, **ONE_THREAD}

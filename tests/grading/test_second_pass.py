@@ -1,6 +1,7 @@
 """Answers that run as programs: in the sandbox alone, where they harm nobody, and for no points."""
 
 import socket
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,14 @@ def test_a_machine_without_bubblewrap_says_what_to_install(monkeypatch, platform
     assert "apt install bubblewrap" in sandbox.missing()
     monkeypatch.undo()
     sandbox.missing.cache_clear()
+
+
+@needs_bubblewrap
+def test_an_ordinary_user_has_a_sandbox_too():
+    user = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--dev-bind", "/", "/"]
+    text = "import os\nfrom labkit.grading.sandbox import missing\nprint(os.getuid(), repr(missing()))"
+    done = subprocess.run([*user, sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.stdout.strip() == "1000 ''"
 
 
 @needs_bubblewrap
