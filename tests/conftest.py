@@ -50,7 +50,11 @@ def _has(name):
             return find_spec("torch") is not None
         case "chromium":
             return chromium() is not None
-    raise ValueError(f"needs({name!r}): ask for gpu, numba-cuda, toolkit, nvdisasm, torch or chromium")
+        case "bubblewrap":
+            from labkit.grading import sandbox
+
+            return not sandbox.missing()
+    raise ValueError(f"needs({name!r}): ask for gpu, numba-cuda, toolkit, nvdisasm, torch, chromium or bubblewrap")
 
 
 def _installed(name):

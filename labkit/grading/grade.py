@@ -2,59 +2,26 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from labkit.exercises import exercise, exercise_ids
-from labkit.grading import policy
+from labkit.exercises import exercise_ids
 from labkit.grading.files import shown
-from labkit.grading.grades import Grade, printable
+from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
-from labkit.grading.judge import SOLVED, Judgement
-from labkit.grading.judging import CELL_TIMEOUT_S, TRIES, Limits, judge_tasks
+from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
+from labkit.grading.ledger import Course, HandedIn, Ledger
 from labkit.grading.rebuild import chapters, setups
 from labkit.grading.reports import write_reports
-from labkit.grading.roster import Collected, RosterError, student_of
+from labkit.grading.roster import RosterError, student_of
 from labkit.grading.sandbox import missing
 from labkit.grading.second_pass import second_pass
 from labkit.grading.submission import Submission, find_submissions, read_submission
 from labkit.grading.trusted import Task
-from labkit.grading.verbatim import NOTE, stands_in_the_book
 from labkit.grading.workers import workers_of
 
 REPORT_EVERY_S = 5
-PENDING = "pending"
-MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
-
-
-@dataclass(frozen=True)
-class Course:
-    """What a teacher wants graded: `points` of an assignment's exercises, or none for all chapters handed in."""
-
-    students: tuple[str, ...] = ()
-    points: Mapping[str, float] = field(default_factory=dict)
-    collected: Mapping[str, Collected] = field(default_factory=dict)
-    deadline: policy.Deadline | None = None
-    by_hand: Path | None = None
-
-    def worth(self, id: str) -> float:
-        """The points of an exercise."""
-        return self.points[id] if self.points else exercise(id).points
-
-    @property
-    def exercises(self) -> list[str]:
-        """The exercises to grade, in the book's order."""
-        return [id for id in exercise_ids() if id in self.points or not self.points]
-
-
-@dataclass(frozen=True)
-class HandedIn:
-    """A file, whose it is, and the name that it has in reports."""
-
-    name: str
-    student: str
-    submission: Submission
 
 
 def read_assignment(path: Path) -> dict[str, float]:
@@ -110,19 +77,20 @@ def grade(
     out.mkdir(parents=True, exist_ok=True)
     journal = Journal(out, seed)
     files = handed_in(paths, course)
-    ledger = _Ledger(files, course, journal.seed)
+    ledger = Ledger(files, course, journal.seed)
     solutions = chapters()
     texts = {chapter: setups(solutions[chapter]) for chapter in solutions}
     tasks, digests = [], {}
     for file in files:
         for task in _tasks(file):
-            known = {}
+            read = set()
             for id in task.answers:
                 digests[task.key[0], id] = digest = journal.digest(texts[task.key[1]], task.answers, id)
                 if judgement := journal.judgement(digest):
                     ledger.judged(task.key[0], id, judgement)
-                    known[id] = judgement
-            tasks.append(replace(task, read=frozenset(known)))
+                if judgement or id not in course.exercises:
+                    read.add(id)
+            tasks.append(replace(task, read=frozenset(read)))
     reporting = _Reporting(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
     with workers_of(scheduler) as (executor, workers):
@@ -143,104 +111,16 @@ def grade(
 
 
 def _tasks(file: HandedIn) -> Iterator[Task]:
-    """What is to be judged: the answers to the book's exercises, by chapter and in the book's order.
-
-    Those before an exercise of the assignment are judged with it, for it may use what they define.
-    """
+    """The answers to the book's exercises, by chapter and in the book's order."""
     known = [id for id in exercise_ids() if id in file.submission.answers]
     for chapter in dict.fromkeys(id[:2] for id in known):
         yield Task((file.name, chapter), {id: file.submission.answers[id] for id in known if id[:2] == chapter})
 
 
-class _Ledger:
-    """The rows of all files, whose points come in one after the other."""
-
-    def __init__(self, files: list[HandedIn], course: Course, seed: int):
-        self.course, self.seed = course, seed
-        self.files = {file.name: file for file in files}
-        self.rows: dict[tuple[str, str], Grade] = {}
-        for file in files:
-            for row in self._before(file):
-                self.rows[row.submission, row.exercise] = row
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """How many rows are graded, and of how many."""
-        return sum(row.reason != PENDING for row in self.rows.values()), len(self.rows)
-
-    def _before(self, file: HandedIn) -> Iterator[Grade]:
-        """What can be told from the file alone."""
-        submission = file.submission
-        seen = {*submission.answers, *submission.refused}
-        present = {submission.chapter} | {id[:2] for id in seen}
-        asked = [id for id in self.course.exercises if id[:2] in present]
-        if not asked:
-            complaint = submission.complaint or "The notebook holds no exercise that is graded here."
-            yield self._row(file, "", 0, 0, complaint, "unreadable")
-        for id in asked:
-            worth = self.course.worth(id)
-            if id in submission.answers:
-                yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
-            elif id in submission.refused:
-                yield self._row(file, id, 0, worth, f"Duplicate: {submission.refused[id]}", "duplicate")
-            else:
-                yield self._row(file, id, 0, worth, MISSING, "missing")
-
-    def _row(self, file, id, points, out_of, message, reason, **more):
-        row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
-        if id in file.submission.recovered:
-            row = policy.noted(row, "The cell had lost its id and was found by its function.")
-        if id in file.submission.answers and stands_in_the_book(id, file.submission.answers[id]):
-            row = policy.noted(row, NOTE)
-        return row
-
-    def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
-        """Put a judgement into its row, if the exercise is of the assignment."""
-        if (name, id) not in self.rows:
-            return
-        file, most = self.files[name], self.course.worth(id)
-        if judgement is None:
-            message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
-            self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
-            return
-        points = most if judgement.reason == SOLVED else 0
-        launch = printable(judgement.launch)
-        more = {"line": judgement.line, "launch": launch, "hidden": "drawn with seed" in launch}
-        self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
-
-    def ran(self, name: str, id: str, ran: str) -> None:
-        """Note what became of an answer that was run."""
-        if (name, id) in self.rows:
-            self.rows[name, id] = replace(self.rows[name, id], ran=printable(ran))
-
-    def grades(self) -> list[Grade]:
-        """The rows as they stand: one for each student and exercise, missing ones too, by the teacher's rules."""
-        rows = list(self.rows.values())
-        if self.course.deadline:
-            collected = self.course.collected
-            rows = [self.course.deadline.applied(row, collected.get(row.student)) for row in rows]
-        rows = policy.best(rows)
-        rows += self._absent(rows)
-        if self.course.by_hand:
-            rows = policy.by_hand(rows, self.course.by_hand)
-        return sorted(rows, key=lambda row: (row.student, row.exercise, row.submission))
-
-    def _absent(self, rows):
-        """Rows for what a student of the roster did not hand in."""
-        wanted = self.course.exercises if self.course.points else sorted({row.exercise for row in rows} - {""})
-        there = {(row.student, row.exercise) for row in rows}
-        present = {row.student for row in rows} if self.course.points else set()
-        for student in dict.fromkeys([*self.course.students, *sorted(present)]):
-            collected = self.course.collected.get(student)
-            why = printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
-            for id in [id for id in wanted if (student, id) not in there] if wanted else []:
-                yield Grade(student, "", id, 0, self.course.worth(id), why, self.seed, "missing")
-
-
 class _Reporting:
     """Writes the reports again and again, and not too often."""
 
-    def __init__(self, ledger: _Ledger, out: Path, files: list[HandedIn]):
+    def __init__(self, ledger: Ledger, out: Path, files: list[HandedIn]):
         self.ledger, self.out = ledger, out
         self.texts = {(file.name, id): text for file in files for id, text in file.submission.answers.items()}
         self.written_s = 0.0

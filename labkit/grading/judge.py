@@ -50,8 +50,10 @@ class Judge:
             with _silence():
                 self.namespace = definitions(text, f"<{id}>", self.namespace)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            message = f"The cell fails: {type(error).__name__}: {error}"
-            return Judgement("syntax", message, line=getattr(error, "lineno", None))
+            line = getattr(error, "lineno", None)
+            place = f" in line {line}" if line else ""
+            message = f"The cell fails{place}: {type(error).__name__}: {getattr(error, 'msg', error)}"
+            return Judgement("syntax", message, line)
         return None
 
     def __call__(self, id: str, text: str) -> None:

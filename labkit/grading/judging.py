@@ -11,7 +11,7 @@ from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
-MOST_TASKS = 24  # in a batch: a kernel takes some seconds to start, which they share
+MOST_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
 TRIES = 3
 
 

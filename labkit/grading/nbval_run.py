@@ -11,6 +11,7 @@ import nbformat
 
 from labkit.grading.process import Limits, run
 
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # a kernel a core
 START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
 
 
@@ -33,7 +34,7 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
         run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
-    found = [json.loads(line) for line in written if line.endswith("\n")]
+    found = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     return {line.pop("cell"): CellResult(**line) for line in found}
 
 
@@ -49,4 +50,4 @@ def _environment(folder):
     """Nothing of the user's Jupyter, IPython and pytest has a part in it."""
     own = {name: folder for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
     alone = {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    return {**os.environ, **own, **alone}
+    return {**os.environ, **own, **alone, **ONE_THREAD}

@@ -52,7 +52,7 @@ def pytest_runtest_makereport(item, call):
             "said": _said(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(line)}\n")
+            file.write(f"\n{json.dumps(line)}\n")  # a line of its own, whatever stands before it
         if dead or item.parent.timed_out:
             item.session.shouldstop = "the kernel hangs or is dead"
     return report

@@ -16,6 +16,7 @@ import psutil
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 KERNEL_BYTES = 6 << 30
 POLL_S = 0.1
+_running: set[subprocess.Popen] = set()
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], li
         child = subprocess.Popen(
             command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL, stdout=printed, stderr=printed
         )
+        _running.add(child)
         try:
             while (status := _status(child)) is None:
                 if time.monotonic() > end_s or _takes_too_much(child, limits):
                     break
         finally:
             end(child)
+            _running.discard(child)
         printed.seek(max(0, printed.seek(0, os.SEEK_END) - limits.printed_bytes))
         return status, printed.read().decode(errors="replace")
 
@@ -71,6 +74,12 @@ def end(child: subprocess.Popen) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     child.wait()
+
+
+def end_all() -> None:
+    """End every command that runs, for the sake of those who wait for this process to stop."""
+    for child in list(_running):
+        end(child)
 
 
 def _family(child):

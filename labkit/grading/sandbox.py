@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit import places
+from labkit.grading.nbval_run import ONE_THREAD
 from labkit.grading.process import Limits, run
 
 HOME = "/home/student"
@@ -60,6 +61,7 @@ def _bwrap(files):
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     own |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    own |= ONE_THREAD
     own["PYTHONPATH"] = os.path.dirname(os.path.realpath(places.PACKAGE))
     for name, value in own.items():
         args += ["--setenv", name, value]

@@ -40,12 +40,12 @@ def find_submissions(paths: list[Path]) -> list[Found]:
 def book_solutions(paths: list[Path]) -> list[Path]:
     """The book's own solutions in the folders named: a fork of the book holds them, whoever wrote the rest."""
     within = dict.fromkeys(entry.path for path in paths if path.is_dir() for entry in find(path))
-    named = {path.resolve() for path in paths}
+    named = {path.absolute() for path in paths}
     return [
         notebook
         for notebook in within
-        if notebook.resolve().parent.parts[-2:] == ("notebooks", "solutions")
-        and not named & {notebook.resolve(), notebook.resolve().parent}
+        if notebook.absolute().parent.parts[-2:] == ("notebooks", "solutions")
+        and not named & {notebook.absolute(), notebook.absolute().parent}
     ]
 
 

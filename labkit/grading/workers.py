@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
+from labkit.grading.process import end_all
+
 
 class SchedulerError(Exception):
     """A cluster that cannot be used; the message says what to do."""
@@ -19,7 +21,12 @@ def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
     if scheduler is None:
         workers = os.cpu_count() or 1
         with ThreadPoolExecutor(workers) as executor:
-            yield executor, workers
+            try:
+                yield executor, workers
+            except BaseException:  # an interrupt above all: the journal has what is done
+                executor.shutdown(wait=False, cancel_futures=True)
+                end_all()
+                raise
         return
     try:
         from distributed import Client

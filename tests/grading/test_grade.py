@@ -56,11 +56,13 @@ def test_a_mixed_class(tmp_path):
     hand_in(
         tmp_path / "b-forged.ipynb", "03", forged, e3=edit("03.3", "TILE = 16", "TILE = 8"), e4="tiled_matmul = None"
     )
+    drawn = edit("03.4", "range(0, K, TILE)", "range(0, min(K, 80), TILE)")
+    hand_in(tmp_path / "d-right-on-fixed-sizes.ipynb", "03", e1="", e2="", e3="", e4=drawn)
     (tmp_path / "c-broken.ipynb").write_text('{"cells": [{"cell_type"', encoding="utf-8")
     grades = grade([tmp_path], tmp_path / "out", seed=1)
     points = {name[0]: sums[0] for name, sums in totals(grades).items()}
     worth = {id: exercise(id).points for id in exercise_ids("03")}
-    assert points == dict(a=worth["03.1"], b=worth["03.1"], c=0)
+    assert points == dict(a=worth["03.1"], b=worth["03.1"], c=0, d=0)
     said = {(row.student[0], row.exercise): row.message for row in grades}
     assert "2 cells" in said["a", "03.2"]
     assert "SyntaxError" in said["a", "03.3"]
@@ -69,15 +71,10 @@ def test_a_mixed_class(tmp_path):
     assert "global loads" in said["b", "03.3"]
     assert "NoneType" in said["b", "03.4"]
     assert "not a notebook" in said["c", ""]
+    (late,) = [row for row in grades if row.student[0] == "d" and row.exercise == "03.4"]
+    assert (late.reason, late.seed, late.hidden) == ("result", 1, True)
+    assert "drawn with seed 1" in late.launch
     assert grade([tmp_path], tmp_path / "again", seed=1) == grades
-
-
-def test_a_late_error_is_found_in_sizes_that_are_drawn_and_named(tmp_path):
-    text = solutions("03")["03.4"].replace("range(0, K, TILE)", "range(0, min(K, 80), TILE)")
-    path = hand_in(tmp_path / "fixed.ipynb", "03", e4=text)
-    (row,) = [row for row in grade([path], tmp_path / "out", seed=1) if row.exercise == "03.4"]
-    assert (row.points, row.reason, row.seed) == (0, "result", 1)
-    assert "drawn with seed 1" in row.launch
 
 
 def test_a_notebook_of_something_else_is_told_so(tmp_path):

@@ -76,6 +76,11 @@ def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own(jud
     assert said["line"] == 7 and "Line 7" in said["message"]
 
 
+def test_an_error_of_syntax_is_told_with_its_line(judged):
+    said = json.loads(judged("x = 1\ndef saxpy(")["02.1"][1])
+    assert (said["line"], said["message"]) == (2, "The cell fails in line 2: SyntaxError: '(' was never closed")
+
+
 def test_the_answers_of_another_notebook_are_not_seen(judged):
     judged("N = 10\n" + SAXPY)
     assert judged(SAXPY.replace("out.size", "N"))["02.1"][0] == "not solved"

@@ -1,0 +1,131 @@
+"""The rows of a class: which exercises of whose files are graded, and what is known of each so far."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from labkit.exercises import exercise, exercise_ids
+from labkit.grading import policy
+from labkit.grading.grades import Grade, printable
+from labkit.grading.judge import SOLVED, Judgement
+from labkit.grading.judging import TRIES
+from labkit.grading.roster import Collected
+from labkit.grading.submission import Submission
+from labkit.grading.verbatim import NOTE, stands_in_the_book
+
+PENDING = "pending"
+MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a teacher wants graded: `points` of an assignment's exercises, or none for all chapters handed in."""
+
+    students: tuple[str, ...] = ()
+    points: Mapping[str, float] = field(default_factory=dict)
+    collected: Mapping[str, Collected] = field(default_factory=dict)
+    deadline: policy.Deadline | None = None
+    by_hand: Path | None = None
+
+    def worth(self, id: str) -> float:
+        """The points of an exercise."""
+        return self.points[id] if self.points else exercise(id).points
+
+    @property
+    def exercises(self) -> list[str]:
+        """The exercises to grade, in the book's order."""
+        return [id for id in exercise_ids() if id in self.points or not self.points]
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A file, whose it is, and the name that it has in reports."""
+
+    name: str
+    student: str
+    submission: Submission
+
+
+class Ledger:
+    """The rows of all files, whose points come in one after the other."""
+
+    def __init__(self, files: list[HandedIn], course: Course, seed: int):
+        self.course, self.seed = course, seed
+        self.files = {file.name: file for file in files}
+        self.rows: dict[tuple[str, str], Grade] = {}
+        for file in files:
+            for row in self._before(file):
+                self.rows[row.submission, row.exercise] = row
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many rows are graded, and of how many."""
+        return sum(row.reason != PENDING for row in self.rows.values()), len(self.rows)
+
+    def _before(self, file: HandedIn) -> Iterator[Grade]:
+        """What can be told from the file alone."""
+        submission = file.submission
+        seen = {*submission.answers, *submission.refused}
+        present = {submission.chapter} | {id[:2] for id in seen}
+        asked = [id for id in self.course.exercises if id[:2] in present]
+        if not asked:
+            complaint = submission.complaint or "The notebook holds no exercise that is graded here."
+            yield self._row(file, "", 0, 0, complaint, "unreadable")
+        for id in asked:
+            worth = self.course.worth(id)
+            if id in submission.answers:
+                yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
+            elif id in submission.refused:
+                yield self._row(file, id, 0, worth, f"Duplicate: {submission.refused[id]}", "duplicate")
+            else:
+                yield self._row(file, id, 0, worth, MISSING, "missing")
+
+    def _row(self, file, id, points, out_of, message, reason, **more):
+        row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
+        if id in file.submission.recovered:
+            row = policy.noted(row, "The cell had lost its id and was found by its function.")
+        if id in file.submission.answers and stands_in_the_book(id, file.submission.answers[id]):
+            row = policy.noted(row, NOTE)
+        return row
+
+    def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
+        """Put a judgement into its row, if the exercise is of the assignment."""
+        if (name, id) not in self.rows:
+            return
+        file, most = self.files[name], self.course.worth(id)
+        if judgement is None:
+            message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
+            self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
+            return
+        points = most if judgement.reason == SOLVED else 0
+        launch = printable(judgement.launch)
+        more = {"line": judgement.line, "launch": launch, "hidden": "drawn with seed" in launch}
+        self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
+
+    def ran(self, name: str, id: str, ran: str) -> None:
+        """Note what became of an answer that was run."""
+        if (name, id) in self.rows:
+            self.rows[name, id] = replace(self.rows[name, id], ran=printable(ran))
+
+    def grades(self) -> list[Grade]:
+        """The rows as they stand: one for each student and exercise, missing ones too, by the teacher's rules."""
+        rows = list(self.rows.values())
+        if self.course.deadline:
+            collected = self.course.collected
+            rows = [self.course.deadline.applied(row, collected.get(row.student)) for row in rows]
+        rows = policy.best(rows)
+        rows += self._absent(rows)
+        if self.course.by_hand:
+            rows = policy.by_hand(rows, self.course.by_hand)
+        return sorted(rows, key=lambda row: (row.student, row.exercise, row.submission))
+
+    def _absent(self, rows):
+        """Rows for what a student of the roster did not hand in."""
+        wanted = self.course.exercises if self.course.points else sorted({row.exercise for row in rows} - {""})
+        there = {(row.student, row.exercise) for row in rows}
+        present = {row.student for row in rows} if self.course.points else set()
+        for student in dict.fromkeys([*self.course.students, *sorted(present)]):
+            collected = self.course.collected.get(student)
+            why = printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
+            for id in [id for id in wanted if (student, id) not in there] if wanted else []:
+                yield Grade(student, "", id, 0, self.course.worth(id), why, self.seed, "missing")

@@ -1,0 +1,44 @@
+"""Where batches are judged: this machine's cores, or a Dask cluster."""
+
+import os
+import sys
+
+import pytest
+from handed_in import SAXPY, setup_texts
+
+from labkit.grading.judging import Limits, judge_tasks
+from labkit.grading.trusted import Task
+from labkit.grading.workers import SchedulerError, workers_of
+
+
+def test_all_cores_work_without_a_cluster():
+    with workers_of(None) as (executor, workers):
+        assert workers == os.cpu_count()
+        assert executor.submit(len, "four").result() == 4
+
+
+def test_a_cluster_that_is_not_there_is_said_in_a_sentence(monkeypatch):
+    pytest.importorskip("distributed")
+    with pytest.raises(SchedulerError, match="no Dask scheduler at"), workers_of("tcp://127.0.0.1:9"):
+        pass
+
+
+def test_a_cluster_needs_dask(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SchedulerError, match="install labkit"), workers_of("tcp://127.0.0.1:9"):
+        pass
+
+
+@pytest.mark.long
+def test_a_cluster_judges_and_a_worker_that_dies_loses_nothing():
+    distributed = pytest.importorskip("distributed")
+    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    tasks = [Task((f"ann-{n}", "02"), {"02.1": SAXPY if n % 2 else "x = 1"}) for n in range(6)]
+    with distributed.LocalCluster(**options) as cluster, workers_of(cluster.scheduler_address) as (executor, workers):
+        assert workers == 2
+        found = {}
+        for task, _, judgement in judge_tasks(tasks, {"02": setup_texts("02")}, Limits(1), executor, workers):
+            if not found:
+                next(iter(cluster.workers.values())).process.process.kill()
+            found[task.key[0]] = judgement and judgement.reason
+    assert found == {f"ann-{n}": "solved" if n % 2 else "not a kernel" for n in range(6)}
