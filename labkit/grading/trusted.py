@@ -34,9 +34,9 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
     texts = {chapter: list(setups[chapter]) for chapter in chapters}
     cells = [
         _silent(
-            "from labkit.grading.judge import Judge\n"
+            "from labkit.grading.judge import Judge, compile_checks\n"
             "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
-            "tie_to_parent()\nlimit_memory()\n"
+            "tie_to_parent()\nlimit_memory()\ncompile_checks()\n"
             f"setups = {texts!a}",
             id="start",
         )

@@ -1,9 +1,11 @@
 """Answers are judged from their text: nothing of it runs, and right answers of every kind are right."""
 
 import json
+import subprocess
+import sys
 
 import pytest
-from handed_in import SAXPY, setup_texts
+from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
 from labkit.grading.judge import MOST_CHARACTERS, Judge
@@ -104,3 +106,28 @@ def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
     verdicts = judged(text, **{"02.2": "x = 1"})
     assert json.loads(verdicts["02.1"][1])["reason"] == reason
     assert json.loads(verdicts["02.2"][1])["reason"] == "not a kernel"
+
+
+COMPILED = """
+import gc
+from numba.core.registry import CPUDispatcher
+from labkit.exercises import exercise
+from labkit.grading.judge import Judge, compile_checks
+
+def compiled():
+    return {one: len(one.signatures) for one in gc.get_objects() if isinstance(one, CPUDispatcher)}
+
+compile_checks()
+before = compiled()
+judge = Judge(SETUPS, seed=1)
+for id, text in ANSWERS.items():
+    judge(id, text)
+after = compiled()
+print([str(one) for one in after if one.py_func.__module__.startswith("labkit") and after[one] != before.get(one)])
+"""
+
+
+def test_what_is_compiled_beforehand_is_all_that_answers_need():
+    code = COMPILED.replace("SETUPS", ascii(setup_texts("03"))).replace("ANSWERS", ascii(solutions("03")))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["solved"] * 4 + ["[]"]
