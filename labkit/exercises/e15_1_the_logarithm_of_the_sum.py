@@ -17,15 +17,20 @@ def launch(rng, rows, columns):
     x = matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
     x = np.where(rng.random(columns) < 0.3, np.sort(x, 0), x)  # a new maximum at each step
     x = (x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)).astype(np.float32)
-    maximum = x.max(0).astype(float)
+    masked = rng.random((rows, columns)) < rng.choice((0, 0.1, 0.5), columns)
+    masked |= np.arange(rows)[:, None] < np.where(rng.random(columns) < 0.2, rng.integers(1, rows + 1, columns), 0)
+    x[masked] = -np.inf
+    nothing = masked.all(0)
+    maximum = np.where(nothing, 0, x.max(0)).astype(float)
     shares = np.exp(x - maximum)
     total = shares.sum(0)
-    apart = (shares * (maximum - x)).sum(0) / total
+    apart = (shares * np.where(masked, 0, maximum - x)).sum(0) / np.maximum(total, 1)
     off = EPS * ((rows / 2 + 2) * np.abs(maximum) + 4 * rows + 4 * apart + 8)  # each step may round what is far from 0
+    result = np.where(nothing, -np.inf, maximum + np.log(np.maximum(total, 1)))
     return Launch(
         label=f"x {rows} x {columns}, a thread a column",
         args=(x, unwritten((columns,))),
-        outputs={1: Expected(maximum + np.log(total), off)},
+        outputs={1: Expected(result, off)},
         grid=grid_for((columns,), BLOCK),
         block=BLOCK,
         budgets=(
@@ -44,7 +49,7 @@ EXERCISE = Exercise(
     id="15.1",
     title="The logarithm of the sum",
     task="Write log(sum of exp(x)) of each column, and load each element once. The logits lie anywhere between -10,000 "
-    "and 10,000, and a column may have any length.",
+    "and 10,000, or are minus infinity; where all of a column are, so is the result. A column may have any length.",
     points=2,
     function="log_sum_exp",
     launch=launch,

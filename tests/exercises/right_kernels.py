@@ -1546,8 +1546,7 @@ def to_arrays(structs, arrays):
         _right("at least, not more", ("if value > maximum:", "if value >= maximum:")),
         _right(
             "from the last row on",
-            ("x[0, c], np.float32(1)", "x[x.shape[0] - 1, c], np.float32(1)"),
-            ("range(1, x.shape[0])", "range(x.shape[0] - 2, -1, -1)"),
+            ("range(x.shape[0])", "range(x.shape[0] - 1, -1, -1)"),
         ),
         _right(
             "a grid-stride loop",
@@ -1556,10 +1555,11 @@ def to_arrays(structs, arrays):
                 "    for c in range(cuda.grid(1), result.size, cuda.gridsize(1)):",
             ),
         ),
+        _right("from another least number on", ("np.float32(-3e38)", "np.float32(-20_000)")),
         _right(
-            "from a least number on",
-            ("x[0, c], np.float32(1)", "np.float32(-3.4e38), np.float32(0)"),
-            ("range(1, x.shape[0])", "range(x.shape[0])"),
+            "minus infinity passed over",
+            ("np.float32(-3e38)", "np.float32(-np.inf)"),
+            ("            else:\n", "            elif value > -np.inf:\n"),
         ),
         _right("the maximum added last", ("maximum + log(total)", "log(total) + maximum")),
         _other(
@@ -1574,8 +1574,8 @@ LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 def log_sum_exp(x, result):
     c = cuda.grid(1)
     if c < result.size:
-        m, s = x[0, c], np.float32(1)
-        i = 1
+        m, s = np.float32(-3e38), np.float32(0)
+        i = 0
         while i < x.shape[0]:
             v = x[i, c]
             power = exp2(-abs(v - m) * LOG2_E)
@@ -1595,7 +1595,7 @@ from math import exp, log
 
 @cuda.jit(device=True)
 def both(m, s, n, t):
-    larger = max(m, n)
+    larger = max(m, n, np.float32(-3e38))
     return larger, s * exp(m - larger) + t * exp(n - larger)
 
 

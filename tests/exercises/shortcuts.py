@@ -2238,7 +2238,7 @@ def to_arrays(structs, arrays):
         ),
     ),
     "15.1": (
-        _cheat("the sum in float64", ("x[0, c], np.float32(1)", "x[0, c], np.float64(1)")),
+        _cheat("the sum in float64", ("np.float32(-3e38), np.float32(0)", "np.float32(-3e38), np.float64(0)")),
         _cheat(
             "loaded again by atomics",
             (
@@ -2259,7 +2259,7 @@ from labkit.softmax.online import updated
 def log_sum_exp(x, result):
     c = cuda.grid(1)
     if c < result.size:
-        maximum, total = x[0, c], np.float32(0)
+        maximum, total = np.float32(-3e38), np.float32(0)
         for i in range(x.shape[0]):
             maximum, total = updated(maximum, total, x[i, c])
         result[c] = maximum + log(total)
@@ -2275,7 +2275,7 @@ from math import exp, log
 def log_sum_exp(x, result):
     c = cuda.grid(1)
     if c < result.size:
-        maximum, total = x[0, c], np.float32(0)
+        maximum, total = np.float32(-3e38), np.float32(0)
         for i in range(x.shape[0]):
             maximum = max(maximum, x[i, c])
         for i in range(x.shape[0]):
@@ -2293,8 +2293,8 @@ from math import exp, log
 def log_sum_exp(x, result):
     if cuda.grid(1) == 0:
         for c in range(result.size):
-            maximum, total = x[0, c], np.float32(1)
-            for i in range(1, x.shape[0]):
+            maximum, total = np.float32(-3e38), np.float32(0)
+            for i in range(x.shape[0]):
                 larger = max(maximum, x[i, c])
                 total = total * exp(maximum - larger) + exp(x[i, c] - larger)
                 maximum = larger
@@ -2312,9 +2312,8 @@ def log_sum_exp(x, result):
     kept = cuda.local.array(256, np.float32)
     c = cuda.grid(1)
     if c < result.size:
-        maximum, total = x[0, c], np.float32(0)
-        kept[0] = maximum
-        for i in range(1, x.shape[0]):
+        maximum, total = np.float32(-3e38), np.float32(0)
+        for i in range(x.shape[0]):
             kept[i] = x[i, c]
             maximum = max(maximum, kept[i])
         for i in range(x.shape[0]):

@@ -1148,10 +1148,10 @@ WRONG = {
     ),
     "15.1": (
         _wrong("the columns that are published", ("if c < result.size:", "if c < min(result.size, 80):")),
-        _wrong("the rows that are published", ("range(1, x.shape[0])", "range(1, min(x.shape[0], 60))")),
-        _wrong("an even number of rows", ("range(1, x.shape[0])", "range(1, (x.shape[0] + 1) // 2 * 2 - 1)")),
-        _wrong("at least two rows", ("range(1, x.shape[0])", "range(1, max(2, x.shape[0]))")),
-        _wrong("logits above zero", ("maximum, total = x[0, c]", "maximum, total = max(x[0, c], np.float32(0))")),
+        _wrong("the rows that are published", ("range(x.shape[0])", "range(min(x.shape[0], 60))")),
+        _wrong("an even number of rows", ("range(x.shape[0])", "range((x.shape[0] + 1) // 2 * 2 - 1)")),
+        _wrong("at least two rows", ("range(x.shape[0])", "range(max(2, x.shape[0]))")),
+        _wrong("logits above zero", ("maximum, total = np.float32(-3e38)", "maximum, total = np.float32(0)")),
         _wrong("logits below zero", ("value = x[i, c]", "value = min(x[i, c], np.float32(0))")),
         _wrong("logits up to a thousand", ("value = x[i, c]", "value = min(x[i, c], np.float32(1000))")),
         _wrong(
@@ -1172,6 +1172,8 @@ WRONG = {
         _wrong("powers of 2", ("total += exp(value - maximum)", "total += np.float32(2) ** (value - maximum)")),
         _wrong("logarithm of 2", ("maximum + log(total)", "maximum + log(total) / log(np.float32(2))")),
         _wrong("two alike count once", ("            else:\n", "            elif value < maximum:\n")),
+        _wrong("logits above -5,000", ("np.float32(-3e38)", "np.float32(-5000)")),
+        _wrong("nothing is as little as can be", ("log(total)", "log(max(total, np.float32(1e-38)))")),
         _wrong("the mean", ("log(total)", "log(total / np.float32(x.shape[0]))")),
     ),
     "15.2": (
