@@ -64,8 +64,8 @@ EXERCISE = Exercise(
     task="These blocks have some of the keys, and a later kernel merges what they find with what was found for the "
     "others. So a query keeps its sums of weight times value undivided, the total of its weights, and the origin that "
     "both are relative to. The origin moves late: a tile moves it to its largest score, and only if that is more than "
-    "8 above it. What then has to be rescaled is not, or not rightly. Put it right, and load each key and value once "
-    "for each block.",
+    "8 above it. There are two mistakes in what happens when the origin moves. Repair both, keep the late origin "
+    "(`origins` is checked too), and load each key and value once for each block.",
     points=3,
     function="part_of_attention",
     launch=launch,

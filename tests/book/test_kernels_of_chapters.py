@@ -12,7 +12,7 @@ from numba_oracle import variable_types
 
 from labkit import places
 from labkit.simulator import run
-from labkit.simulator.translator.values import NamedTuple, TensorMap
+from labkit.simulator.translator.values import NamedTuple, TensorMap, Tuple
 from labkit.views.playground import Playground
 
 pytestmark = pytest.mark.long
@@ -137,4 +137,6 @@ def type_on_a_gpu(kind):
         return PixelMapType() if kind.kind == "PixelMap" else TensorMapType(len(kind.box))
     if isinstance(kind, NamedTuple):
         return types.NamedTuple(tuple(map(type_on_a_gpu, kind.items)), namedtuple("Sizes", kind.fields))
+    if isinstance(kind, Tuple):
+        return types.BaseTuple.from_types(tuple(map(type_on_a_gpu, kind.items)))
     return types.Array(kind.dtype, kind.ndim, "C") if hasattr(kind, "ndim") else kind

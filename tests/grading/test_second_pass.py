@@ -12,7 +12,7 @@ import pytest
 from attacks.programs import PROGRAMS
 from handed_in import SAXPY, hand_in, solutions
 from sampling import sampled
-from test_attacks import CANARY, classroom, fill_in, graded  # noqa: F401
+from test_hostile_class import CANARY, classroom, fill_in, graded  # noqa: F401
 
 from labkit import places
 from labkit.grading import sandbox, second_pass
