@@ -88,13 +88,13 @@ def drawn(rng):
 EXERCISE = Exercise(
     id="16.3",
     title="Choose the tile",
-    task="Blocks of `rows` queries each go through the keys from the first one, `columns` at a time, and stop after the "
-    "last tile of which one of their queries sees something. A last tile that reaches beyond the final key brings only "
-    "the keys that there are. Both numbers are multiples of 16, and 256 at most. Shared memory, `shared_bytes` a block, "
-    "holds a tile of Q, two of K and two of V, of 2-byte numbers; `registers`, which hold a number each, have "
-    "rows * columns scores and rows * head_dim sums. Return the pair (rows, columns) that fits into both and with which "
-    "all blocks *together* bring the fewest keys; of several one with the fewest tiles of all blocks together; None if "
-    "nothing fits.",
+    task="Blocks of `rows` queries each go through the keys from the first one, `columns` at a time, and stop after "
+    "the last tile of which one of their queries sees something. A last tile that reaches beyond the final key "
+    "brings only the keys that there are. Both numbers are multiples of 16, and 256 at most. Shared memory, "
+    "`shared_bytes` a block, holds a tile of Q, two of K and two of V, of 2-byte numbers; `registers`, which hold"
+    " a number each, have rows * columns scores and rows * head_dim sums. Return the pair (rows, columns) that "
+    "fits into both and with which all blocks *together* bring the fewest keys; of several one with the fewest "
+    "tiles of all blocks together; None if nothing fits.",
     points=3,
     function="best_tile",
     launch=launch,
