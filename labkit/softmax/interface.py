@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from inspect import signature
 from math import prod
 from typing import ClassVar
 
@@ -15,7 +14,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
-from labkit.norm.interface.operation import Operation, called, planned
+from labkit.norm.interface.operation import Operation, called, planned_call
 from labkit.planned import Plan
 from labkit.softmax.problem import Backward, Forward, Rows
 from labkit.softmax.row_steps import launches_of
@@ -129,14 +128,7 @@ def plan(call, *arrays, **options) -> Plan:
     >>> plan = softmax.plan(softmax.softmax, x, out)
     >>> plan()
     """
-    if not any(call is one for one in OPERATIONS):
-        known = ", ".join(f"softmax.{one.__name__}" for one in OPERATIONS)
-        raise TypeError(f"{call!r} is not planned: give {known}")
-    bound = signature(call).bind(*arrays, **options)
-    bound.apply_defaults()
-    operation, given = OPERATIONS[call], bound.arguments
-    asked = operation(given["format"])
-    return planned(asked, {name: given[name] for name in operation.arrays}, stream=given["stream"])
+    return planned_call(call, OPERATIONS, arrays, options)
 
 
 class OfRows(Operation):

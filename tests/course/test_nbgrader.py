@@ -43,8 +43,7 @@ def nbgrader(tmp_path_factory):
         "--disable-pip-version-check",
         "nbgrader>=0.9.5,<0.10",
     ]
-    if subprocess.run(pip).returncode:
-        pytest.skip("nbgrader cannot be installed here")
+    subprocess.run(pip, check=True)
     ours = os.pathsep.join([str(places.CHECKOUT), sysconfig.get_path("purelib")])
     path = os.pathsep.join([str(scripts), os.environ["PATH"]])
 

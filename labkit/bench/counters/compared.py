@@ -6,8 +6,8 @@ loads that arrive: up to 7% more in a transpose, whose shared accesses have no c
 only those.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 from labkit.bench.counters.machine_code import request_factor, wavefront_factor
 from labkit.gpus import gpu
@@ -21,21 +21,33 @@ FROM_L2 = 0.05  # share by which bytes from L2 may be off
 DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
 
 
-class Counter(Protocol):
+class Counter(ABC):
     """One counter; `agreement` is 1 where both sides say the same, `bound` how far off 1 it may be."""
 
     name: str
 
+    @abstractmethod
     def predicted(self, trace: Trace) -> float: ...
-    def factor(self, code: Sass, trace: Trace) -> float: ...
+
+    @abstractmethod
     def measured(self, metrics: dict[str, float]) -> float: ...
-    def agreement(self, expected: float, measured: float) -> float: ...
+
+    @abstractmethod
     def bound(self, trace: Trace) -> float: ...
-    def concerns(self, trace: Trace) -> bool: ...
+
+    def factor(self, code: Sass, trace: Trace) -> float:
+        """What the compiler makes of the source, over what that asks for."""
+        return 1.0
+
+    def agreement(self, expected: float, measured: float) -> float:
+        return measured / expected if expected else 0.0
+
+    def concerns(self, trace: Trace) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
-class Accesses:
+class Accesses(Counter):
     """What the sites of one space and kind sum up of a field of theirs."""
 
     name: str
@@ -55,19 +67,13 @@ class Accesses:
     def measured(self, metrics):
         return sum(metrics[name] for name in self.metrics)
 
-    def agreement(self, expected, measured):
-        return measured / expected if expected else 0.0
-
     def bound(self, trace):
         conflicts = sum(site.bank_conflicts for site in sites(trace, self.space, self.kind))
         return CONFLICTS if self.field == "wavefronts" and conflicts else EXACT
 
-    def concerns(self, trace):
-        return True
-
 
 @dataclass(frozen=True)
-class Flops:
+class Flops(Counter):
     """Floating-point operations of threads; those of atomics happen in L2, where ncu does not count them."""
 
     name: str = "flops"
@@ -76,24 +82,15 @@ class Flops:
         in_l2 = sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.dtype.startswith("float"))
         return trace.counters.flops - in_l2
 
-    def factor(self, code, trace):
-        return 1.0
-
     def measured(self, metrics):
         return sum(metrics[name] * flops for name, flops in FLOPS.items())
-
-    def agreement(self, expected, measured):
-        return measured / expected if expected else 0.0
 
     def bound(self, trace):
         return EXACT
 
-    def concerns(self, trace):
-        return True
-
 
 @dataclass(frozen=True)
-class HitRate:
+class HitRate(Counter):
     """The share of load sectors that a cache had; they agree by their difference, in points."""
 
     name: str
@@ -107,9 +104,6 @@ class HitRate:
             return l1_hits / sectors if sectors else 0.0
         return sum(s.l2_hits for s in loads) / (sectors - l1_hits) if sectors > l1_hits else 0.0
 
-    def factor(self, code, trace):
-        return 1.0
-
     def measured(self, metrics):
         return metrics[self.hits] / metrics[self.lookups] if metrics[self.lookups] else 0.0
 
@@ -119,12 +113,9 @@ class HitRate:
     def bound(self, trace):
         return POINTS
 
-    def concerns(self, trace):
-        return True
-
 
 @dataclass(frozen=True)
-class BytesFromL2:
+class BytesFromL2(Counter):
     """What comes from L2 to the SMs, by the copy engine too, where L1 keeps nothing: all that blocks load."""
 
     name: str = "bytes_from_l2"
@@ -133,14 +124,8 @@ class BytesFromL2:
     def predicted(self, trace):
         return sum(site.sectors for site in sites(trace, "global", "load")) * SECTOR_BYTES
 
-    def factor(self, code, trace):
-        return 1.0
-
     def measured(self, metrics):
         return metrics[self.metric]
-
-    def agreement(self, expected, measured):
-        return measured / expected if expected else 0.0
 
     def bound(self, trace):
         return FROM_L2
@@ -150,7 +135,7 @@ class BytesFromL2:
 
 
 @dataclass(frozen=True)
-class DramBytes:
+class DramBytes(Counter):
     """Bytes between L2 and device memory, where the arguments do not fit into L2."""
 
     name: str
@@ -161,14 +146,8 @@ class DramBytes:
         left = trace.counters.l2_dirty_bytes if self.name == "dram_write_bytes" else 0
         return getattr(trace.counters, self.name) - left
 
-    def factor(self, code, trace):
-        return 1.0
-
     def measured(self, metrics):
         return metrics[self.metric]
-
-    def agreement(self, expected, measured):
-        return measured / expected if expected else 0.0
 
     def bound(self, trace):
         return DRAM

@@ -6,6 +6,7 @@ have the same plan.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from inspect import signature
 from typing import ClassVar
 
 import numpy as np
@@ -93,6 +94,29 @@ def planned(operation: Operation, arrays: Mapping[str, object], **options) -> Pl
 
     outputs = [name for name in given if name in operation.written]
     return Plan(launches, given, outputs, in_place=operation.in_place, **options)
+
+
+def planned_call(call, operations: Mapping, arrays: tuple, options: Mapping[str, object]) -> Plan:
+    """A plan of a call as a user writes it; `operations` has the operation of each call that can be planned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is none of these calls, or what it is given does not fit, or each of its runs would be another.
+    """
+    if not any(call is one for one in operations):
+        known = ", ".join(f"{one.__module__.split('.')[1]}.{one.__name__}" for one in operations)
+        raise TypeError(f"{call!r} is not planned: give {known}")
+    bound = signature(call).bind(*arrays, **options)
+    bound.apply_defaults()
+    operation, given = operations[call], bound.arguments
+    stream = given.pop("stream")
+    asked = operation(**{name: given[name] for name in given if name not in operation.arrays})
+    if not asked.is_asked_again:
+        raise ValueError(
+            "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
+        )
+    return planned(asked, {name: given[name] for name in operation.arrays}, stream=stream)
 
 
 def forget() -> None:

@@ -1,10 +1,8 @@
 """Calls as plans."""
 
-from inspect import signature
-
 from labkit.norm.interface.batch_norm import BatchNorm, batch_norm
 from labkit.norm.interface.batch_norm_backward import BatchNormBackward, batch_norm_backward
-from labkit.norm.interface.operation import planned
+from labkit.norm.interface.operation import planned_call
 from labkit.norm.interface.row_norms import LayerNorm, RMSNorm, layer_norm, rms_norm
 from labkit.norm.interface.row_norms_backward import (
     LayerNormBackward,
@@ -54,16 +52,4 @@ def plan(call, *arrays, **options) -> Plan:
     >>> plan()
     >>> plan(x2, weight, bias, y2, mean, variance)  # which lie as the first ones do
     """
-    if call not in OPERATIONS:
-        known = ", ".join(f"norm.{one.__name__}" for one in OPERATIONS)
-        raise TypeError(f"{call!r} is not planned: give {known}")
-    bound = signature(call).bind(*arrays, **options)
-    bound.apply_defaults()
-    operation, given = OPERATIONS[call], bound.arguments
-    stream = given.pop("stream")
-    asked = operation(**{name: given[name] for name in given if name not in operation.arrays})
-    if not asked.is_asked_again:
-        raise ValueError(
-            "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
-        )
-    return planned(asked, {name: given[name] for name in operation.arrays}, stream=stream)
+    return planned_call(call, OPERATIONS, arrays, options)
