@@ -8,8 +8,7 @@ from secrets import randbits
 
 from labkit.course.manifest import NOTEBOOKS, Course
 from labkit.exercises import exercise
-from labkit.exercises.check import judge
-from labkit.grading.definitions import definitions
+from labkit.grading.judge import SOLVED, Judge
 from labkit.grading.submission import read_submission
 
 
@@ -47,22 +46,14 @@ def _check_chapter(path: Path, wanted: Mapping[str, int], seed: int) -> Iterator
     missing = (
         submission.complaint or "The cell of this exercise is gone: take it from the chapter as it was handed out."
     )
-    names = {"__name__": "__main__"}
-    for text in _setups(path) if submission.answers else ():
-        names = definitions(text, "<setup>", names)
+    judge = Judge(list(_setups(path)) if submission.answers else [], seed, draws=1)
     for id, points in wanted.items():
         if id not in submission.answers:
             yield Checked(id, 0, points, submission.refused.get(id, missing))
             continue
-        rules = exercise(id)
-        try:
-            names = definitions(submission.answers[id], f"<{id}>", {**names, rules.function: None})
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            yield Checked(id, 0, points, f"The cell fails: {type(error).__name__}: {error}")
-            continue
-        verdict = judge(rules, names[rules.function], seed)
-        where = f"\n(run on {verdict.launch})" if verdict.launch else ""
-        yield Checked(id, points if verdict.passed else 0, points, verdict.message + where)
+        judgement = judge.judgement(id, submission.answers[id])
+        where = f"\n(run on {judgement.launch})" if judgement.launch else ""
+        yield Checked(id, points if judgement.reason == SOLVED else 0, points, judgement.message + where)
 
 
 def _setups(path):

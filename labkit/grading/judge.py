@@ -37,8 +37,8 @@ class Judge:
     An answer may use what the chapter's setup cells and the answers before it define, and nothing of another notebook.
     """
 
-    def __init__(self, setups: Sequence[str], seed: int):
-        self.seed = seed
+    def __init__(self, setups: Sequence[str], seed: int, draws: int = DRAWS):
+        self.seed, self.draws = seed, draws
         self.namespace = {"__name__": "__main__"}
         for number, text in enumerate(setups):
             self.namespace = definitions(text, f"<setup {number}>", self.namespace)
@@ -61,18 +61,22 @@ class Judge:
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; what it says is JSON on a line of its own."""
-        judgement = self.read(id, text) or self._judged(id)
+        judgement = self.judgement(id, text)
         if judgement.reason == SOLVED:
             print(SOLVED)
         else:
             said = vars(judgement) | {"message": judgement.message[:MOST_SAID]}
             print(NOT_SOLVED, json.dumps(said), sep="\n")
 
+    def judgement(self, id: str, text: str) -> Judgement:
+        """The verdict on an answer, whose definitions are taken up."""
+        return self.read(id, text) or self._judged(id)
+
     def _judged(self, id):
         rules = exercise(id)
         try:
             with _silence():
-                verdict = judge(rules, self.namespace[rules.function], self.seed, DRAWS)
+                verdict = judge(rules, self.namespace[rules.function], self.seed, self.draws)
         except (RecursionError, MemoryError) as error:
             return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}.")
         return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch)
