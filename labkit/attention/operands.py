@@ -70,13 +70,24 @@ def in_pieces(*rows) -> bool:
     return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
 
 
-def _check_pieces(name, X):
-    each = PIECE_BYTES // X.dtype.itemsize
-    if X.shape[1] % each:
+def check_rows(head_dim: int, itemsize: int) -> None:
+    """Refuses rows that are no whole pieces of 16 bytes.
+
+    Raises
+    ------
+    ValueError
+        So it is.
+    """
+    each = PIECE_BYTES // itemsize
+    if head_dim % each:
         raise ValueError(
-            f"head_dim is {X.shape[1]}, but copies take {PIECE_BYTES} bytes at a time: "
+            f"head_dim is {head_dim}, but copies take {PIECE_BYTES} bytes at a time: "
             f"make it a multiple of {each}, with zeros at the end, and give the scale that you want"
         )
+
+
+def _check_pieces(name, X):
+    check_rows(X.shape[1], X.dtype.itemsize)
     if address_of(X) % PIECE_BYTES:
         raise ValueError(
             f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"

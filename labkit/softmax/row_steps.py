@@ -11,8 +11,8 @@ from labkit.softmax.problem import Backward, Forward, Rows
 
 ENDLESS = 2**31
 STEPS = {  # by the widest row that a step is chosen for, the narrowest first
-    (Forward, FP32): {"warps": 512, "on_chip": 16_384, "clusters": 131_072, "online": ENDLESS},
-    (Forward, BF16): {"warps": 512, "on_chip": 16_384, "clusters": 131_072},
+    (Forward, FP32): {"warps": 512, "on_chip": 32_768, "clusters": 131_072, "online": ENDLESS},
+    (Forward, BF16): {"warps": 512, "on_chip": 32_768, "clusters": 131_072},
     (Backward, FP32): {"warps": 512, "on_chip": 8192, "clusters": 131_072, "fused": ENDLESS},
     (Backward, BF16): {"warps": 512, "on_chip": 8192, "clusters": 131_072},
 }

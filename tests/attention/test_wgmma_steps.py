@@ -97,26 +97,26 @@ def test_a_step_costs_what_its_docstring_says(slug):
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_no_tile_is_touched_that_no_query_sees(slug):
-    problem = AttentionForward(1, 1, 512, 64, 512, 1, True)
+    problem = AttentionForward(1, 1, 512, D, 512, 1, True)
     copies, products = counts(simulated(slug, problem)[0])
-    tiles = 1 + 2 + 3 + 4
-    assert (copies, products) == (4 + 2 * tiles, 2 * tiles * (64 + BN) // 16)
-    windowed = AttentionForward(1, 1, 512, 64, 512, 1, True, 100)
-    assert counts(simulated(slug, windowed)[0])[0] == 4 + 2 * (1 + 2 + 2 + 2)
+    boxes, tiles = D // 64, 1 + 2 + 3 + 4
+    assert (copies, products) == (boxes * (4 + 2 * tiles), 2 * tiles * (D + BN) // 16)
+    windowed = AttentionForward(1, 1, 512, D, 512, 1, True, 100)
+    assert counts(simulated(slug, windowed)[0])[0] == boxes * (4 + 2 * (1 + 2 + 2 + 2))
 
 
 def test_blocks_that_stay_get_equal_shares_of_causal_work(monkeypatch):
     """Of six tiles of queries, which see one to six tiles of keys, each of three blocks has two that see seven."""
     gpu = SimpleNamespace(MULTIPROCESSOR_COUNT=3)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
-    operands = AttentionForward(1, 1, 768, 64, causal=True).operands(BF16)
+    operands = AttentionForward(1, 1, 768, D, causal=True).operands(BF16)
     (launch,) = STEPS.step("persistent").launches(*operands, format=BF16)
     blocks = [(block, 0, 0) for block in range(3)]
     shared = {"shared_bytes": launch.shared_bytes}
     trace = simulate(launch.kernel, launch.grid, launch.block, *launch.arguments, record=blocks, **shared)
     of_keys = [n for n, s in enumerate(trace.sites) if (s.site.array, s.site.kind) == ("K_tiles", "store")]
     copies = np.isin(trace.samples.site, of_keys)
-    assert np.bincount(trace.samples.block[copies]).tolist() == [7, 7, 7]
+    assert np.bincount(trace.samples.block[copies]).tolist() == [7 * D // 64] * 3
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -127,9 +127,9 @@ def test_scores_meet_no_bank_twice(slug):
 
 def test_operands_that_do_not_fit_are_refused_in_a_sentence():
     step = STEPS.step("wgmma")
-    with pytest.raises(ValueError, match="head_dim is 192, and this step takes multiples of 8 up to 128"):
+    with pytest.raises(ValueError, match="head_dim is 192, and this step takes up to 128"):
         STEPS.step("persistent").launches(*AttentionForward(1, 1, 8, 192).operands(BF16), format=BF16)
-    with pytest.raises(ValueError, match="head_dim is 12, and this step takes multiples of 8"):
+    with pytest.raises(ValueError, match="head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"):
         step.launches(*AttentionForward(1, 1, 8, 12).operands(BF16), format=BF16)
     with pytest.raises(TypeError, match="Q holds float32, but this step takes uint16"):
         step.launches(*AttentionForward(1, 1, 8, 64).operands(FP32), format=BF16)

@@ -8,9 +8,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.views import as_words
-from labkit.attention.operands import scale_of
+from labkit.attention.operands import check_rows, scale_of
 from labkit.attention.problem import AttentionForward
 from labkit.formats import Format
 
@@ -51,11 +50,9 @@ def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int)
         An array is not as the problem has it, or the copy engine does not move it, or its rows are too wide.
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
-    each = PIECE_BYTES // format.itemsize
-    if problem.head_dim > most or problem.head_dim % each:
-        raise ValueError(
-            f"head_dim is {problem.head_dim}, and this step takes multiples of {each} up to {most}: choose another step"
-        )
+    check_rows(problem.head_dim, format.itemsize)
+    if problem.head_dim > most:
+        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {most}: choose another step")
     return -(-problem.head_dim // HALF) * HALF
 
 

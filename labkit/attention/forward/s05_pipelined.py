@@ -41,7 +41,7 @@ K_BYTE = BM * HEAD * 2
 V_BYTE = K_BYTE + STAGES * BN * HEAD * 2
 SHARED_BYTES = V_BYTE + STAGES * BN * HEAD * 2
 LN_2 = np.float32(0.6931471805599453)
-TILES = {64: (2, 64), 128: (2, 32), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
+TILES = {64: (2, 64), 128: (2, 64), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
 
 
 @cuda.jit(launch_bounds=THREADS)

@@ -43,7 +43,7 @@ V_BYTE = K_BYTE + STAGES * BN * D * 2
 O_BYTE = V_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = O_BYTE + BM * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-TILES = {64: 128, 128: 128}  # BN by D: as many keys as shared memory and registers hold
+TILES = {64: 192, 128: 128}  # BN by D: as many keys as shared memory and registers hold
 
 
 @cuda.jit(device=True)

@@ -28,11 +28,10 @@ CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # values of a piece
 WORD, WORDS = np.float32, 4  # what a register holds of it, and registers of a piece
-PIECES = 4  # of a thread
-SINGLES = 16  # of a thread, where it takes one value at a time
-SHAPES = (512, 1), (1024, 1), (1024, 2)  # threads of a block at most, and how many times as many pieces a thread has
+PIECES = 8  # of a thread
+SINGLES = 32  # of a thread, where it takes one value at a time
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-SM_THREADS = {1: 1536, 2: 1024}  # of an SM, by how many times as many pieces each has: 40 or 64 registers
+SM_THREADS = 1024  # of a block at most, and of an SM: 64 registers each
 
 
 @cuda.jit
@@ -87,15 +86,12 @@ def clusters(x, y, columns):
 
 def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
     """Blocks of a cluster and of an SM, threads of a block, and pieces of a thread."""
-    pieces = -(-columns // width)
-    for most_threads, times in SHAPES:
-        of_thread = times * (PIECES if width > 1 else SINGLES)
-        for blocks in SIZES:
-            threads = WARP * -(-pieces // (blocks * of_thread * WARP))
-            if threads <= most_threads:
-                return blocks, max(1, SM_THREADS[times] // threads), threads, of_thread
-    most_threads, times = SHAPES[-1]
-    most = max(SIZES) * most_threads * times * (PIECES * width if width > 1 else SINGLES)
+    pieces, of_thread = -(-columns // width), PIECES if width > 1 else SINGLES
+    for blocks in SIZES:
+        threads = WARP * -(-pieces // (blocks * of_thread * WARP))
+        if threads <= SM_THREADS:
+            return blocks, SM_THREADS // threads, threads, of_thread
+    most = max(SIZES) * SM_THREADS * of_thread * width
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {most}")
 
 

@@ -91,15 +91,24 @@ def test_a_plan_runs_for_other_arrays_that_lie_alike():
         plan(cuda.to_device(first[0][:, :1]), *others[1:])
 
 
-def test_the_step_is_the_one_for_the_format(monkeypatch):
-    assert step_for(FP32).slug == "rows" and step_for(BF16).slug == step_for(FP16).slug == "pipelined"
-    old = SimpleNamespace(compute_capability=(7, 5))
-    monkeypatch.setattr(cuda, "get_current_device", lambda: old)
-    assert step_for(FP32).slug == "rows"
+@pytest.mark.parametrize(
+    ("capability", "head_dim", "slug"),
+    [((9, 0), 64, "persistent"), ((9, 0), 128, "persistent"), ((9, 0), 136, "ping_pong"), ((9, 0), 256, "ping_pong")]
+    + [((8, 0), 64, "pipelined"), ((12, 0), 256, "pipelined")],
+)
+def test_the_step_is_the_one_for_the_format_the_heads_and_the_gpu(monkeypatch, capability, head_dim, slug):
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    assert step_for(head_dim, FP32).slug == "rows"
+    assert step_for(head_dim, BF16).slug == step_for(head_dim, FP16).slug == slug
+
+
+def test_an_old_gpu_has_no_step_for_16_bits(monkeypatch):
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=(7, 5)))
+    assert step_for(64, FP32).slug == "rows"
     with pytest.raises(
         ValueError, match=r"no step takes float16 on a GPU of compute capability 7\.5: convert Q, K and"
     ):
-        step_for(FP16)
+        step_for(64, FP16)
 
 
 def test_a_second_call_finds_the_plan_of_the_first():
