@@ -11,13 +11,14 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of the tile
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per tile of queries
     (2 * BM + 2 * STAGES * BN) * D * 2          bytes of shared memory per block
 
-Limited, by a count of cycles and not yet by measurement, by the tensor cores and the special function unit beside them,
-which takes half as long for an exponential of each score as they do for both products.
+Limited by the tensor cores, and by the special function unit beside them, which takes half as long for an exponential
+of each score as they do for both products of a head of 128 numbers, and as long as they do for one of 64.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.forward import BENCHED
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
@@ -44,6 +45,7 @@ O_BYTE = V_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = O_BYTE + BM * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
 TILES = {64: 192, 128: 128}  # BN by D: as many keys as shared memory and registers hold
+BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # those that it takes
 
 
 @cuda.jit(device=True)

@@ -93,8 +93,14 @@ def test_a_plan_runs_for_other_arrays_that_lie_alike():
 
 @pytest.mark.parametrize(
     ("capability", "head_dim", "slug"),
-    [((9, 0), 64, "persistent"), ((9, 0), 128, "persistent"), ((9, 0), 136, "ping_pong"), ((9, 0), 256, "ping_pong")]
-    + [((8, 0), 64, "pipelined"), ((12, 0), 256, "pipelined")],
+    [
+        ((9, 0), 64, "persistent"),
+        ((9, 0), 128, "persistent"),
+        ((9, 0), 136, "ping_pong"),
+        ((9, 0), 256, "ping_pong"),
+        ((8, 0), 64, "pipelined"),
+        ((12, 0), 256, "pipelined"),
+    ],
 )
 def test_the_step_is_the_one_for_the_format_the_heads_and_the_gpu(monkeypatch, capability, head_dim, slug):
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
