@@ -180,7 +180,7 @@ REFUSED = {
         "lse is read-only: pass an array that can be written to",
     ),
     "lse out of order": (
-        lambda: attention.attend(*map(cuda.to_device, (Q, K, K)), lse=cuda.to_device(Q)[..., 0]),
+        lambda: attention.attend(*map(cuda.to_device, (Q, K, K)), lse=cuda.to_device(Q)[:, :, :, 0]),
         "lse is not in C order: give an array that is",
     ),
     "window": (lambda: attention.attend(Q, K, K, window=0), "window is 0, but a query sees its own position at least"),
@@ -189,7 +189,7 @@ REFUSED = {
     "layout": (lambda: attention.attend(Q, K, K, layout="SBHD"), "there is no layout 'SBHD': say BHSD or BSHD"),
     "format": (lambda: attention.attend(Q, K, K, format="tf32"), "tf32 is not computed here: give float32 or bfloat16"),
     "gaps": (
-        lambda: attention.attend(cuda.to_device(Q), cuda.to_device(GAPS)[..., :8], cuda.to_device(K)),
+        lambda: attention.attend(cuda.to_device(Q), cuda.to_device(GAPS)[:, :, :, :8], cuda.to_device(K)),
         "rows of K are 864, 432, 48 bytes apart, and steps find them at multiples of a row of 32 bytes: copy it",
     ),
     "two places": (lambda: attention.attend(cuda.to_device(Q), K, K), "K is an array of the host, and Q one of the"),

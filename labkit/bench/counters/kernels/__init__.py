@@ -31,6 +31,14 @@ COPY_ENGINE = dict.fromkeys(
     ["global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors", "l1_hit_rate"],
     "what the copy engine moves passes by the instructions that ncu counts, and by L1",
 )
+FRAGMENTS = dict.fromkeys(
+    ["shared_load_requests", "shared_load_wavefronts"], "ncu counts no `ldmatrix`, and no `wgmma`, among the loads"
+)
+BARRIERS = dict.fromkeys(
+    ["shared_store_wavefronts", "shared_atomic_wavefronts"],
+    "what the copy engine brings, `stmatrix` and barriers of copies are no stores and atomics to ncu",
+)
+ON_ITS_WAY = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
 STEPS = {  # operation, ladder and slug: what is left open
     ("layouts", "transpose", "tiled"): {},
     ("layouts", "transpose", "vectorised"): {},
@@ -43,9 +51,9 @@ STEPS = {  # operation, ladder and slug: what is left open
     ("norm", "rows_backward", "split"): {},
     ("softmax", "forward", "online"): QUOTIENTS,
     ("softmax", "backward", "fused"): {},
-    ("attention", "forward", "rows"): QUOTIENTS,
-    ("attention", "forward", "mma"): QUOTIENTS,
-    ("attention", "forward", "persistent"): COPY_ENGINE | QUOTIENTS,
+    ("attention", "forward", "rows"): QUOTIENTS | ON_ITS_WAY,
+    ("attention", "forward", "mma"): QUOTIENTS | FRAGMENTS | ON_ITS_WAY,
+    ("attention", "forward", "persistent"): QUOTIENTS | FRAGMENTS | COPY_ENGINE | BARRIERS,
     ("conv", "direct", "halo"): {},
     ("conv", "im2col", "batch"): {},
     ("conv", "implicit_gemm", "magic"): FIRST_WARP,
