@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.views import as_words, viewed
-from labkit.attention.problem import ARRAYS, AttentionForward, Layout, as_heads
+from labkit.attention.problem import Attention, Layout, as_heads
 from labkit.ladder import TooLarge
 
 MOST_ROWS = 2**31
@@ -41,22 +41,23 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
     return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
 
 
-def matrices(problem: AttentionForward, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
-    """Q, K, V and O as matrices of rows, or of 32-bit words of these, and how far apart they are.
+def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
+    """All arrays but log-sum-exp as matrices of rows, or of 32-bit words of these, and how far apart they are.
 
     Raises
     ------
     ValueError
         As `as_rows`; or rows of words do not begin at multiples of 16 bytes.
     """
-    found = [as_rows(name, X, problem.layout) for name, X in zip(ARRAYS, arrays)]
+    names = [name for name in problem.ARRAYS if name not in problem.in_float32]
+    found = [as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)]
     if words:
-        for name, (X, _) in zip(ARRAYS, found):
+        for name, (X, _) in zip(names, found):
             _check_pieces(name, X)
     return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
 
 
-def scale_of(problem: AttentionForward) -> tuple[bool, np.float32]:
+def scale_of(problem: Attention) -> tuple[bool, np.float32]:
     """Whether the signs of Q change before, and what then scales scores to exponents of 2, above zero.
 
     A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would

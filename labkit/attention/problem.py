@@ -4,9 +4,9 @@
 """
 
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from numbers import Integral, Real
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
@@ -51,11 +51,11 @@ def check_options(causal: bool, window: int | None, scale: float | None, layout:
 
 
 @dataclass(frozen=True)
-class AttentionForward(ladder.Problem):
-    """O = softmax(scale Q K^T) V for each head, and log-sum-exp of the scores of each query.
+class Attention(ladder.Problem):
+    """Sizes of an attention, forward or backward, and which keys a query sees.
 
     Query i stands at position p = i + keys - queries, so that the last query and the last key meet ("bottom-right
-    aligned"). A query that may see no key has O = 0 and a log-sum-exp of minus infinity.
+    aligned").
 
     Attributes
     ----------
@@ -97,6 +97,8 @@ class AttentionForward(ladder.Problem):
     layout: Layout = "BHSD"
     hard: str = ""
 
+    ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
+    OF_KEYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # those that have rows of keys, and their heads
     called, in_float32 = "attention", ("lse",)
 
     def __post_init__(self):
@@ -175,16 +177,12 @@ class AttentionForward(ladder.Problem):
 
     # --- sizes -------------------------------------------------------------------------------------
 
-    @property
-    def flops(self) -> int:
-        """Of each score that counts: a product and a sum for each of head_dim numbers, in Q K^T and in P V."""
-        return 4 * self.batch * self.heads * self.pairs * self.head_dim
-
     def least_bytes(self, format: Format = FP32) -> int:
-        """Q, K and V read once, O and log-sum-exp written once."""
-        positions = 2 * self.heads * self.queries + 2 * self.kv_heads * self.keys
-        of_sums = self.heads * self.queries * FP32.itemsize
-        return self.batch * (positions * self.head_dim * format.itemsize + of_sums)
+        """Each array read or written once."""
+        return sum(
+            prod(shape) * (FP32.itemsize if name in self.in_float32 else format.itemsize)
+            for name, shape in self.shapes.items()
+        )
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -192,16 +190,47 @@ class AttentionForward(ladder.Problem):
         sizes = {"B": self.batch, "D": self.head_dim}
         of_queries = sizes | {"H": self.heads, "S": self.queries}
         of_keys = sizes | {"H": self.kv_heads, "S": self.keys}
-        of = {"Q": of_queries, "K": of_keys, "V": of_keys, "O": of_queries}
-        shapes = {name: tuple(of[name][axis] for axis in self.layout) for name in of}
-        return shapes | {"lse": (self.batch, self.heads, self.queries)}
+        return {
+            name: tuple((of_keys if name in self.OF_KEYS else of_queries)[axis] for axis in axes)
+            for name, axes in self.axes.items()
+        }
 
     @property
     def axes(self) -> dict[str, str]:
         """The letters of each array's axes."""
-        return dict.fromkeys(ARRAYS[:4], self.layout) | {"lse": "BHS"}
+        return {name: "BHS" if name == "lse" else self.layout for name in self.ARRAYS}
 
-    # --- operands and what is expected of them -------------------------------------------------------
+    # --- what a step asks of its operands --------------------------------------------------------------
+
+    def check(self, *arrays, takes=ladder.NONE, dtype=np.float32) -> None:
+        """As `labkit.ladder.Problem.check`, of all its arrays; rows may lie apart, their elements may not."""
+        if why := self.misfit(takes):
+            raise ValueError(f"{why}: choose another step")
+        for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
+            check_array(name, X)
+            wanted = np.dtype(np.float32 if name in self.in_float32 else dtype)
+            if dtype_of(X) != wanted:
+                raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
+            if tuple(X.shape) != shape:
+                found, needed = (" x ".join(map(str, sides)) for sides in (X.shape, shape))
+                raise ValueError(
+                    f"{name} is {found}, but {self.axes[name]} of this attention is {needed}: "
+                    "give it that shape, or state other sizes"
+                )
+
+
+class AttentionForward(Attention):
+    """O = softmax(scale Q K^T) V for each head, and log-sum-exp of the scores of each query.
+
+    A query that may see no key has O = 0 and a log-sum-exp of minus infinity.
+    """
+
+    ARRAYS = ARRAYS
+
+    @property
+    def flops(self) -> int:
+        """Of each score that counts: a product and a sum for each of head_dim numbers, in Q K^T and in P V."""
+        return 4 * self.batch * self.heads * self.pairs * self.head_dim
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Random Q, K and V; O and log-sum-exp of NaN, in which what stays unwritten shows; and the problem."""
@@ -264,7 +293,7 @@ class AttentionForward(ladder.Problem):
             lse[b, h, some] = (most + np.log(total))[:, 0]
             off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
         bound[..., some, :] += format.result.rounding * 2.0**-14 if format.dtype == np.float16 else 0.0
-        O = ladder.Expected(*(_in_layout(X, problem.layout) for X in (value, bound)))
+        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (value, bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): ladder.Expected(lse, off_lse)}
 
     def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
@@ -282,24 +311,6 @@ class AttentionForward(ladder.Problem):
         axis = self.layout.index("S")
         problem = _Part(**asdict(replace(self, batch=len(batches))), taken=tuple(map(int, rows)))
         return Q.take(rows, axis), K, V, O.take(rows, axis), lse[..., rows], problem
-
-    # --- what a step asks of its operands --------------------------------------------------------------
-
-    def check(self, *arrays, takes=ladder.NONE, dtype=np.float32) -> None:
-        """As `labkit.ladder.Problem.check`, of Q, K, V, O and lse; rows may lie apart, their elements may not."""
-        if why := self.misfit(takes):
-            raise ValueError(f"{why}: choose another step")
-        for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
-            check_array(name, X)
-            wanted = np.dtype(np.float32 if name in self.in_float32 else dtype)
-            if dtype_of(X) != wanted:
-                raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
-            if tuple(X.shape) != shape:
-                found, needed = (" x ".join(map(str, sides)) for sides in (X.shape, shape))
-                raise ValueError(
-                    f"{name} is {found}, but {self.axes[name]} of this attention is {needed}: "
-                    "give it that shape, or state other sizes"
-                )
 
 
 @dataclass(frozen=True)
@@ -322,5 +333,6 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
     return viewed(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
 
 
-def _in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):
+def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):
+    """The opposite of `as_heads`."""
     return X if layout == "BHSD" else X.swapaxes(1, 2)

@@ -119,7 +119,7 @@ def strided(array: np.ndarray, shape, strides, dtype, begin_byte: int = 0) -> np
     while isinstance(root.base, np.ndarray):
         root = root.base
     begin = array.ctypes.data + begin_byte - root.ctypes.data
-    return np.ndarray(shape, dtype, root.reshape(-1, order="A"), begin, strides)
+    return np.ndarray(shape, dtype, root.ravel(order="K"), begin, strides)
 
 
 def _same_form(device, host):

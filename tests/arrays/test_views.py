@@ -59,3 +59,11 @@ def test_strides_that_follow_from_the_shape_are_left_out():
     whole = views.viewed(OnGpu(BATCH), (12, 8), (16, 2))
     assert whole.__cuda_array_interface__["strides"] is None
     assert views.turned(whole).__cuda_array_interface__["strides"] == (2, 16)
+
+
+def test_memory_is_found_of_an_array_that_keeps_its_axes_in_another_order():
+    """As `astype` leaves it: an array of its own, in no order of C or Fortran."""
+    x = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).swapaxes(1, 2).astype(np.float32)
+    assert x.base is None and not x.flags.c_contiguous
+    turned = views.viewed(x, (2, 3, 4, 5), tuple(x.strides[axis] for axis in (0, 2, 1, 3)))
+    assert np.shares_memory(turned, x) and np.array_equal(turned, x.swapaxes(1, 2))
