@@ -5,6 +5,7 @@ time, since no two blocks add to the same number.
 """
 
 from labkit.attention.backward.problem import AttentionBackward
+from labkit.attention.forward import COMPARED as COMPARED
 from labkit.formats import BF16, FP16
 
 PROBLEM = AttentionBackward

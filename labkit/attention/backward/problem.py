@@ -34,14 +34,14 @@ class AttentionBackward(Attention):
         """Random Q, K, V and dO, what attention makes of them; gradients of NaN, and the problem."""
         forward = AttentionForward(**asdict(self))
         given = forward.operands(format, seed)
-        O, lse = forward.expected(given, format).values()
+        O, lse = (np.ascontiguousarray(one.value) for one in forward.expected(given, format).values())
         rng = np.random.default_rng([seed, self.queries, self.head_dim, 1])
         shapes = self.shapes
         blank = (
             np.full(shapes[name], format.result.encode(np.nan), format.result.dtype) for name in ("dQ", "dK", "dV")
         )
         dO = normal(rng, shapes["dO"], format)
-        return *given[:3], format.result.encode(O.value), lse.value.astype(np.float32), dO, *blank, self
+        return *given[:3], format.result.encode(O), lse.astype(np.float32), dO, *blank, self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """The gradients in float64 of exact weights, and how far a step may be off them.

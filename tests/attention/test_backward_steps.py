@@ -1,0 +1,176 @@
+"""Every step of attention backward: what it costs and touches, random problems, values that are no numbers."""
+
+import dataclasses
+import inspect
+import re
+from math import prod
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from sampling import WHOLE, sampled
+
+from labkit import attention, cuda
+from labkit.attention.problem import as_heads
+from labkit.ladder import TooLarge
+
+Problem = attention.AttentionBackward
+STEPS = attention.ladder("backward")
+GRADIENTS = [Problem.ARRAYS.index(name) for name in ("dQ", "dK", "dV")]
+
+
+@pytest.fixture(params=STEPS, ids=lambda step: step.slug)
+def step(request):
+    return request.param
+
+
+def ran(step, problem, format=None, seed=0):
+    """The run of a step, whose gradients must be right."""
+    format = format or step.formats[0]
+    before = problem.operands(format, seed)
+    found = step.simulate(*before, format=format)
+    assert found.errors == () and problem.is_right(before, found.operands, format), str(problem)
+    return found
+
+
+EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats for problem in step.examples]
+
+
+@pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 5), ids=str)
+def test_examples_are_right(step, format, problem):
+    found = ran(step, problem, format)
+    assert not [finding for trace in found.traces for finding in trace.findings if finding.severity == "error"]
+
+
+def test_a_step_costs_what_its_docstring_says(step):
+    problem = Problem(1, 1, 128, 64)
+    traces = ran(step, problem).traces
+    of_delta, of_keys, of_queries = (
+        sum(
+            s.accesses
+            for s in trace.sites
+            if (s.site.space, s.site.kind) == ("global", "load") and s.site.array in names
+        )
+        for trace, names in zip(traces, ({"O", "dO"}, *({"Q", "K", "V", "dO"},) * 2), strict=True)
+    )
+    counted = {
+        "numbers of O and dO loaded for delta": of_delta,
+        "numbers loaded for dK and dV": of_keys,
+        "numbers loaded for dQ": of_queries,
+        "bytes of shared memory per block": max(trace.shared_bytes for trace in traces),
+    }
+    costs = {what: cost for cost, what in re.findall(r"^    (\S.*?)  +(\S.*)$", step.module.__doc__, re.MULTILINE)}
+    assert set(costs) == set(counted)
+    for what, expression in costs.items():
+        assert eval(expression, {"queries": 128, "keys": 128}, vars(step.module)) == counted[what], what
+    assert sum(trace.counters.bank_conflicts for trace in traces) == 0
+
+
+def test_no_tile_is_touched_that_is_all_masked(step):
+    problem = Problem(1, 1, 256, 64, causal=True)
+    _, of_keys, of_queries = ran(step, problem).traces
+    tiles = 256 // step.TILE
+    seen = tiles * (tiles + 1) // 2
+    for trace, outside in ((of_keys, ("K", "V")), (of_queries, ("Q", "dO"))):
+        loads = {name: 0 for name in ("Q", "K", "V", "dO")}
+        for found in trace.sites:
+            if found.site.kind == "load" and found.site.array in loads:
+                loads[found.site.array] += found.accesses
+        tile = step.TILE * 64
+        assert loads == {name: (tiles if name in outside else seen) * tile for name in loads}
+
+
+@settings(max_examples=60 if WHOLE else 4, deadline=None, phases=[Phase.generate])
+@given(data=st.data())
+def test_random_problems_are_right(data):
+    step = data.draw(st.sampled_from(list(STEPS)))
+    kv_heads, group = (data.draw(st.integers(1, 2)) for _ in range(2))
+    problem = Problem(
+        batch=data.draw(st.integers(1, 2)),
+        heads=kv_heads * group,
+        kv_heads=kv_heads,
+        queries=data.draw(st.integers(1, 90)),
+        keys=data.draw(st.integers(1, 90)),
+        head_dim=data.draw(st.integers(1, 20)) * 8,
+        causal=data.draw(st.booleans()),
+        window=data.draw(st.none() | st.integers(1, 60)),
+        layout=data.draw(st.sampled_from(["BHSD", "BSHD"])),
+        hard=data.draw(st.sampled_from(["", "huge", "rising"])),
+    )
+    ran(step, problem, data.draw(st.sampled_from(step.formats)), seed=data.draw(st.integers(0, 9)))
+
+
+def test_queries_without_keys_get_and_give_nothing(step):
+    problem = Problem(1, 2, 50, 64, 20, 1, True)
+    dQ = ran(step, problem).operands[GRADIENTS[0]]
+    assert not dQ[:, :, :30].any() and dQ[:, :, 30:].any(-1).all()
+
+
+def test_a_gradient_that_is_no_number_spoils_its_query_and_the_keys_that_this_one_sees(step):
+    problem = Problem(1, 2, 70, 64, causal=True)
+    before = problem.operands()
+    dO = before[5].copy()
+    dO[0, 0, 40, 3] = np.nan
+    after = step.simulate(*before[:5], dO, *before[6:]).operands
+    dQ, dK, dV = (after[place] for place in GRADIENTS)
+    assert np.isnan(dQ[0, 0, 40]).all() and np.isfinite(np.delete(dQ[0, 0], 40, 0)).all()
+    assert np.isnan(dK[0, 0, :41]).all() and np.isnan(dV[0, 0, :41, 3]).all()
+    assert np.isfinite(np.delete(dV[0, 0], 3, 1)).all()
+    assert all(np.isfinite(X[0, 1]).all() for X in (dQ, dK, dV))
+
+
+def test_rows_that_lie_apart_are_found(step):
+    """Q, K and V as parts of one array, and their gradients as parts of another."""
+    problem = Problem(2, 2, 40, 64, causal=True, layout="BSHD")
+    before = problem.operands()
+    given, gradients = (cuda.to_device(np.stack(before[place : place + 3], axis=2)) for place in (0, 6))  # B S 3 H D
+    parts, slopes = ([X[:, :, n] for n in range(3)] for X in (given, gradients))
+    O, lse, dO = map(cuda.to_device, before[3:6])
+    asked = dataclasses.replace(problem, layout="BHSD")
+    turned = [as_heads(X, "BSHD") for X in (*parts, O, dO, *slopes)]
+    step.launch(*turned[:4], lse, *turned[4:], asked, format=step.formats[0])
+    after = np.moveaxis(gradients.copy_to_host(), 2, 0)
+    assert problem.is_right(before, (*before[:6], *after, problem), step.formats[0])
+
+
+def test_the_same_call_gives_the_same_bits(step):
+    problem = step.examples[0]
+    first, again = (ran(step, problem).operands for _ in range(2))
+    assert all(np.array_equal(first[place], again[place]) for place in GRADIENTS)
+
+
+def test_arrays_that_do_not_fit_are_refused_in_a_sentence(step):
+    problem = Problem(1, 2, 20, 64, 30, 1)
+    operands = list(problem.operands(step.formats[0]))
+    for name, X, why in (
+        ("dK", operands[6], "dK is 1 x 2 x 20 x 64, but BHSD of this attention is 1 x 1 x 30 x 64: give it that shape"),
+        ("lse", operands[4].astype(np.float64), "lse holds float64, but this step takes float32: convert it"),
+    ):
+        wrong = list(operands)
+        wrong[Problem.ARRAYS.index(name)] = X
+        with pytest.raises((TypeError, ValueError), match=why):
+            step.simulate(*wrong)
+
+
+def test_tiles_that_fit_nowhere_are_refused(step, monkeypatch):
+    gpu = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=64 * 1024, MULTIPROCESSOR_COUNT=72)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    assert step.constants(128, gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)["TILE"] == 16
+    with pytest.raises(TooLarge, match=r"tiles of 256 numbers take 71936 bytes, and a block has 65536: choose another"):
+        step.simulate(*Problem(1, 1, 20, 256).operands())
+
+
+def test_all_steps_have_the_same_form(step):
+    names = list(inspect.signature(step.module.launches).parameters)
+    assert names[:10] == [*Problem.ARRAYS, "problem"] and set(names[10:]) <= {"format", "workspace"}
+    assert step.idea.endswith((".", ":")) and step.kernel.__name__ == step.slug
+    assert all(prod(launch.grid if isinstance(launch.grid, tuple) else (launch.grid,)) for launch in _launches(step))
+
+
+def _launches(step):
+    from labkit.arrays.workspace import Workspace
+    from labkit.simulator import host
+
+    return step.launches(*step.examples[0].operands(step.formats[0]), workspace=Workspace(memory=host))
