@@ -206,6 +206,7 @@ def grade(
     from labkit.grading import grade as grading
     from labkit.grading import policy
     from labkit.grading import roster as rosters
+    from labkit.grading.judging import CannotJudge
     from labkit.grading.submission import book_solutions
     from labkit.grading.workers import SchedulerError
 
@@ -233,7 +234,7 @@ def grade(
                 manual,
             )
             grades = grading.grade(paths, out, course, seed, run=run, scheduler=scheduler, progress=progress)
-        except (rosters.RosterError, SchedulerError) as error:
+        except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
