@@ -134,6 +134,6 @@ class _Reporting:
     def write(self) -> list[Grade]:
         """Write what is known."""
         grades = self.ledger.grades()
-        write_reports(grades, self.out, self.texts, self.remark)
+        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures)
         self.written_s = time.monotonic()
         return grades

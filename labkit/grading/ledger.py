@@ -9,6 +9,7 @@ from labkit.grading import policy
 from labkit.grading.grades import Grade, printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
+from labkit.grading.reports.page import Picture
 from labkit.grading.roster import Collected
 from labkit.grading.submission import Submission
 from labkit.grading.verbatim import NOTE, stands_in_the_book
@@ -53,6 +54,7 @@ class Ledger:
         self.course, self.seed = course, seed
         self.files = {file.name: file for file in files}
         self.rows: dict[tuple[str, str], Grade] = {}
+        self.pictures: dict[tuple[str, str], Picture] = {}
         for file in files:
             for row in self._before(file):
                 self.rows[row.submission, row.exercise] = row
@@ -98,9 +100,10 @@ class Ledger:
             self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
             return
         points = most if judgement.reason == SOLVED else 0
-        launch = printable(judgement.launch)
-        more = {"line": judgement.line, "launch": launch, "hidden": "drawn with seed" in launch}
+        more = {"line": judgement.line, "launch": printable(judgement.launch), "hidden": judgement.hidden}
         self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
+        if judgement.picture and not judgement.hidden:
+            self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))
 
     def ran(self, name: str, id: str, ran: str) -> None:
         """Note what became of an answer that was run."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from labkit.grading.grades import Grade
 from labkit.grading.reports.data import data
 from labkit.grading.reports.junit import junit
-from labkit.grading.reports.page import file_name, page
+from labkit.grading.reports.page import Picture, file_name, page
 from labkit.grading.reports.summary import summary
 from labkit.grading.reports.tables import gradebook, rows
 
@@ -16,9 +16,13 @@ PAGES = "students"
 
 
 def write_reports(
-    grades: list[Grade], folder: Path, texts: Mapping[tuple[str, str], str] | None = None, remark: str = ""
+    grades: list[Grade],
+    folder: Path,
+    texts: Mapping[tuple[str, str], str] | None = None,
+    remark: str = "",
+    pictures: Mapping[tuple[str, str], Picture] | None = None,
 ) -> list[Path]:
-    """Write the reports; `texts` holds the answers by file and exercise, for the students' pages.
+    """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
 
     Each student's rows stand together in `grades`. `remark` is a sentence on the whole.
     """
@@ -30,7 +34,7 @@ def write_reports(
         folder / "summary.md": summary(grades, remark),
     }
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {})
+        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
         _replace(path, text)
