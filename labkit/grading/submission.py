@@ -30,23 +30,20 @@ class Submission:
     recovered: frozenset[str] = frozenset()
 
 
-def find_submissions(paths: list[Path]) -> list[Found]:
-    """The files to grade: those named, and the notebooks in the folders named, without `book_solutions`."""
-    solutions = book_solutions(paths)
+def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
+    """The files to grade, which are those named and the notebooks in the folders named, and those left out of them.
+
+    The book's own solutions are left out, unless they are named: a fork of the book holds them, whoever wrote the rest.
+    """
     found = {entry.path: entry for path in paths for entry in find(path)}
-    return [entry for path, entry in found.items() if path not in solutions]
-
-
-def book_solutions(paths: list[Path]) -> list[Path]:
-    """The book's own solutions in the folders named: a fork of the book holds them, whoever wrote the rest."""
-    within = dict.fromkeys(entry.path for path in paths if path.is_dir() for entry in find(path))
     named = {path.absolute() for path in paths}
-    return [
-        notebook
-        for notebook in within
-        if notebook.absolute().parent.parts[-2:] == ("notebooks", "solutions")
-        and not named & {notebook.absolute(), notebook.absolute().parent}
+    solutions = [
+        path
+        for path in found
+        if path.absolute().parent.parts[-2:] == ("notebooks", "solutions")
+        and not named & {path.absolute(), path.absolute().parent}
     ]
+    return [entry for path, entry in found.items() if path not in solutions], solutions
 
 
 def read_submission(path: Path) -> Submission:

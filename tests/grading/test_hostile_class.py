@@ -11,7 +11,7 @@ from sampling import WHOLE, sampled
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise, exercise_ids
-from labkit.grading.grade import Course, grade
+from labkit.grading.grade import Assessment, grade
 
 pytestmark = pytest.mark.long
 CANARY = "canary-7f3a9"
@@ -90,7 +90,7 @@ def test_files_that_attack_cost_their_own_rows(classroom):
             elif path.is_file() and path.stat().st_size < 1 << 24:
                 content = path.read_bytes()
                 path.write_bytes(content.replace(b"$MARK", str(classroom / "mark").encode()))
-    found = graded(classroom, course=Course(students=("a-honest", "mallory")))
+    found = graded(classroom, assessment=Assessment(students=("a-honest", "mallory")))
     assert_honest(found, "a-honest")
     assert_honest(found, "z-honest")
     for name in hostile:
