@@ -1,6 +1,7 @@
 """A class with hostile students in it: nothing forged, nobody harmed, nothing told, and an end to it all."""
 
 import json
+import os
 import time
 
 import pytest
@@ -87,7 +88,7 @@ def test_files_that_attack_cost_their_own_rows(classroom):
             if path.is_symlink() and "$SECRET" in str(path.readlink()):
                 path.unlink()
                 path.symlink_to(classroom / "secret")
-            elif path.is_file() and path.stat().st_size < 1 << 24:
+            elif os.access(path, os.R_OK) and path.is_file() and path.stat().st_size < 1 << 24:
                 content = path.read_bytes()
                 path.write_bytes(content.replace(b"$MARK", str(classroom / "mark").encode()))
     found = graded(classroom, assessment=Assessment(students=("a-honest", "mallory")))
