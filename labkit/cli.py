@@ -225,12 +225,14 @@ def grade(
             bar.update(done - bar.n)
 
         try:
+            course = Course.read(assignment) if assignment else None
             assessment = grading.Assessment(
                 tuple(rosters.read_roster(roster)) if roster else (),
-                Course.read(assignment).points if assignment else {},
+                course.points if course else {},
                 read_collected(collected) if collected else {},
                 policy.Deadline(deadline.astimezone(), late) if deadline else None,
                 manual,
+                course.assignment if course else "",
             )
             told = {"progress": progress, "tell": bar.write}
             grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **told)

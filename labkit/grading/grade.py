@@ -127,6 +127,7 @@ class _Reporting:
     def write(self) -> list[Grade]:
         """Write what is known."""
         grades = self.ledger.grades()
-        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures)
+        name = self.ledger.assessment.assignment
+        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, name)
         self.written_s = time.monotonic()
         return grades

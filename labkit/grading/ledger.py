@@ -20,13 +20,14 @@ MISSING = "Missing: no cell has this exercise's id; write into the cells that th
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a teacher wants graded: `points` of an assignment's exercises, or none for all chapters handed in."""
+    """What a teacher wants graded: `points` of the exercises of an `assignment`, or none for all chapters handed in."""
 
     students: tuple[str, ...] = ()
     points: Mapping[str, float] = field(default_factory=dict)
     collected: Mapping[str, Collected] = field(default_factory=dict)
     deadline: policy.Deadline | None = None
     by_hand: Path | None = None
+    assignment: str = ""
 
     def worth(self, id: str) -> float:
         """The points of an exercise."""

@@ -90,6 +90,29 @@ def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
     assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
 
 
+def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
+    rows = [
+        Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),
+        Grade("ada", "a.ipynb", "03.2", 2, 2, "Solved.", 7),
+        Grade("ben", "", "03.1", 0, 4, "Nothing was handed in.", 7),
+        Grade("eve", "e.ipynb", "03.1", 2, 2, "Solved.", 7),
+        Grade("eve", "e.ipynb", "03.2", None, 2, "Not graded.", 7),
+        Grade("=mal", "m.ipynb", "03.1", 0, 4, "Wrong.", 7),
+    ]
+    write_reports(rows, tmp_path, assignment="hw2")
+    lines = list(csv.reader((tmp_path / "canvas.csv").open(encoding="utf-8", newline="")))
+    assert lines == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "hw2"],
+        ["    Points Possible", "", "", "", "", "4"],
+        ["ada", "", "", "ada", "", "3.5"],
+        ["ben", "", "", "ben", "", "0"],
+        ["'=mal", "", "", "'=mal", "", "0"],
+    ]
+    lines = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8", newline="")))
+    assert lines == [["username", "hw2"], ["ada", "3.5"], ["ben", "0"], ["'=mal", "0"]]
+    assert not {"canvas.csv", "moodle.csv"} & {path.name for path in write_reports(rows, tmp_path / "all")}
+
+
 def test_json_holds_everything(written):
     loaded = json.loads((written / "grades.json").read_text(encoding="utf-8"))
     assert loaded["totals"]["ben"] == {"points": 0, "out_of": 4}

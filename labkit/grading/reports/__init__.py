@@ -9,6 +9,7 @@ from labkit.grading.grades import Grade
 from labkit.grading.reports.data import data
 from labkit.grading.reports.junit import junit
 from labkit.grading.reports.page import Picture, file_name, page
+from labkit.grading.reports.platforms import canvas, moodle
 from labkit.grading.reports.summary import summary
 from labkit.grading.reports.tables import gradebook, rows
 
@@ -21,10 +22,12 @@ def write_reports(
     texts: Mapping[tuple[str, str], str] | None = None,
     remark: str = "",
     pictures: Mapping[tuple[str, str], Picture] | None = None,
+    assignment: str = "",
 ) -> list[Path]:
     """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole.
+    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. With the name of an assignment
+    there are files for learning platforms too.
     """
     written = {
         folder / "grades.xml": junit(grades),
@@ -33,6 +36,11 @@ def write_reports(
         folder / "grades.json": data(grades, remark),
         folder / "summary.md": summary(grades, remark),
     }
+    if assignment:
+        written |= {
+            folder / "canvas.csv": canvas(grades, assignment),
+            folder / "moodle.csv": moodle(grades, assignment),
+        }
     for student, own in groupby(grades, key=lambda row: row.student):
         written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
