@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from labkit.exercises import exercise_ids
+from labkit.grading.feedback import write_feedback
 from labkit.grading.files import Found, shown
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
@@ -100,7 +101,9 @@ def grade(
             for name, id, ran in second_pass(tasks, solutions, executor):
                 ledger.ran(name, id, ran)
                 reporting.now_and_then()
-    return reporting.write()
+    grades = reporting.write()
+    write_feedback(files, grades, out)
+    return grades
 
 
 def _tasks(file: HandedIn) -> Iterator[Task]:

@@ -19,7 +19,7 @@ class Submission:
 
     `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
     taken, `recovered` the ids of those that were found by the name of their function, `chapter` the number of the
-    chapter that the file says it is, `complaint` why it could not be read.
+    chapter that the file says it is, `complaint` why it could not be read. `cells` are all of them, as kind and text.
     """
 
     path: Path
@@ -28,6 +28,7 @@ class Submission:
     chapter: str = ""
     complaint: str = ""
     recovered: frozenset[str] = frozenset()
+    cells: tuple[tuple[str, str], ...] = ()
 
 
 def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
@@ -76,7 +77,9 @@ def read_submission(path: Path) -> Submission:
     found |= recovered
     twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
     answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
-    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered))
+    kinds = ("code", "markdown")
+    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
+    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
 def _lost(found, chapter):
@@ -121,9 +124,9 @@ def _exercise_of(cell: Any) -> str | None:
     return None
 
 
-def _text(cell: Any) -> str | None:
-    """The text of a code cell, or None where it has none."""
-    if _mapping(cell).get("cell_type") != "code":
+def _text(cell: Any, kind: str = "code") -> str | None:
+    """The text of a cell of this kind, or None where it is none or has none."""
+    if _mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from zipfile import ZipFile
 
 import pytest
 from attacks.answers import ANSWERS
@@ -44,8 +45,10 @@ def graded(classroom, **options):
     """Points by student and exercise; looks into all reports for what none may hold."""
     grades = grade([classroom / "class"], classroom / "grades", seed=1, **options)
     assert not (classroom / "mark").exists()
-    for path in (classroom / "grades").rglob("*.*"):
-        text = path.read_text(encoding="utf-8")
+    with ZipFile(classroom / "grades" / "feedback.zip") as archive:
+        told = {name: archive.read(name).decode() for name in archive.namelist() if "honest" not in name}
+    told |= {p: p.read_text(encoding="utf-8") for p in (classroom / "grades").rglob("*.*") if p.suffix != ".zip"}
+    for path, text in told.items():
         assert CANARY not in text, path
         assert not {c for c in text if not c.isprintable()} - {"\n", "\r"}, path
     return {(row.student, row.exercise): row for row in grades}

@@ -45,12 +45,12 @@ def write_reports(
         written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
-        _replace(path, text)
+        replace_file(path, text)
     return list(written)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Put a new file in the place of the old one at once, so that nobody reads half of it."""
     beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8", errors="replace", newline="")
+    beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
     os.replace(beside, path)

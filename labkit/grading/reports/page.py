@@ -75,25 +75,35 @@ def page(
 
 
 def file_name(student: str) -> str:
-    """A name for the page that every file system takes, and no two students share."""
-    plain = re.sub(r"[^\w-]", "-", student, flags=re.ASCII)[:40]
-    return (
-        f"{plain}.html"
-        if plain and plain == student.lower()
-        else f"{plain}-{sha256(student.encode()).hexdigest()[:8]}.html"
-    )
+    """A name for the page of a student."""
+    return f"{plain_name(student)}.html"
 
 
-def _part(row, text, picture):
+def plain_name(text: str) -> str:
+    """A name that every file system takes, and no two texts share."""
+    plain = re.sub(r"[^\w-]", "-", text, flags=re.ASCII)[:40]
+    digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return plain if plain and plain == text.lower() else f"{plain}-{digest}"
+
+
+def headline(row: Grade) -> str:
+    """What a row is on, and its points."""
     title = f"{row.exercise} {exercise(row.exercise).title}" if row.exercise else row.submission
-    points = "not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points"
-    kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
+    return f"{title}: " + ("not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points")
+
+
+def told(row: Grade) -> list[str]:
+    """The lines that a student is told: of a run on sizes that nobody is to know, only what kind of fault it is."""
     said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     said = said if row.hidden and row.reason != "solved" else row.message
     notes = [row.note] if row.note else []
-    notes += [f"Run as a program: {row.ran}"] if row.ran else []
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in [*said.splitlines(), *notes])
-    content = f"<h2>{escape(title)}: {points}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    return [*said.splitlines(), *notes, *([f"Run as a program: {row.ran}"] if row.ran else [])]
+
+
+def _part(row, text, picture):
+    kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
+    content = f"<h2>{escape(headline(row))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
     return f'<section class="{kind}">{content}</section>'
 
 
