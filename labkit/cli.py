@@ -206,7 +206,9 @@ def grade(
     from labkit.grading import grade as grading
     from labkit.grading import policy
     from labkit.grading import roster as rosters
-    from labkit.grading.submission import book_solutions
+    from labkit.grading.collected import read_collected
+    from labkit.grading.course import Course
+    from labkit.grading.judging import CannotJudge
     from labkit.grading.workers import SchedulerError
 
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
@@ -216,8 +218,6 @@ def grade(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         _fail(f"the grades cannot be written to {out}: {error.strerror}; give another folder with --out")
-    for folder in dict.fromkeys(solution.parent for solution in book_solutions(paths)):
-        print(f"Left out: the book's own solutions in {folder}")
     with tqdm(desc="graded", unit=" answers", disable=None) as bar:
 
         def progress(done, of):
@@ -225,15 +225,18 @@ def grade(
             bar.update(done - bar.n)
 
         try:
-            course = grading.Course(
+            course = Course.read(assignment) if assignment else None
+            assessment = grading.Assessment(
                 tuple(rosters.read_roster(roster)) if roster else (),
-                grading.read_assignment(assignment) if assignment else {},
-                rosters.read_ledger(collected) if collected else {},
+                course.points if course else {},
+                read_collected(collected) if collected else {},
                 policy.Deadline(deadline.astimezone(), late) if deadline else None,
                 manual,
+                course.assignment if course else "",
             )
-            grades = grading.grade(paths, out, course, seed, run=run, scheduler=scheduler, progress=progress)
-        except (rosters.RosterError, SchedulerError) as error:
+            told = {"progress": progress, "tell": bar.write}
+            grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **told)
+        except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
@@ -276,8 +279,12 @@ def _fail(message):
 def _released():
     """The release that this labkit stands in, and its folder."""
     from labkit.course.manifest import current
+    from labkit.grading.roster import RosterError
 
-    found = current()
+    try:
+        found = current()
+    except RosterError as error:
+        _fail(error)
     if found is None:
         _fail("this is no release; run it in the folder of your course, which holds course.json")
     return found

@@ -90,7 +90,7 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     assert result.exit_code == 0
     assert "[line 4] is never" in result.output
     assert "ada: 1 of 2 points" in result.output
-    assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Course(), 7)]
+    assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Assessment(), 7)]
 
 
 def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
@@ -106,10 +106,11 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     lists += ["--collected", str(tmp_path / "collected.json")]
     policy = ["--deadline", "2026-11-19T12:00:00", "--late", "10", "--run", "--scheduler", "tcp://a:1"]
     invoke("grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), *lists, *policy)
-    ((course, options),) = seen
-    assert (course.students, course.points) == (("ada", "ben"), {"02.1": 5})
-    assert (course.deadline.percent_a_day, course.deadline.due.day) == (10, 19)
-    assert course.collected["ada"].committed.year == 2026
+    ((assessment, options),) = seen
+    assert (assessment.students, assessment.points) == (("ada", "ben"), {"02.1": 5})
+    assert assessment.assignment == "hw2"
+    assert (assessment.deadline.percent_a_day, assessment.deadline.due.day) == (10, 19)
+    assert assessment.collected["ada"].time.year == 2026
     assert (options["run"], options["scheduler"]) == (True, "tcp://a:1")
 
 
@@ -118,8 +119,10 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     [
         ("--roster", "name\nada\n", "has no column `student`"),
         ("--assignment", "{}", "is no `course.json`"),
-        ("--assignment", '{"points": {"99.1": 1}}', "not in this book: 99.1"),
+        ("--assignment", '{"assignment": "hw2", "chapters": [], "points": {"99.1": 1}}', "not in this book: 99.1"),
+        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"02.1": "x"}}', "no numbers"),
         ("--collected", "[1]", "is not what `labkit collect` writes"),
+        ("--collected", '[{"student": "ada", "committed": "noon"}]', "is not what `labkit collect` writes"),
         ("--manual", "student,exercise,points,comment\nada,02.1,many,\n", "is no number"),
         ("--manual", "student,exercise,points,comment\neve,02.1,1,\n", "no such row"),
     ],
@@ -155,14 +158,16 @@ def test_a_place_for_the_grades_that_is_none_is_said_before_any_grading(monkeypa
     assert "give another folder with --out" in result.output
 
 
-def test_grading_a_fork_names_the_solutions_that_it_leaves_out(monkeypatch, tmp_path):
-    from labkit.grading import grade as grading
+def test_grading_a_fork_names_the_solutions_that_it_leaves_out_and_looks_for_them_once(monkeypatch, tmp_path):
+    from labkit.grading import submission
 
     (tmp_path / "notebooks" / "solutions").mkdir(parents=True)
     (tmp_path / "notebooks" / "solutions" / "a.ipynb").touch()
-    monkeypatch.setattr(grading, "grade", lambda *asked, **options: [])
+    searched, find = [], submission.find
+    monkeypatch.setattr(submission, "find", lambda path: searched.append(path) or find(path))
     result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
-    assert "Left out: the book's own solutions in" in result.output
+    assert result.output.count("Left out: the book's own solutions in") == 1
+    assert searched == [tmp_path]
 
 
 def test_grading_what_is_not_there(tmp_path):

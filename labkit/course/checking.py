@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import randbits
 
-from labkit.course.manifest import NOTEBOOKS, Course
+from labkit.course.manifest import NOTEBOOKS
 from labkit.exercises import exercise
+from labkit.grading.course import Course
 from labkit.grading.judge import SOLVED, Judge
 from labkit.grading.submission import read_submission
 

@@ -4,20 +4,19 @@ Nothing of a student's is checked out: notebooks are read from the fetched objec
 that were looked at, so that links, hooks, filters and odd paths in a repository stay where they are.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from labkit.course.git import answers, git
 from labkit.course.manifest import CourseError
+from labkit.grading.collected import FILE, Collected, read_collected, to_json
 from labkit.grading.roster import RosterError, read_table
 
-LEDGER = "collected.json"
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 MOST_BYTES = 20_000_000  # of a notebook
@@ -25,27 +24,6 @@ MOST_NOTEBOOKS = 200  # of a student
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What came of one line of the roster; `problem` says in a sentence what is missing, if anything is.
-
-    `committed` is the committer's time of the commit, in ISO 8601: the student's clock wrote it.
-    """
-
-    student: str
-    repository: str
-    commit: str = ""
-    committed: str = ""
-    notebooks: int = 0
-    problem: str = ""
-
-    def __str__(self):
-        if not self.commit:
-            return f"{self.student}: {self.problem}"
-        files = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
-        return f"{self.student}: {files} of commit {self.commit[:7]}, {self.committed} {self.problem}".strip()
 
 
 def read_roster(path: Path) -> dict[str, str]:
@@ -72,7 +50,10 @@ def collect(roster: Path, out: Path) -> Iterator[Collected]:
     stand in `collected.json`.
     """
     students = read_roster(roster)
-    before = _ledger(out)
+    try:
+        before = read_collected(out / FILE) if (out / FILE).exists() else {}
+    except RosterError as error:
+        raise CourseError(f"{error}; move it away") from error
     out.mkdir(parents=True, exist_ok=True)
     results = {}
     with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
@@ -83,15 +64,8 @@ def collect(roster: Path, out: Path) -> Iterator[Collected]:
         for job in jobs:
             result = job.result()
             results[result.student] = result
-            text = json.dumps([asdict(row) for row in {**before, **results}.values()], indent=1, ensure_ascii=False)
-            _replace(out / LEDGER, text + "\n")
+            _replace(out / FILE, to_json({**before, **results}.values()))
             yield result
-
-
-def _ledger(out: Path) -> dict[str, Collected]:
-    path = out / LEDGER
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return {row["student"]: Collected(**row) for row in rows}
 
 
 def _replace(path, text):

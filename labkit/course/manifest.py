@@ -1,14 +1,12 @@
-"""What a release says of itself, in its `course.json`: its chapters, and the points of their exercises."""
+"""The course that this labkit came with, and how chapters and assignments are named."""
 
-import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 from labkit import places
+from labkit.grading.course import FILE, Course
 
-FILE = "course.json"
 NOTEBOOKS = "notebooks"  # the folder of a release that students work in
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _PART = re.compile(r"(\d\d)(?:-(\d\d))?")
@@ -18,34 +16,10 @@ class CourseError(Exception):
     """What cannot be released, handed in or collected; the message says what to do, in one sentence."""
 
 
-@dataclass(frozen=True)
-class Course:
-    """An assignment: the names of its chapters, and the points of each exercise by id."""
-
-    assignment: str
-    chapters: tuple[str, ...]
-    points: Mapping[str, int]
-
-    @property
-    def out_of(self) -> int:
-        """The most points that there are."""
-        return sum(self.points.values())
-
-    def to_json(self) -> str:
-        """The text of `course.json`."""
-        return json.dumps(asdict(self), indent=1) + "\n"
-
-    @classmethod
-    def read(cls, folder: Path) -> "Course":
-        """The course of a release in this folder."""
-        said = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return cls(said["assignment"], tuple(said["chapters"]), said["points"])
-
-
 def current() -> tuple[Course, Path] | None:
     """The course that this labkit came with and its folder; None in the book's own checkout and in a wheel."""
     folder = places.CHECKOUT
-    return (Course.read(folder), folder) if folder and (folder / FILE).is_file() else None
+    return (Course.read(folder / FILE), folder) if folder and (folder / FILE).is_file() else None
 
 
 def named(assignment: str) -> str:

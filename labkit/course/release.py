@@ -9,8 +9,9 @@ import nbformat
 from labkit import places
 from labkit.book.chapter import read_chapter
 from labkit.course.handout import handout
-from labkit.course.manifest import FILE, NOTEBOOKS, Course, CourseError, chosen, named
+from labkit.course.manifest import NOTEBOOKS, CourseError, chosen, named
 from labkit.exercises import exercise, exercise_ids
+from labkit.grading.course import FILE, Course
 
 FOR_LEARNERS = "00-90"  # chapters from 91 on are for instructors
 _TEMPLATE = Path(__file__).parent / "template"

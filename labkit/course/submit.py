@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labkit.course.git import GitError, answers, git
-from labkit.course.manifest import NOTEBOOKS, Course, CourseError
+from labkit.course.manifest import NOTEBOOKS, CourseError
+from labkit.grading.course import Course
 
 _UNDER_WAY = {
     "MERGE_HEAD": "merge",

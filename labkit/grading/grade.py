@@ -1,20 +1,20 @@
 """From files handed in to points: one grade for each student and exercise, with the reason for it."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from labkit.exercises import exercise_ids
-from labkit.grading.files import shown
+from labkit.grading.feedback import write_feedback
+from labkit.grading.files import Found, shown
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
-from labkit.grading.ledger import Course, HandedIn, Ledger
+from labkit.grading.ledger import Assessment, HandedIn, Ledger
 from labkit.grading.rebuild import chapters, setups
 from labkit.grading.reports import write_reports
-from labkit.grading.roster import RosterError, student_of
+from labkit.grading.roster import student_of
 from labkit.grading.sandbox import missing
 from labkit.grading.second_pass import second_pass
 from labkit.grading.submission import Submission, find_submissions, read_submission
@@ -24,38 +24,27 @@ from labkit.grading.workers import workers_of
 REPORT_EVERY_S = 5
 
 
-def read_assignment(path: Path) -> dict[str, float]:
-    """The exercises and points of the `course.json` of a release."""
-    try:
-        points = json.loads(path.read_text(encoding="utf-8"))["points"]
-        found = {id: float(points[id]) for id in points}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RosterError(f"{path} is no `course.json` of a release: {error}") from error
-    if unknown := sorted(found.keys() - {*exercise_ids()}):
-        raise RosterError(f"{path} names exercises that are not in this book: {', '.join(unknown)}")
-    return found
-
-
-def handed_in(paths: list[Path], course: Course) -> list[HandedIn]:
-    """Every file at the paths, read."""
-    known = list(dict.fromkeys([*course.students, *course.collected]))
+def handed_in(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
+    """Every file that was found at the paths, read."""
+    known = list(dict.fromkeys([*assessment.students, *assessment.collected]))
     files = []
-    for found in find_submissions(paths):
-        student = student_of(found.path, found.root, paths, known)
-        submission = Submission(found.path, complaint=found.complaint) if found.complaint else None
-        files.append(HandedIn(shown(found.path), student, submission or read_submission(found.path)))
+    for entry in found:
+        student = student_of(entry.path, entry.root, paths, known)
+        submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
+        files.append(HandedIn(shown(entry.path), student, submission or read_submission(entry.path)))
     return files
 
 
 def grade(
     paths: list[Path],
     out: Path,
-    course: Course | None = None,
+    assessment: Assessment | None = None,
     seed: int | None = None,
     cell_timeout_s: float = CELL_TIMEOUT_S,
     scheduler: str | None = None,
     run: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    tell: Callable[[str], None] = lambda sentence: None,
 ) -> list[Grade]:
     """Grade notebooks, or folders of them, and keep the reports in `out` up to date meanwhile.
 
@@ -72,12 +61,17 @@ def grade(
         Whether the answers are then run as code too, in a sandbox, which changes no points.
     progress
         Is told how many answers are graded, and of how many.
+    tell
+        Is told in a sentence which folders are left out.
     """
-    course = course or Course()
+    assessment = assessment or Assessment()
     out.mkdir(parents=True, exist_ok=True)
     journal = Journal(out, seed)
-    files = handed_in(paths, course)
-    ledger = Ledger(files, course, journal.seed)
+    found, solutions_found = find_submissions(paths)
+    for folder in dict.fromkeys(path.parent for path in solutions_found):
+        tell(f"Left out: the book's own solutions in {shown(folder)}")
+    files = handed_in(found, paths, assessment)
+    ledger = Ledger(files, assessment, journal.seed)
     solutions = chapters()
     texts = {chapter: setups(solutions[chapter]) for chapter in solutions}
     tasks, digests = [], {}
@@ -88,7 +82,7 @@ def grade(
                 digests[task.key[0], id] = digest = journal.digest(texts[task.key[1]], task.answers, id)
                 if judgement := journal.judgement(digest):
                     ledger.judged(task.key[0], id, judgement)
-                if judgement or id not in course.exercises:
+                if judgement or id not in assessment.exercises:
                     read.add(id)
             tasks.append(replace(task, read=frozenset(read)))
     reporting = _Reporting(ledger, out, files)
@@ -107,7 +101,9 @@ def grade(
             for name, id, ran in second_pass(tasks, solutions, executor):
                 ledger.ran(name, id, ran)
                 reporting.now_and_then()
-    return reporting.write()
+    grades = reporting.write()
+    write_feedback(files, grades, out)
+    return grades
 
 
 def _tasks(file: HandedIn) -> Iterator[Task]:
@@ -134,6 +130,7 @@ class _Reporting:
     def write(self) -> list[Grade]:
         """Write what is known."""
         grades = self.ledger.grades()
-        write_reports(grades, self.out, self.texts, self.remark)
+        name = self.ledger.assessment.assignment
+        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, name)
         self.written_s = time.monotonic()
         return grades

@@ -5,7 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from labkit import cuda, simulate
 from labkit.exercises import exercise
 from labkit.exercises.check import judge
 from labkit.grading.definitions import definitions
+from labkit.grading.picture import picture_of
+from labkit.trace import Trace
 
 DRAWS = 3  # so many times are the drawn sizes of an answer drawn
 SOLVED = "solved"
@@ -23,12 +25,22 @@ MOST_SAID = 4000
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one answer; `launch` names the run that the message speaks of."""
+    """What is said of one answer; `launch` names the run that the message speaks of.
+
+    `picture` is that run in SVG, and `pictured` in words; both are empty where there is none to show.
+    """
 
     reason: str
     message: str
     line: int | None = None
     launch: str = ""
+    picture: str = ""
+    pictured: str = ""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the run was on sizes that only the grader knows."""
+        return "drawn with seed" in self.launch
 
 
 class Judge:
@@ -61,25 +73,32 @@ class Judge:
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; what it says is JSON on a line of its own."""
-        judgement = self.judgement(id, text)
+        judgement, trace = self._judged(id, text)
         if judgement.reason == SOLVED:
             print(SOLVED)
-        else:
-            said = vars(judgement) | {"message": judgement.message[:MOST_SAID]}
-            print(NOT_SOLVED, json.dumps(said), sep="\n")
+            return
+        picture, pictured = "", ""
+        if isinstance(trace, Trace) and not judgement.hidden:
+            with _silence():
+                picture, pictured = picture_of(trace, judgement.line)
+        said = replace(judgement, message=judgement.message[:MOST_SAID], picture=picture, pictured=pictured)
+        print(NOT_SOLVED, json.dumps(asdict(said)), sep="\n")
 
     def judgement(self, id: str, text: str) -> Judgement:
         """The verdict on an answer, whose definitions are taken up."""
-        return self.read(id, text) or self._judged(id)
+        return self._judged(id, text)[0]
 
-    def _judged(self, id):
+    def _judged(self, id, text):
+        """The verdict, and the trace of the run that it speaks of, if there is one."""
+        if unreadable := self.read(id, text):
+            return unreadable, None
         rules = exercise(id)
         try:
             with _silence():
                 verdict = judge(rules, self.namespace[rules.function], self.seed, self.draws)
         except (RecursionError, MemoryError) as error:
-            return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}.")
-        return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch)
+            return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}."), None
+        return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch), verdict.trace
 
 
 @cuda.jit

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 
+from labkit.grading.grades import printable
 from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement
 from labkit.grading.nbval_run import CellResult, run_notebook
-from labkit.grading.trusted import Task, answer_cells, trusted_notebook
+from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
 MOST_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
 TRIES = 3
+
+
+class CannotJudge(Exception):
+    """The judge does not start on this machine; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ def judge_tasks(
     """Task, exercise and judgement of every answer, as they come; no judgement where none could be had in three tries.
 
     An answer loses by a hang alone: in a kernel of its own. One whose kernel dies again and again has no judgement.
+    Where the judge would not start without any answer either, none is to blame: that raises CannotJudge.
     """
     waiting = deque(_batches(list(tasks), workers))
     running: dict[Future, Batch] = {}
@@ -56,12 +62,30 @@ def judge_tasks(
         for future in done:
             batch = running.pop(future)
             results = {} if future.exception() else future.result()
+            if START not in results or not results[START].passed:
+                _require_a_start(setups, limits, executor)
             yield from _judged(batch, results, limits, waiting)
 
 
 def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
     """The results of a batch by cell; runs in a worker, which may be on another machine."""
     return run_notebook(trusted_notebook(batch.now, setups, limits.seed), limits.cell_timeout_s)
+
+
+def _require_a_start(setups, limits, executor):
+    """Raise CannotJudge where a notebook without answers does not start."""
+    for _ in range(TRIES):
+        try:
+            start = executor.submit(run_batch, Batch(()), setups, limits).result()[START]
+        except Exception as error:  # of the executor, or of a worker that is another machine
+            start = CellResult(False, False, True, f"{type(error).__name__}: {error}")
+        if start.passed:
+            return
+    said = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
+    raise CannotJudge(
+        "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
+        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{printable(said)}"
+    )
 
 
 def _batches(tasks, workers):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from labkit.exercises import exercise, exercise_ids
 from labkit.grading import policy
+from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
-from labkit.grading.roster import Collected
+from labkit.grading.reports.page import Picture
 from labkit.grading.submission import Submission
 from labkit.grading.verbatim import NOTE, stands_in_the_book
 
@@ -18,14 +19,15 @@ MISSING = "Missing: no cell has this exercise's id; write into the cells that th
 
 
 @dataclass(frozen=True)
-class Course:
-    """What a teacher wants graded: `points` of an assignment's exercises, or none for all chapters handed in."""
+class Assessment:
+    """What a teacher wants graded: `points` of the exercises of an `assignment`, or none for all chapters handed in."""
 
     students: tuple[str, ...] = ()
     points: Mapping[str, float] = field(default_factory=dict)
     collected: Mapping[str, Collected] = field(default_factory=dict)
     deadline: policy.Deadline | None = None
     by_hand: Path | None = None
+    assignment: str = ""
 
     def worth(self, id: str) -> float:
         """The points of an exercise."""
@@ -49,10 +51,11 @@ class HandedIn:
 class Ledger:
     """The rows of all files, whose points come in one after the other."""
 
-    def __init__(self, files: list[HandedIn], course: Course, seed: int):
-        self.course, self.seed = course, seed
+    def __init__(self, files: list[HandedIn], assessment: Assessment, seed: int):
+        self.assessment, self.seed = assessment, seed
         self.files = {file.name: file for file in files}
         self.rows: dict[tuple[str, str], Grade] = {}
+        self.pictures: dict[tuple[str, str], Picture] = {}
         for file in files:
             for row in self._before(file):
                 self.rows[row.submission, row.exercise] = row
@@ -67,12 +70,12 @@ class Ledger:
         submission = file.submission
         seen = {*submission.answers, *submission.refused}
         present = {submission.chapter} | {id[:2] for id in seen}
-        asked = [id for id in self.course.exercises if id[:2] in present]
+        asked = [id for id in self.assessment.exercises if id[:2] in present]
         if not asked:
             complaint = submission.complaint or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
         for id in asked:
-            worth = self.course.worth(id)
+            worth = self.assessment.worth(id)
             if id in submission.answers:
                 yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
             elif id in submission.refused:
@@ -92,15 +95,16 @@ class Ledger:
         """Put a judgement into its row, if the exercise is of the assignment."""
         if (name, id) not in self.rows:
             return
-        file, most = self.files[name], self.course.worth(id)
+        file, most = self.files[name], self.assessment.worth(id)
         if judgement is None:
             message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
             self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
             return
         points = most if judgement.reason == SOLVED else 0
-        launch = printable(judgement.launch)
-        more = {"line": judgement.line, "launch": launch, "hidden": "drawn with seed" in launch}
+        more = {"line": judgement.line, "launch": printable(judgement.launch), "hidden": judgement.hidden}
         self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
+        if judgement.picture and not judgement.hidden:
+            self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))
 
     def ran(self, name: str, id: str, ran: str) -> None:
         """Note what became of an answer that was run."""
@@ -110,22 +114,22 @@ class Ledger:
     def grades(self) -> list[Grade]:
         """The rows as they stand: one for each student and exercise, missing ones too, by the teacher's rules."""
         rows = list(self.rows.values())
-        if self.course.deadline:
-            collected = self.course.collected
-            rows = [self.course.deadline.applied(row, collected.get(row.student)) for row in rows]
+        if self.assessment.deadline:
+            collected = self.assessment.collected
+            rows = [self.assessment.deadline.applied(row, collected.get(row.student)) for row in rows]
         rows = policy.best(rows)
         rows += self._absent(rows)
-        if self.course.by_hand:
-            rows = policy.by_hand(rows, self.course.by_hand)
+        if self.assessment.by_hand:
+            rows = policy.by_hand(rows, self.assessment.by_hand)
         return sorted(rows, key=lambda row: (row.student, row.exercise, row.submission))
 
     def _absent(self, rows):
         """Rows for what a student of the roster did not hand in."""
-        wanted = self.course.exercises if self.course.points else sorted({row.exercise for row in rows} - {""})
+        wanted = self.assessment.exercises if self.assessment.points else sorted({row.exercise for row in rows} - {""})
         there = {(row.student, row.exercise) for row in rows}
-        present = {row.student for row in rows} if self.course.points else set()
-        for student in dict.fromkeys([*self.course.students, *sorted(present)]):
-            collected = self.course.collected.get(student)
+        present = {row.student for row in rows} if self.assessment.points else set()
+        for student in dict.fromkeys([*self.assessment.students, *sorted(present)]):
+            collected = self.assessment.collected.get(student)
             why = printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
             for id in [id for id in wanted if (student, id) not in there] if wanted else []:
-                yield Grade(student, "", id, 0, self.course.worth(id), why, self.seed, "missing")
+                yield Grade(student, "", id, 0, self.assessment.worth(id), why, self.seed, "missing")

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +13,7 @@ from labkit.grading.process import Limits, run
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # a kernel a core
 START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
+MOST_LINES = 5  # of what pytest printed
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,23 @@ class CellResult:
 
 
 def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict[str, CellResult]:
-    """The results by cell, as far as the run came: it stops at a cell that hangs, and with the kernel."""
+    """The results by cell, as far as the run came: it stops at a cell that hangs, and with the kernel.
+
+    There is always one of the first cell; where that was not run, it says what pytest printed last.
+    """
     with TemporaryDirectory(prefix="labkit-grade-", ignore_cleanup_errors=True) as folder:
         nbformat.write(notebook, Path(folder) / "notebook.ipynb")
         lines = Path(folder) / "cells.jsonl"
         lines.touch()
         limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
-        run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
+        _, printed = run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     found = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
-    return {line.pop("cell"): CellResult(**line) for line in found}
+    results = {line.pop("cell"): CellResult(**line) for line in found}
+    first = results.setdefault(notebook.cells[0].id, CellResult(False, False, True, ""))
+    if not (first.passed or first.said or first.hung):
+        results[notebook.cells[0].id] = replace(first, said="\n".join(printed.strip().splitlines()[-MOST_LINES:]))
+    return results
 
 
 def nbval_command(lines: str, cell_timeout_s: float) -> list[str]:

@@ -16,7 +16,9 @@ POLL_S = 1
 
 
 class Kernel(RunningKernel):
-    """A kernel that nobody waits for once it is dead."""
+    """A kernel that nobody waits for once it is dead; `died` says that it was no timeout, which nbval takes it for."""
+
+    died = False
 
     def get_message(self, stream, timeout=None):
         """The next message, within the timeout and the kernel's life."""
@@ -28,6 +30,12 @@ class Kernel(RunningKernel):
             except Empty:
                 if left <= POLL_S or not self.is_alive():
                     raise
+
+    def interrupt(self):
+        """Stop what takes too long, if there is anything left to stop."""
+        self.died = not self.is_alive()
+        if not self.died:
+            super().interrupt()
 
 
 def pytest_addoption(parser):
@@ -43,17 +51,19 @@ def pytest_configure(config):
 def pytest_runtest_makereport(item, call):
     report = yield
     if call.when == "call" or report.failed:
-        dead = not item.parent.kernel or not item.parent.kernel.is_alive()
+        kernel = item.parent.kernel
+        dead = not kernel or not kernel.is_alive()
+        hung = item.parent.timed_out and not (kernel and kernel.died)
         line = {
             "cell": item.cell.id,
             "passed": call.when == "call" and report.outcome == "passed",
-            "hung": item.parent.timed_out,
-            "dead": dead and not item.parent.timed_out,
+            "hung": hung,
+            "dead": dead and not hung,
             "said": _said(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps(line)}\n")  # a line of its own, whatever stands before it
-        if dead or item.parent.timed_out:
+        if dead or hung:
             item.session.shouldstop = "the kernel hangs or is dead"
     return report
 

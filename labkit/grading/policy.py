@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, printable
-from labkit.grading.roster import Collected, RosterError, read_table
+from labkit.grading.roster import RosterError, read_table
 
 DAY_S = 24 * 60 * 60
 
@@ -21,9 +22,10 @@ class Deadline:
 
     def applied(self, row: Grade, collected: Collected | None) -> Grade:
         """The row with what lateness costs, by the time of the commit."""
-        if collected is None or collected.committed is None:
+        committed = collected and collected.time
+        if committed is None:
             return noted(row, "No commit time is known: counted as in time.")
-        late_s = (collected.committed - self.due).total_seconds()
+        late_s = (committed - self.due).total_seconds()
         if late_s <= 0:
             return row
         days = math.ceil(late_s / DAY_S)

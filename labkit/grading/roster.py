@@ -1,9 +1,6 @@
-"""Who should have handed in, who did, and when: the roster, and what `labkit collect` wrote down."""
+"""Who should have handed in, and whose a file is."""
 
 import csv
-import json
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from labkit.grading.files import shown
@@ -11,14 +8,6 @@ from labkit.grading.files import shown
 
 class RosterError(Exception):
     """A list of the teacher's that cannot be used; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class Collected:
-    """When the commit of a student was made, by the student's clock, and what was wrong with the repository."""
-
-    committed: datetime | None
-    problem: str = ""
 
 
 def read_roster(path: Path) -> list[str]:
@@ -38,18 +27,6 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
     if missing:
         raise RosterError(f"{path} has no column `{missing[0]}`; name it in the first line")
     return rows
-
-
-def read_ledger(path: Path) -> dict[str, Collected]:
-    """What was collected of each student, from the `collected.json` of a collection."""
-    found = {}
-    try:
-        for row in json.loads(path.read_text(encoding="utf-8")):
-            time = datetime.fromisoformat(row["committed"]).astimezone() if row.get("committed") else None
-            found[row["student"]] = Collected(time, row.get("problem", ""))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RosterError(f"{path} is not what `labkit collect` writes: {error}") from error
-    return found
 
 
 def student_of(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:

@@ -19,7 +19,7 @@ class Submission:
 
     `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
     taken, `recovered` the ids of those that were found by the name of their function, `chapter` the number of the
-    chapter that the file says it is, `complaint` why it could not be read.
+    chapter that the file says it is, `complaint` why it could not be read. `cells` are all of them, as kind and text.
     """
 
     path: Path
@@ -28,25 +28,23 @@ class Submission:
     chapter: str = ""
     complaint: str = ""
     recovered: frozenset[str] = frozenset()
+    cells: tuple[tuple[str, str], ...] = ()
 
 
-def find_submissions(paths: list[Path]) -> list[Found]:
-    """The files to grade: those named, and the notebooks in the folders named, without `book_solutions`."""
-    solutions = book_solutions(paths)
+def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
+    """The files to grade, which are those named and the notebooks in the folders named, and those left out of them.
+
+    The book's own solutions are left out, unless they are named: a fork of the book holds them, whoever wrote the rest.
+    """
     found = {entry.path: entry for path in paths for entry in find(path)}
-    return [entry for path, entry in found.items() if path not in solutions]
-
-
-def book_solutions(paths: list[Path]) -> list[Path]:
-    """The book's own solutions in the folders named: a fork of the book holds them, whoever wrote the rest."""
-    within = dict.fromkeys(entry.path for path in paths if path.is_dir() for entry in find(path))
     named = {path.absolute() for path in paths}
-    return [
-        notebook
-        for notebook in within
-        if notebook.absolute().parent.parts[-2:] == ("notebooks", "solutions")
-        and not named & {notebook.absolute(), notebook.absolute().parent}
+    solutions = [
+        path
+        for path in found
+        if path.absolute().parent.parts[-2:] == ("notebooks", "solutions")
+        and not named & {path.absolute(), path.absolute().parent}
     ]
+    return [entry for path, entry in found.items() if path not in solutions], solutions
 
 
 def read_submission(path: Path) -> Submission:
@@ -79,7 +77,9 @@ def read_submission(path: Path) -> Submission:
     found |= recovered
     twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
     answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
-    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered))
+    kinds = ("code", "markdown")
+    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
+    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
 def _lost(found, chapter):
@@ -124,9 +124,9 @@ def _exercise_of(cell: Any) -> str | None:
     return None
 
 
-def _text(cell: Any) -> str | None:
-    """The text of a code cell, or None where it has none."""
-    if _mapping(cell).get("cell_type") != "code":
+def _text(cell: Any, kind: str = "code") -> str | None:
+    """The text of a cell of this kind, or None where it is none or has none."""
+    if _mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]

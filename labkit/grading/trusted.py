@@ -9,6 +9,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from labkit.book.chapter import METADATA
 from labkit.grading.judge import SOLVED
 
+START = "start"  # the cell that prepares the kernel
+
 
 @dataclass(frozen=True)
 class Task:
@@ -38,7 +40,7 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
             "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
             "tie_to_parent()\nlimit_memory()\ncompile_checks()\n"
             f"setups = {texts!a}",
-            id="start",
+            id=START,
         )
     ]
     for number, task in enumerate(tasks):
@@ -63,4 +65,5 @@ def _cell(number, id):
 
 
 def _silent(source, id):
-    return new_code_cell(source, id=id, execution_count=1)
+    """A cell that only has to run: what it warns of is compared with nothing."""
+    return new_code_cell(source, id=id, execution_count=1, metadata={"tags": ["nbval-ignore-output"]})

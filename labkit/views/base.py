@@ -20,6 +20,7 @@ The live one hides the other; where the widget is gone (a reopened or exported n
 
 import base64
 import html
+import io
 import json
 import re
 import uuid
@@ -107,6 +108,23 @@ class View:
 
     def save_png(self, path, step=None, dpi=160):
         """Write the view as a still picture (`.svg` in the path gives SVG)."""
+        kind = "svg" if str(path).endswith(".svg") else "png"
+        self._drawn(step).savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
+
+    def to_svg(self, step=None) -> str:
+        """The view as a still picture in SVG; dollar signs in it are no mathematics."""
+        import matplotlib
+
+        text = io.StringIO()
+        style = {"svg.fonttype": "none", "svg.hashsalt": self.script, "text.parse_math": False}
+        with matplotlib.rc_context(style):
+            figure = self._drawn(step, layout=None)
+            figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None})
+        drawn = text.getvalue()
+        return drawn[drawn.index("<svg") :]
+
+    def _drawn(self, step, layout="constrained"):
+        """A figure with the still picture of a step, of the first shown if it is None."""
         from matplotlib.figure import Figure
 
         say = self.data["say"]
@@ -114,10 +132,9 @@ class View:
         step = self.data.get("start", 0) if step is None else step
         if step not in range(last + 1):
             raise ValueError(f"`{plain(self.title)}` has the steps 0 to {last}, and no {step}: choose one of them.")
-        figure = Figure(layout="constrained")
+        figure = Figure(layout=layout)
         self.still(figure, self.data, step)
-        kind = "svg" if str(path).endswith(".svg") else "png"
-        figure.savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
+        return figure
 
     def _ipython_display_(self):
         from IPython.display import display

@@ -7,7 +7,7 @@ import pytest
 
 from labkit import places
 from labkit.course.checking import check_course, summary
-from labkit.course.manifest import Course
+from labkit.grading.course import Course
 
 COURSE = Course("hw2", ("03-tiled-gemm", "90-trusting-the-simulator"), {"03.1": 2, "03.2": 2, "03.4": 4})
 

@@ -164,6 +164,14 @@ def test_a_folder_that_is_not_from_a_collection_is_left_alone(repository, class_
     assert files(tmp_path, "ada") == {"mine.txt"}
 
 
+def test_a_ledger_that_is_broken_is_said_in_a_sentence(repository, class_of, tmp_path):
+    repository("ada", {"a.ipynb": b"{}"})
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "collected.json").write_text("[{")
+    with pytest.raises(CourseError, match="not what `labkit collect` writes.*; move it away"):
+        class_of("ada")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell stands in for ssh")
 def test_a_server_that_never_answers_costs_its_own_row(class_of, monkeypatch):
     monkeypatch.setenv("GIT_SSH_VARIANT", "ssh")  # else git would ask which one it is

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from labkit import cli, places
 from labkit.book.chapter import read_chapter
-from labkit.course.manifest import Course, CourseError, chosen
+from labkit.course.manifest import CourseError, chosen
 from labkit.course.release import released
 from labkit.exercises import exercise, exercise_ids
+from labkit.grading.course import FILE, Course
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout")
 SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
@@ -116,7 +117,7 @@ def test_the_course_names_its_chapters_and_points(tmp_path):
     assert course.chapters == ("03-tiled-gemm",)
     assert course.points == {id: exercise(id).points for id in exercise_ids("03")}
     (tmp_path / "course.json").write_bytes(files["course.json"])
-    assert Course.read(tmp_path) == course
+    assert Course.read(tmp_path / FILE) == course
     assert "# hw2" in files["README.md"].decode() and "10 points" in files["README.md"].decode()
 
 

@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from labkit.course import git as git_module
-from labkit.course.manifest import Course, CourseError
+from labkit.course.manifest import CourseError
 from labkit.course.submit import require_work, submit
+from labkit.grading.course import Course
 
 COURSE = Course("hw2", ("03-tiled-gemm",), {"03.1": 2, "03.2": 2})
 

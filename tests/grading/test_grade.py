@@ -74,6 +74,9 @@ def test_a_mixed_class(tmp_path):
     (late,) = [row for row in grades if row.student[0] == "d" and row.exercise == "03.4"]
     assert (late.reason, late.seed, late.hidden) == ("result", 1, True)
     assert "drawn with seed 1" in late.launch
+    pages = {path.name[0]: path.read_text(encoding="utf-8") for path in (tmp_path / "out" / "students").iterdir()}
+    assert {name: page.count("<img") for name, page in pages.items()} == dict(a=1, b=1, c=0, d=0)
+    assert "line 16: block (0, 0) copies A[0:16, 0:16] into A_tile" in pages["a"]
     assert grade([tmp_path], tmp_path / "again", seed=1) == grades
 
 

@@ -1,7 +1,9 @@
 """A class with hostile students in it: nothing forged, nobody harmed, nothing told, and an end to it all."""
 
 import json
+import os
 import time
+from zipfile import ZipFile
 
 import pytest
 from attacks.answers import ANSWERS
@@ -11,7 +13,7 @@ from sampling import WHOLE, sampled
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise, exercise_ids
-from labkit.grading.grade import Course, grade
+from labkit.grading.grade import Assessment, grade
 
 pytestmark = pytest.mark.long
 CANARY = "canary-7f3a9"
@@ -43,8 +45,10 @@ def graded(classroom, **options):
     """Points by student and exercise; looks into all reports for what none may hold."""
     grades = grade([classroom / "class"], classroom / "grades", seed=1, **options)
     assert not (classroom / "mark").exists()
-    for path in (classroom / "grades").rglob("*.*"):
-        text = path.read_text(encoding="utf-8")
+    with ZipFile(classroom / "grades" / "feedback.zip") as archive:
+        told = {name: archive.read(name).decode() for name in archive.namelist() if "honest" not in name}
+    told |= {p: p.read_text(encoding="utf-8") for p in (classroom / "grades").rglob("*.*") if p.suffix != ".zip"}
+    for path, text in told.items():
         assert CANARY not in text, path
         assert not {c for c in text if not c.isprintable()} - {"\n", "\r"}, path
     return {(row.student, row.exercise): row for row in grades}
@@ -87,10 +91,10 @@ def test_files_that_attack_cost_their_own_rows(classroom):
             if path.is_symlink() and "$SECRET" in str(path.readlink()):
                 path.unlink()
                 path.symlink_to(classroom / "secret")
-            elif path.is_file() and path.stat().st_size < 1 << 24:
+            elif os.access(path, os.R_OK) and path.is_file() and path.stat().st_size < 1 << 24:
                 content = path.read_bytes()
                 path.write_bytes(content.replace(b"$MARK", str(classroom / "mark").encode()))
-    found = graded(classroom, course=Course(students=("a-honest", "mallory")))
+    found = graded(classroom, assessment=Assessment(students=("a-honest", "mallory")))
     assert_honest(found, "a-honest")
     assert_honest(found, "z-honest")
     for name in hostile:

@@ -10,7 +10,7 @@ from sampling import WHOLE
 from labkit.grading import judging
 from labkit.grading.judging import Batch, Limits, judge_tasks
 from labkit.grading.nbval_run import CellResult
-from labkit.grading.trusted import Task, answer_cells
+from labkit.grading.trusted import START, Task, answer_cells
 
 
 def judged(tasks, chapters, workers=1, cell_timeout_s=60):
@@ -37,7 +37,7 @@ class Worker:
 
     def __call__(self, batch: Batch, setups, limits):
         self.batches.append([task.key[0] for task in batch.tasks])
-        results = {}
+        results = {START: CellResult(True, False, False, "")}
         for cell, (task, id) in answer_cells(batch.now).items():
             fate = task.answers[id]
             if fate == "hangs":
@@ -81,8 +81,11 @@ def test_a_worker_that_dies_once_loses_nothing(worker):
 
 def test_a_cell_that_fails_otherwise_than_by_its_verdict_is_no_zero(worker, monkeypatch):
     lines = iter(["NameError: judge", "not solved", "solved", ""] * 3)
+    started = CellResult(True, False, False, "")
     monkeypatch.setattr(
-        judging, "run_batch", lambda *_: {"answer-0-02-1": CellResult(False, False, False, next(lines))}
+        judging,
+        "run_batch",
+        lambda *_: {START: started, "answer-0-02-1": CellResult(False, False, False, next(lines))},
     )
     assert judged([Task(("ann", "02"), {"02.1": "x"})], ["02"]) == {("ann", "02.1"): None}
 

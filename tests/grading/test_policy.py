@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from labkit.grading.collected import Collected, read_collected
 from labkit.grading.grades import Grade
 from labkit.grading.policy import Deadline, best, by_hand
-from labkit.grading.roster import Collected, RosterError, read_ledger, read_roster, student_of
+from labkit.grading.roster import RosterError, read_roster, student_of
 
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -16,21 +17,25 @@ def row(points, file="a.ipynb", exercise="02.1", reason="result", student="ann")
     return Grade(student, file, exercise, points, 4, "", reason="solved" if points == 4 else reason)
 
 
+def committed(late_h):
+    return Collected("ann", committed=(DUE + timedelta(hours=late_h)).isoformat())
+
+
 @pytest.mark.parametrize(
     ("late_h", "percent", "points"),
     [(-1, 10, 4), (0, 10, 4), (1, 10, 3.6), (24, 10, 3.6), (25, 10, 3.2), (24 * 30, 10, 0), (1, 100, 0), (1, 0, 4)],
 )
 def test_each_day_begun_costs_its_share(late_h, percent, points):
-    graded = Deadline(DUE, percent).applied(row(4), Collected(DUE + timedelta(hours=late_h)))
+    graded = Deadline(DUE, percent).applied(row(4), committed(late_h))
     assert graded.points == points
     assert ("Late" in graded.note) == (late_h > 0)
 
 
 def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
-    for collected in (None, Collected(None)):
+    for collected in (None, Collected("ann")):
         graded = Deadline(DUE).applied(row(4), collected)
         assert graded.points == 4 and "No commit time" in graded.note
-    assert Deadline(DUE, 10).applied(row(None), Collected(DUE + timedelta(days=1))).points is None
+    assert Deadline(DUE, 10).applied(row(None), committed(24)).points is None
 
 
 def test_the_best_of_several_answers_counts():
@@ -67,9 +72,9 @@ def test_the_ledger_of_a_collection_tells_the_times(tmp_path):
     (tmp_path / "collected.json").write_text(
         '[{"student": "ann", "committed": "2026-11-20T13:00:00+01:00"}, {"student": "ben", "problem": "Not fetched."}]'
     )
-    ledger = read_ledger(tmp_path / "collected.json")
-    assert ledger["ann"].committed == DUE
-    assert ledger["ben"] == Collected(None, "Not fetched.")
+    ledger = read_collected(tmp_path / "collected.json")
+    assert ledger["ann"].time == DUE
+    assert ledger["ben"] == Collected("ben", problem="Not fetched.")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from base64 import b64decode
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -12,13 +13,17 @@ import pytest
 from labkit.grading import reports
 from labkit.grading.grades import Grade, printable, totals
 from labkit.grading.reports import write_reports
-from labkit.grading.reports.page import file_name
+from labkit.grading.reports.page import Picture, file_name, page
 
 HOSTILE = (
     "=HYPERLINK(1) <script>alert(1)</script> <img src=x onerror=alert(1)> ]]> &lt; \x1b[31m\x00\ud800\u202e | `a` ```\n"
     "```\n# heading\n[click](javascript:1) ![p](http://e/) @team ;=cmd()\n\t+1 </pre></section> {{7*7}} $$x$$"
 )
 TEXT = 'x = "</pre><script>alert(2)</script>"\ny = 1\nz = "\x1b[2J"\n'
+PICTURES = {
+    ("a\\x1b.ipynb", "03.2"): Picture("<svg onload='alert(3)'><script>alert(3)</script></svg>", printable(HOSTILE)),
+    ("c.ipynb", "03.4"): Picture("<svg>M=33</svg>", "33 elements"),
+}
 GRADES = [
     Grade("=ann|<b>", "a\\x1b.ipynb", "03.1", 2, 2, "Solved.", 7),
     Grade("=ann|<b>", "a\\x1b.ipynb", "03.2", 0, 2, printable(HOSTILE), 7, "result", line=1, note=printable(HOSTILE)),
@@ -33,7 +38,7 @@ GRADES = [
 @pytest.fixture
 def written(tmp_path):
     texts = {("a\\x1b.ipynb", "03.2"): TEXT, ("c.ipynb", "03.4"): "a\nb\nc"}
-    write_reports(GRADES, tmp_path / "new", texts, printable(HOSTILE))
+    write_reports(GRADES, tmp_path / "new", texts, printable(HOSTILE), PICTURES)
     return tmp_path / "new"
 
 
@@ -48,7 +53,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.found.append((tag, dict(attributes)))
-        if tag != "meta":
+        if tag not in ("meta", "img"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -85,6 +90,29 @@ def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
     assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
 
 
+def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
+    rows = [
+        Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),
+        Grade("ada", "a.ipynb", "03.2", 2, 2, "Solved.", 7),
+        Grade("ben", "", "03.1", 0, 4, "Nothing was handed in.", 7),
+        Grade("eve", "e.ipynb", "03.1", 2, 2, "Solved.", 7),
+        Grade("eve", "e.ipynb", "03.2", None, 2, "Not graded.", 7),
+        Grade("=mal", "m.ipynb", "03.1", 0, 4, "Wrong.", 7),
+    ]
+    write_reports(rows, tmp_path, assignment="hw2")
+    lines = list(csv.reader((tmp_path / "canvas.csv").open(encoding="utf-8", newline="")))
+    assert lines == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "hw2"],
+        ["    Points Possible", "", "", "", "", "4"],
+        ["ada", "", "", "ada", "", "3.5"],
+        ["ben", "", "", "ben", "", "0"],
+        ["'=mal", "", "", "'=mal", "", "0"],
+    ]
+    lines = list(csv.reader((tmp_path / "moodle.csv").open(encoding="utf-8", newline="")))
+    assert lines == [["username", "hw2"], ["ada", "3.5"], ["ben", "0"], ["'=mal", "0"]]
+    assert not {"canvas.csv", "moodle.csv"} & {path.name for path in write_reports(rows, tmp_path / "all")}
+
+
 def test_json_holds_everything(written):
     loaded = json.loads((written / "grades.json").read_text(encoding="utf-8"))
     assert loaded["totals"]["ben"] == {"points": 0, "out_of": 4}
@@ -96,16 +124,35 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
     page = Tags((written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8"))
     assert page.open == []
     assert {tag for tag, _ in page.found} <= {
-        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "section", "p", "pre", "mark")
+        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "section", "p", "pre", "mark"),
+        *("figure", "img", "figcaption"),
     }
-    assert all(set(attributes) <= {"class", "charset", "lang", "http-equiv", "content"} for _, attributes in page.found)
+    known = {"class", "charset", "lang", "http-equiv", "content", "src", "alt"}
+    assert all(set(attributes) <= known for _, attributes in page.found)
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
+
+
+def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
+    text = (written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8")
+    (image,) = [attributes for tag, attributes in Tags(text).found if tag == "img"]
+    prefix, _, source = image["src"].partition(",")
+    assert prefix == "data:image/svg+xml;base64"
+    assert b64decode(source).decode() == PICTURES["a\\x1b.ipynb", "03.2"].svg
+    assert image["alt"] == printable(HOSTILE)
+
+
+def test_a_page_has_an_end_however_many_pictures_there_are():
+    rows = [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2, 3, 4)] * 3
+    pictures = {("a.ipynb", row.exercise): Picture("<svg>" + "a" * 55_000, "words") for row in rows}
+    text = page("ann", rows, {}, pictures)
+    assert 100_000 < len(text) < 200_000
+    assert text.count("<img") == 2 and text.count("no room") == 10
 
 
 def test_a_page_tells_no_drawn_size_and_no_seed(written):
     page = (written / "students" / "ben.html").read_text(encoding="utf-8")
     assert "drawn anew" in page and "<mark>   2 b</mark>" in page
-    for secret in ("33", "seed", "17.5", "18.5", "ann"):
+    for secret in ("33", "seed", "17.5", "18.5", "ann", "<img"):
         assert secret not in page.replace(reports.page.__globals__["STYLE"], "")
 
 

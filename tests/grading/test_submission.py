@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from labkit.grading.submission import book_solutions, find_submissions, read_submission
+from labkit.grading.submission import find_submissions, read_submission
 
 
 def cell(source, id=None, type="code", **metadata):
@@ -10,7 +10,7 @@ def cell(source, id=None, type="code", **metadata):
 
 
 def files(paths):
-    return [found.path for found in find_submissions(paths)]
+    return [found.path for found in find_submissions(paths)[0]]
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_the_books_own_solutions_are_left_out_of_a_fork_unless_named(tmp_path):
     fork = tmp_path / "fork"
     solutions = fork / "notebooks" / "solutions"
     assert files([fork]) == [fork / "notebooks" / "a.ipynb", fork / "solutions" / "b.ipynb"]
-    assert book_solutions([fork]) == [solutions / "a.ipynb"]
+    assert find_submissions([fork])[1] == [solutions / "a.ipynb"]
     assert files([fork / "notebooks"]) == [fork / "notebooks" / "a.ipynb"]
     for named in (solutions, solutions / "a.ipynb"):
         assert files([named]) == [solutions / "a.ipynb"]

@@ -8,7 +8,8 @@ from pathlib import Path
 from labkit.grading.grades import Grade
 from labkit.grading.reports.data import data
 from labkit.grading.reports.junit import junit
-from labkit.grading.reports.page import file_name, page
+from labkit.grading.reports.page import Picture, file_name, page
+from labkit.grading.reports.platforms import canvas, moodle
 from labkit.grading.reports.summary import summary
 from labkit.grading.reports.tables import gradebook, rows
 
@@ -16,11 +17,17 @@ PAGES = "students"
 
 
 def write_reports(
-    grades: list[Grade], folder: Path, texts: Mapping[tuple[str, str], str] | None = None, remark: str = ""
+    grades: list[Grade],
+    folder: Path,
+    texts: Mapping[tuple[str, str], str] | None = None,
+    remark: str = "",
+    pictures: Mapping[tuple[str, str], Picture] | None = None,
+    assignment: str = "",
 ) -> list[Path]:
-    """Write the reports; `texts` holds the answers by file and exercise, for the students' pages.
+    """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole.
+    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. With the name of an assignment
+    there are files for learning platforms too.
     """
     written = {
         folder / "grades.xml": junit(grades),
@@ -29,16 +36,21 @@ def write_reports(
         folder / "grades.json": data(grades, remark),
         folder / "summary.md": summary(grades, remark),
     }
+    if assignment:
+        written |= {
+            folder / "canvas.csv": canvas(grades, assignment),
+            folder / "moodle.csv": moodle(grades, assignment),
+        }
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {})
+        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
-        _replace(path, text)
+        replace_file(path, text)
     return list(written)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Put a new file in the place of the old one at once, so that nobody reads half of it."""
     beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8", errors="replace", newline="")
+    beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
     os.replace(beside, path)

@@ -1,13 +1,17 @@
 """A page for each student: what each exercise earned, what is wrong and at which line of their own text."""
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from html import escape
 
 from labkit.exercises import exercise
 from labkit.grading.grades import Grade
 
+MOST_DRAWN = 160_000  # characters of pictures on a page
 AROUND = 2  # lines of the answer that are shown before and after the one that is meant
 HIDDEN = {  # what is said where the run itself is not to be known
     "result": "The result is wrong on sizes that are drawn anew for each grading.",
@@ -16,48 +20,91 @@ HIDDEN = {  # what is said where the run itself is not to be known
     "bounds": "An access goes outside its array, on sizes that are drawn anew for each grading.",
     "race": "Two threads race, on sizes that are drawn anew for each grading.",
 }
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
 section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
-pre { overflow-x: auto; background: #8881; padding: .5rem; } mark { background: #d55e0040; color: inherit; }
+pre { overflow-x: auto; background: #8881; padding: .5rem; }
+mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
 """
 
 
-def page(student: str, rows: list[Grade], texts: Mapping[tuple[str, str], str]) -> str:
+@dataclass(frozen=True)
+class Picture:
+    """A student's own run, as SVG and in words."""
+
+    svg: str
+    words: str
+
+    @cached_property
+    def html(self) -> str:
+        """An image, in which no script runs and for which nothing is fetched, whatever the SVG holds."""
+        source = b64encode(self.svg.encode("utf-8", "replace")).decode()
+        words = escape(self.words)
+        return (
+            f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{source}">'
+            f"<figcaption>Your own run. {words}</figcaption></figure>"
+        )
+
+
+def page(
+    student: str,
+    rows: list[Grade],
+    texts: Mapping[tuple[str, str], str],
+    pictures: Mapping[tuple[str, str], Picture],
+) -> str:
     """The page of a student. It names no seed and no drawn size, and of others nothing."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
-    parts = [_part(row, texts.get((row.submission, row.exercise), "")) for row in rows]
+    parts, drawn = [], 0
+    for row in rows:
+        key = row.submission, row.exercise
+        picture = pictures[key].html if key in pictures and not row.hidden else ""
+        if drawn + len(picture) > MOST_DRAWN:
+            picture = "<p>There is a picture of this run too, for which the page has no room: run the check.</p>"
+        drawn += len(picture)
+        parts.append(_part(row, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
         f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
 def file_name(student: str) -> str:
-    """A name for the page that every file system takes, and no two students share."""
-    plain = re.sub(r"[^\w-]", "-", student, flags=re.ASCII)[:40]
-    return (
-        f"{plain}.html"
-        if plain and plain == student.lower()
-        else f"{plain}-{sha256(student.encode()).hexdigest()[:8]}.html"
-    )
+    """A name for the page of a student."""
+    return f"{plain_name(student)}.html"
 
 
-def _part(row, text):
+def plain_name(text: str) -> str:
+    """A name that every file system takes, and no two texts share."""
+    plain = re.sub(r"[^\w-]", "-", text, flags=re.ASCII)[:40]
+    digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return plain if plain and plain == text.lower() else f"{plain}-{digest}"
+
+
+def headline(row: Grade) -> str:
+    """What a row is on, and its points."""
     title = f"{row.exercise} {exercise(row.exercise).title}" if row.exercise else row.submission
-    points = "not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points"
-    kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
+    return f"{title}: " + ("not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points")
+
+
+def told(row: Grade) -> list[str]:
+    """The lines that a student is told: of a run on sizes that nobody is to know, only what kind of fault it is."""
     said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     said = said if row.hidden and row.reason != "solved" else row.message
     notes = [row.note] if row.note else []
-    notes += [f"Run as a program: {row.ran}"] if row.ran else []
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in [*said.splitlines(), *notes])
-    return f'<section class="{kind}"><h2>{escape(title)}: {points}</h2>{paragraphs}{_excerpt(row, text)}</section>'
+    return [*said.splitlines(), *notes, *([f"Run as a program: {row.ran}"] if row.ran else [])]
+
+
+def _part(row, text, picture):
+    kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
+    content = f"<h2>{escape(headline(row))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    return f'<section class="{kind}">{content}</section>'
 
 
 def _excerpt(row, text):

@@ -13,23 +13,26 @@ def summary(grades: list[Grade], remark: str) -> str:
     lines = ["### Points", "", "| student | points | of | not graded |", "|---|---|---|---|"]
     for student, (points, out_of) in totals(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
-        lines.append(f"| {_plain(student)} | {points:g} | {out_of:g} | {missing or ''} |")
+        lines.append(f"| {_cell(student)} | {points:g} | {out_of:g} | {missing or ''} |")
     less = [row for row in grades if row.points is None or row.points < row.out_of or not row.exercise]
     if less:
         lines += ["", "### Why", "", "| student | exercise | points | why |", "|---|---|---|---|"]
     for row in less[:MOST_ROWS]:
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        exercise = row.exercise or _plain(row.submission)
-        lines.append(f"| {_plain(row.student)} | {exercise} | {points} | {_plain(f'{row.message} {row.note}')} |")
+        exercise = row.exercise or _cell(row.submission)
+        lines.append(f"| {_cell(row.student)} | {exercise} | {points} | {_cell(f'{row.message} {row.note}')} |")
     if less[MOST_ROWS:]:
         lines += ["", f"{len(less) - MOST_ROWS:,} more rows stand in grades.csv."]
     if remark:
-        lines += ["", _plain(remark)]
+        lines += ["", _cell(remark)]
     return "\n".join(lines) + "\n"
 
 
-def _plain(text):
+def plain(text: str) -> str:
     """Text in which Markdown and HTML find nothing of theirs: punctuation as entities, on one line."""
-    text = " ".join(text.split())
-    text = text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\u2026"
-    return re.sub(r"[^\w\s]", lambda found: f"&#{ord(found[0])};", text)
+    return re.sub(r"[^\w\s]", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+
+
+def _cell(text):
+    """Plain text for a table, cut where it is long."""
+    return plain(text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\u2026")

@@ -13,7 +13,7 @@ _FORMULA = re.compile(r"(^|[;\t\r\n|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 def rows(grades: list[Grade]) -> str:
     """A line for each row, with all that is known."""
-    return _table([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
+    return table([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
 
 
 def gradebook(grades: list[Grade]) -> str:
@@ -24,14 +24,15 @@ def gradebook(grades: list[Grade]) -> str:
         own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
         open_ = sum(value is None for value in own.values())
         lines.append({"student": student, "points": points, "out_of": out_of, "not_graded": open_, **own})
-    return _table(lines, ["student", "points", "out_of", "not_graded", *exercises])
+    return table(lines, ["student", "points", "out_of", "not_graded", *exercises])
 
 
-def _table(lines, columns):
+def table(lines: list[dict], columns: list[str]) -> str:
+    """A CSV with a heading, from lines that hold values by column."""
     file = io.StringIO(newline="")
-    table = csv.DictWriter(file, columns)
-    table.writeheader()
-    table.writerows({key: _plain(value) for key, value in line.items()} for line in lines)
+    writer = csv.DictWriter(file, columns)
+    writer.writeheader()
+    writer.writerows({key: _plain(value) for key, value in line.items()} for line in lines)
     return file.getvalue()
 
 

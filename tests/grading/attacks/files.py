@@ -69,6 +69,17 @@ def _deep(folder, text):
     _write(deep, text)
 
 
+def _closed(mode, name):
+    """A file or folder with these permissions, which mean nothing to root: it holds nothing either."""
+
+    def made(folder, text):
+        (folder / "inside").mkdir()
+        _write(folder / "inside", '{"cells": []}')
+        (folder / name).chmod(mode)
+
+    return made
+
+
 def _loop(folder, text):
     (folder / "again").symlink_to(folder)
     (folder / "all").symlink_to(folder.parent)
@@ -85,6 +96,9 @@ HOSTILE = {
     "fifo": lambda folder, text: os.mkfifo(folder / "02.ipynb"),
     "folder": lambda folder, text: (folder / "02.ipynb").mkdir(),
     "terabyte": _bomb,
+    "file that nobody may read": _closed(0, "inside/02.ipynb"),
+    "folder that nobody may open": _closed(0, "inside"),
+    "folder that may only be listed": _closed(0o444, "inside"),
     "deep folders": _deep,
     "empty": lambda folder, text: _write(folder, b""),
     "picture": lambda folder, text: _write(folder, b"\x89PNG\r\n\x1a\n\xff\xfe\0\0"),

@@ -1,0 +1,43 @@
+"""The `course.json` of a release: what an assignment consists of, for those who hand it in and those who grade it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labkit.exercises import exercise_ids
+from labkit.grading.roster import RosterError
+
+FILE = "course.json"
+
+
+@dataclass(frozen=True)
+class Course:
+    """An assignment: the names of its chapters, and the points of each exercise by id."""
+
+    assignment: str
+    chapters: tuple[str, ...]
+    points: Mapping[str, float]
+
+    @property
+    def out_of(self) -> float:
+        """The most points that there are."""
+        return sum(self.points.values())
+
+    def to_json(self) -> str:
+        """The text of `course.json`."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> "Course":
+        """The course that a file describes."""
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            course = cls(str(said["assignment"]), tuple(said["chapters"]), dict(said["points"]))
+            if not all(isinstance(worth, int | float) for worth in course.points.values()):
+                raise TypeError("its points are no numbers")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RosterError(f"{path} is no `{FILE}` of a release: {error}") from error
+        if unknown := sorted(course.points.keys() - {*exercise_ids()}):
+            raise RosterError(f"{path} names exercises that are not in this book: {', '.join(unknown)}")
+        return course
