@@ -1,7 +1,6 @@
 """The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
 
 import sys
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -164,6 +163,9 @@ def submit():
 def collect(
     roster: Annotated[Path, typer.Argument(help="CSV with the columns student and repository (an address or path).")],
     out: Annotated[Path, typer.Option(help="Folder that receives a folder a student.")] = Path("submissions"),
+    before: Annotated[
+        str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
+    ] = None,
 ):
     """Fetch the notebooks of a class, a folder a student, for `grade`."""
     from rich.console import Console
@@ -174,10 +176,14 @@ def collect(
 
     _check_folder(out)
     try:
-        for row in collect(roster, out):
+        rows = []
+        for row in collect(roster, out, _time(before) if before else None):
+            rows.append(row)
             Console(soft_wrap=True).print(Text(str(row)))
     except CourseError as error:
         _fail(error)
+    if missing := [row.student for row in rows if not row.commit]:
+        print(f"{len(missing)} of {len(rows)} were not fetched: {', '.join(missing)}")
 
 
 @app.command()
@@ -189,9 +195,12 @@ def grade(
     ] = None,
     roster: Annotated[Path | None, typer.Option(help="CSV with a column `student`: who is missing has a row.")] = None,
     assignment: Annotated[Path | None, typer.Option(help="The `course.json` of a release: what counts.")] = None,
-    collected: Annotated[Path | None, typer.Option(help="The `collected.json` of a collection: commit times.")] = None,
+    collected: Annotated[
+        Path | None,
+        typer.Option(help="The `collected.json` of a collection: commit times; if left out, that of a path."),
+    ] = None,
     deadline: Annotated[
-        datetime | None, typer.Option(help="When the last commit is due, in this machine's time.")
+        str | None, typer.Option(help="When the last commit is due: 2026-11-30T23:59+01:00, or a day, until its end.")
     ] = None,
     late: Annotated[float, typer.Option(help="Per cent of the points that each day begun after it costs.")] = 100,
     manual: Annotated[
@@ -206,7 +215,7 @@ def grade(
     from labkit.grading import grade as grading
     from labkit.grading import policy
     from labkit.grading import roster as rosters
-    from labkit.grading.collected import read_collected
+    from labkit.grading.collected import FILE, read_collected
     from labkit.grading.course import Course
     from labkit.grading.judging import CannotJudge
     from labkit.grading.workers import SchedulerError
@@ -214,6 +223,9 @@ def grade(
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
     if absent:
         _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
+    collected = collected or next((path / FILE for path in paths if (path / FILE).is_file()), None)
+    if deadline and not collected:
+        _fail("a deadline needs the times of the commits; give the collected.json of `labkit collect` with --collected")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -230,7 +242,7 @@ def grade(
                 tuple(rosters.read_roster(roster)) if roster else (),
                 course.points if course else {},
                 read_collected(collected) if collected else {},
-                policy.Deadline(deadline.astimezone(), late) if deadline else None,
+                policy.Deadline(_time(deadline), late) if deadline else None,
                 manual,
                 course.assignment if course else "",
             )
@@ -269,6 +281,15 @@ def _check_folder(path):
     there = next((place for place in (path, *path.parents) if place.exists()), path)
     if there.is_file():
         _fail(f"{there} is a file; give a folder")
+
+
+def _time(text):
+    from labkit.grading.policy import time_of
+
+    try:
+        return time_of(text)
+    except ValueError as error:
+        _fail(error)
 
 
 def _fail(message):

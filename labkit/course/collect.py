@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -43,28 +44,30 @@ def read_roster(path: Path) -> dict[str, str]:
     return roster
 
 
-def collect(roster: Path, out: Path) -> Iterator[Collected]:
+def collect(roster: Path, out: Path, before: datetime | None = None) -> Iterator[Collected]:
     """Fetch every repository of the roster into `out`, and yield each result as it comes, in the roster's order.
+
+    The last commit counts, or the last one that was made before a time: its committer's clock says when.
 
     What was collected before is replaced where the commit is another one, and stays where the fetch fails. The results
     stand in `collected.json`.
     """
     students = read_roster(roster)
     try:
-        before = read_collected(out / FILE) if (out / FILE).exists() else {}
+        known = read_collected(out / FILE) if (out / FILE).exists() else {}
     except RosterError as error:
         raise CourseError(f"{error}; move it away") from error
     out.mkdir(parents=True, exist_ok=True)
     results = {}
     with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
         jobs = [
-            pool.submit(_collect, Collected(student, repository), before.get(student), roster.parent, out)
+            pool.submit(_collect, Collected(student, repository), known.get(student), roster.parent, out, before)
             for student, repository in students.items()
         ]
         for job in jobs:
             result = job.result()
             results[result.student] = result
-            _replace(out / FILE, to_json({**before, **results}.values()))
+            _replace(out / FILE, to_json({**known, **results}.values()))
             yield result
 
 
@@ -74,23 +77,25 @@ def _replace(path, text):
     written.replace(path)
 
 
-def _collect(row: Collected, before: Collected | None, place: Path, out: Path) -> Collected:
+def _collect(row: Collected, known: Collected | None, place: Path, out: Path, before: datetime | None) -> Collected:
     """The notebooks of one student; whatever is wrong with the repository costs this row alone."""
     folder = out / row.student
-    if before is None and folder.exists():
+    if known is None and folder.exists():
         return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
     if not row.repository:
-        return replace(before or row, repository="", problem="The roster names no repository.")
+        return replace(known or row, repository="", problem="The roster names no repository.")
     try:
         with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as at:
             bare = Path(at) / "repository"
-            clone = "clone --quiet --bare --no-local --depth=1 --no-single-branch --no-tags --".split()
-            git(place, *clone, row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
-            commit = _commit(bare)
+            clone = ["clone", "--quiet", "--bare", "--no-local", "--no-single-branch", "--no-tags"]
+            latest = [] if before else ["--depth=1"]
+            git(place, *clone, *latest, "--", row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
+            commit = _commit(bare, before)
             if commit is None:
-                return replace(before or row, repository=row.repository, problem="There is no commit to take.")
-            if before and before.commit == commit and folder.exists():
-                return replace(before, repository=row.repository)
+                until = f" before {before:%Y-%m-%d %H:%M:%S %z}" if before else ""
+                return replace(known or row, repository=row.repository, problem=f"There is no commit to take{until}.")
+            if known and known.commit == commit and folder.exists():
+                return replace(known, repository=row.repository)
             committed = answers(bare, "log", "-1", "--format=%cI", commit) or ""
             found, problem = _notebooks(bare, commit)
             fresh = Path(at) / "notebooks"
@@ -100,15 +105,18 @@ def _collect(row: Collected, before: Collected | None, place: Path, out: Path) -
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(fresh, folder) if found else folder.mkdir()
     except (CourseError, OSError) as error:
-        return replace(before or row, repository=row.repository, problem=f"Not fetched: {error}.")
+        return replace(known or row, repository=row.repository, problem=f"Not fetched: {error}.")
     return replace(row, commit=commit, committed=committed, notebooks=len(found), problem=problem)
 
 
-def _commit(bare: Path) -> str | None:
-    """The last commit of the default branch; where that is empty, of the only one that there is."""
+def _commit(bare: Path, before: datetime | None) -> str | None:
+    """The last commit of the default branch, before a time; where that is empty, of the only one that there is."""
     commit = answers(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     branches = (answers(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
-    return commit or (branches[0] if len(branches) == 1 else None)
+    commit = commit or (branches[0] if len(branches) == 1 else None)
+    if commit and before:
+        return answers(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit) or None
+    return commit
 
 
 def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:

@@ -66,7 +66,7 @@ def grade(
     """
     assessment = assessment or Assessment()
     out.mkdir(parents=True, exist_ok=True)
-    journal = Journal(out, seed)
+    journal = Journal(out, seed, paths)
     found, solutions_found = find_submissions(paths)
     for folder in dict.fromkeys(path.parent for path in solutions_found):
         tell(f"Left out: the book's own solutions in {shown(folder)}")

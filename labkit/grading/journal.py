@@ -3,33 +3,48 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from secrets import randbits
 
 from labkit import places
+from labkit.grading.files import shown
 from labkit.grading.judge import Judgement
+from labkit.grading.roster import RosterError
 
 FILE = "judgements.jsonl"
 
 
 class Journal:
-    """The judgements of a folder of grades; the seed is that of its last run unless another one is given."""
+    """The judgements of a folder of grades; the seed is that of its last run unless another one is given.
 
-    def __init__(self, folder: Path, seed: int | None = None):
+    Raises
+    ------
+    RosterError
+        The folder has the grades of other work than `of`, which would be lost.
+    """
+
+    def __init__(self, folder: Path, seed: int | None = None, of: Iterable[Path] = ()):
         self.path = folder / FILE
         self.known: dict[str, dict] = {}
         self.seed = seed
+        work, before = sorted(str(path.absolute()) for path in of), None
         for line in self._lines():
+            before = line.get("of", before)
             if seed is None:
                 self.seed = line.get("seed", self.seed)
             if "answer" in line:
                 self.known[line["answer"]] = line
         if self.seed is None:
             self.seed = randbits(32)
-        self._append({"seed": self.seed})
+        if before not in (None, work):
+            raise RosterError(
+                f"{folder} has the grades of {', '.join(map(shown, before))}: grade the same again, where what was "
+                "judged stays judged, or give another folder with --out"
+            )
+        self._append({"seed": self.seed, "of": work})
 
     def judgement(self, digest: str) -> Judgement | None:
         """What was said of an answer before."""

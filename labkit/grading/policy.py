@@ -13,6 +13,22 @@ from labkit.grading.roster import RosterError, read_table
 DAY_S = 24 * 60 * 60
 
 
+def time_of(text: str) -> datetime:
+    """A time in ISO 8601, by this machine's clock where it names no zone; a day alone means its end.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: write 2026-11-30, 2026-11-30T23:59 or 2026-11-30T23:59+01:00") from None
+    is_day = len(text) == len("2026-11-30")
+    return (time.replace(hour=23, minute=59, second=59) if is_day else time).astimezone()
+
+
 @dataclass(frozen=True)
 class Deadline:
     """When work is due, and the share of the points that each day begun after it costs."""

@@ -1,6 +1,7 @@
 """Who should have handed in, and whose a file is."""
 
 import csv
+from io import StringIO
 from pathlib import Path
 
 from labkit.grading.files import shown
@@ -16,17 +17,23 @@ def read_roster(path: Path) -> list[str]:
 
 
 def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
-    """The rows of a teacher's CSV, which has these columns at least."""
+    """The rows of a teacher's CSV, which has these columns at least; names of columns in small letters.
+
+    Fields are parted by commas, or by semicolons where the first line has no comma, as spreadsheets of some countries
+    write them.
+    """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            rows = [{name: row[name] or "" for name in row if name} for row in table]
-            missing = [name for name in columns if name not in (table.fieldnames or ())]
+        text = path.read_text(encoding="utf-8-sig")
+        head = text.partition("\n")[0]
+        table = csv.reader(StringIO(text, newline=""), delimiter=";" if ";" in head and "," not in head else ",")
+        names, *lines = [*table] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RosterError(f"{path} cannot be read: {error}") from error
-    if missing:
-        raise RosterError(f"{path} has no column `{missing[0]}`; name it in the first line")
-    return rows
+    names = [name.strip().casefold() for name in names]
+    if missing := [name for name in columns if name not in names]:
+        there = f"the first line has {', '.join(filter(None, names)) or 'none'}"
+        raise RosterError(f"{path} has no column `{missing[0]}`; {there}")
+    return [{name: line[n] if n < len(line) else "" for n, name in enumerate(names) if name} for line in lines if line]
 
 
 def student_of(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -22,12 +23,13 @@ def git(folder, *arguments, given=b""):
 def repository(tmp_path):
     """Makes a bare repository whose one commit holds these entries: path -> content, or (mode, content)."""
 
-    def make(name, entries, branch="main"):
+    def make(name, entries, branch="main", after=()):
         bare = tmp_path / f"{name}.git"
         if not bare.exists():
             git(tmp_path, "init", "--quiet", "--bare", bare.name)
         tree = git(bare, "mktree", "-z", given=b"".join(_entries(bare, entries)))
-        commit = git(bare, "commit-tree", "-m", "handed in", tree)
+        parents = [word for parent in after for word in ("-p", parent)]
+        commit = git(bare, "commit-tree", *parents, "-m", "handed in", tree)
         git(bare, "update-ref", f"refs/heads/{branch}", commit)
         return commit
 
@@ -49,10 +51,10 @@ def _entries(bare, entries):
 def class_of(tmp_path):
     """Collects students, whose repositories are named like them, and gives the rows by student."""
 
-    def run(*students, **addresses):
+    def run(*students, before=None, **addresses):
         lines = [f"{student},{addresses.get(student, f'{student}.git')}" for student in [*students, *addresses]]
         (tmp_path / "roster.csv").write_text("\n".join(["student,repository", *lines]) + "\n")
-        return {row.student: row for row in collect(tmp_path / "roster.csv", tmp_path / "out")}
+        return {row.student: row for row in collect(tmp_path / "roster.csv", tmp_path / "out", before)}
 
     return run
 
@@ -71,6 +73,19 @@ def test_notebooks_come_with_commit_and_time(repository, class_of, tmp_path):
     assert (tmp_path / "out" / "ada" / "top.ipynb").read_bytes() == b"[]"
     (told,) = json.loads((tmp_path / "out" / "collected.json").read_text())
     assert (told["student"], told["commit"]) == ("ada", commit)
+
+
+def test_the_last_commit_before_a_time_counts(repository, class_of, tmp_path, monkeypatch):
+    commits = []
+    for day, content in ((20, b"{}"), (22, b"[]")):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-{day}T10:00:00+00:00")
+        commits.append(repository("ada", {"a.ipynb": content}, after=commits[-1:]))
+    until = {day: datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 23)}
+    assert class_of("ada", before=until[21])["ada"].commit == commits[0]
+    assert (tmp_path / "out" / "ada" / "a.ipynb").read_bytes() == b"{}"
+    assert class_of("ada", before=until[23])["ada"].commit == class_of("ada")["ada"].commit == commits[1]
+    repository("ben", {"a.ipynb": b"{}"})
+    assert "no commit to take before 2026-11-20 00:00:00 +0000" in class_of("ben", before=until[20])["ben"].problem
 
 
 def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from labkit.grading.journal import FILE, Journal
 from labkit.grading.judge import Judgement
+from labkit.grading.roster import RosterError
 
 RIGHT, WRONG = Judgement("solved", "Solved."), Judgement("race", "Race on A", 3, "M=1")
 
@@ -45,3 +46,10 @@ def test_another_answer_seed_or_setup_is_another_matter(tmp_path):
 def test_without_a_seed_one_is_drawn_and_kept(tmp_path):
     first = Journal(tmp_path)
     assert Journal(tmp_path).seed == first.seed
+
+
+def test_the_grades_of_other_work_are_not_overwritten(tmp_path):
+    Journal(tmp_path, of=[tmp_path / "class"])
+    Journal(tmp_path, of=[tmp_path / "class"])
+    with pytest.raises(RosterError, match="has the grades of .*class: grade the same again, .* or give another folder"):
+        Journal(tmp_path, of=[tmp_path / "class" / "ada"])

@@ -7,7 +7,7 @@ import pytest
 
 from labkit.grading.collected import Collected, read_collected
 from labkit.grading.grades import Grade
-from labkit.grading.policy import Deadline, best, by_hand
+from labkit.grading.policy import Deadline, best, by_hand, time_of
 from labkit.grading.roster import RosterError, read_roster, student_of
 
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -29,6 +29,14 @@ def test_each_day_begun_costs_its_share(late_h, percent, points):
     graded = Deadline(DUE, percent).applied(row(4), committed(late_h))
     assert graded.points == points
     assert ("Late" in graded.note) == (late_h > 0)
+
+
+def test_a_day_alone_ends_at_midnight():
+    assert time_of("2026-11-30").isoformat()[:19] == "2026-11-30T23:59:59"
+    assert time_of("2026-11-30T00:00").isoformat()[:19] == "2026-11-30T00:00:00"
+    assert time_of("2026-11-30T12:00+01:00") == datetime(2026, 11, 30, 11, tzinfo=UTC)
+    with pytest.raises(ValueError, match="'Monday' is no time: write 2026-11-30, 2026-11-30T23:59 or"):
+        time_of("Monday")
 
 
 def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
@@ -66,6 +74,11 @@ def test_a_roster_has_each_student_once(tmp_path):
     assert read_roster(path) == ["ann", "ben"]
     with pytest.raises(RosterError, match="cannot be read"):
         read_roster(tmp_path / "absent.csv")
+    path.write_text("Name;Student ;Email\nAnn, A.;ann;a@x\n")
+    assert read_roster(path) == ["ann"]
+    path.write_text("name;email\n")
+    with pytest.raises(RosterError, match="has no column `student`; the first line has name, email"):
+        read_roster(path)
 
 
 def test_the_ledger_of_a_collection_tells_the_times(tmp_path):
