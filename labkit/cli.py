@@ -256,7 +256,7 @@ def grade(
 
 
 def _print_grades(grades, out):
-    """A table of what is less than full, and the sums."""
+    """A table of what is less than full or was run, and the sums."""
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
@@ -265,11 +265,14 @@ def _print_grades(grades, out):
 
     table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
+        if row.points == row.out_of and row.exercise and not row.ran:
+            continue
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
         said = Text("\n".join(filter(None, [row.message, row.note, row.ran])))
         table.add_row(Text(row.student), Text(row.exercise or row.submission), points, said)
     console = Console()
-    console.print(table)
+    if table.row_count:
+        console.print(table)
     console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
     for name, (points, out_of) in totals(grades).items():
         console.print(Text(f"{name}: {points:g} of {out_of:g} points"))

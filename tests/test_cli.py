@@ -84,12 +84,14 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
 
     (tmp_path / "ada.ipynb").touch()
     row = grading.Grade("ada", "ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
+    full = grading.Grade("ada", "ada.ipynb", "03.3", 3, 3, "Solved.", seed=7)
     seen = []
-    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked) or [row])
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked) or [row, full])
     result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"), "--seed", "7")
     assert result.exit_code == 0
     assert "[line 4] is never" in result.output
-    assert "ada: 1 of 2 points" in result.output
+    assert "ada: 4 of 5 points" in result.output
+    assert "03.2" in result.output and "03.3" not in result.output  # nothing to be said of what is full
     assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Assessment(), 7)]
 
 
