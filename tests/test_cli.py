@@ -116,6 +116,21 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     assert (options["run"], options["scheduler"]) == (True, "tcp://a:1")
 
 
+def test_a_deadline_goes_by_the_times_of_a_collection(monkeypatch, tmp_path):
+    """Those beside the work, where no others are named; without any it is refused, as nobody would be late."""
+    from labkit.grading import grade as grading
+
+    seen = []
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked[2]) or [])
+    (tmp_path / "work").mkdir()
+    asked = ["grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), "--deadline"]
+    assert "a deadline needs the times of the commits; give the coll" in invoke(*asked, "2026-11-19").output
+    (tmp_path / "work" / "collected.json").write_text('[{"student": "ada", "committed": "2026-11-20T10:00:00+00:00"}]')
+    invoke(*asked, "2026-11-19")
+    assert seen[0].collected["ada"].time > seen[0].deadline.due and seen[0].deadline.due.hour == 23
+    assert "'Monday' is no time" in invoke(*asked, "Monday").output
+
+
 @pytest.mark.parametrize(
     ("option", "content", "said"),
     [
