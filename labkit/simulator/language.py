@@ -180,6 +180,13 @@ HOST = {
 MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
 
 
+LIMITS = {  # what to say of a limit that a kernel would ask NumPy for
+    "np.finfo": "`np.float32(-3.4028235e38)` for float32's `.min`, `np.float32(3.4028235e38)` for its `.max`, "
+    "`np.float32(1.1920929e-07)` for its `.eps`",
+    "np.iinfo": "`-2147483648` for int32's `.min`, `2147483647` for its `.max`",
+}
+
+
 def commutes(atomic: str, kind: types.Type) -> str:
     """The atomic's name if its order among others of that name makes no difference, else nothing."""
     orderless = atomic in ORDERLESS or (atomic in ORDERLESS_ON_INTEGERS and isinstance(kind, types.Integer))
@@ -198,6 +205,8 @@ def why_unknown(path: str, written: str) -> str:
         return "a thread cannot make a NumPy array; use `cuda.local.array(length, float32)`"
     if path.startswith("np.random"):
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
+    if path in LIMITS:
+        return f"`{written}` is not in the kernel language; write the number: {LIMITS[path]}"
     hint = nearest(path)
     if path.startswith("np.") and not hint:
         return (

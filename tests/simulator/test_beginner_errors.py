@@ -98,6 +98,9 @@ REFUSED = {
     "grid without a number": (body(ONE, "j = cuda.grid() #<"), "`cuda.grid` takes one number", "1, 2 or 3"),
     "grid(1) for two names": (body(ONE, "a, b = cuda.grid(1) #<"), "a single value", "cannot be unpacked"),
     "np.zeros in a kernel": (body(ONE, "tile = np.zeros(4) #<"), "cannot make a NumPy array", "cuda.local.array"),
+    "np.finfo in a kernel": (
+        body(ONE, "y[i] = np.finfo(np.float32).min #<"), "`np.finfo` is not in the kernel language", "-3.4028235e38",
+    ),
     "np.cumsum": (body(ONE, "y[i] = np.cumsum(x) #<"), "`np.cumsum` does not work", "write a loop"),
     "sum of an array": (body(ONE, "y[i] = sum(x) #<"), "`sum` does not exist", "loop over `range`"),
     "max of an array": (body(ONE, "y[i] = max(x) #<"), "`max` compares two or more numbers", "loop over an array"),
