@@ -1,16 +1,21 @@
 """The book's exercises: one file each, found by name, and the check that judges a learner's code."""
 
 import os
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from secrets import randbits
 from typing import Any
 
 from labkit import device
+from labkit.exercises.as_graded import why_not
 from labkit.exercises.check import judge
 from labkit.exercises.exercise import Exercise
+from labkit.exercises.given import setups_of
 from labkit.exercises.on_gpu import judge_on_gpu
+from labkit.exercises.own_text import is_own
+from labkit.exercises.source import python_function
 from labkit.exercises.verdict import Verdict
 
 __all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
@@ -56,15 +61,27 @@ def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
     Returns
     -------
     Verdict
-        Shows what is wrong and where, or that the exercise is solved. Under nbgrader, an exercise that is not solved
+        Shows what is wrong and where, or that the exercise is solved; or that it is solved here and would not be when
+        it is graded, by its text. Under nbgrader, an exercise that is not solved
         raises NotSolved.
     """
     rules = exercise(id)
     if seed is None:
         seed = randbits(32)
     verdict = judge(rules, kernel, seed)
+    if verdict.passed:
+        verdict = replace(verdict, as_text=_why_not_as_text(rules, kernel, seed))
     if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":
         verdict = judge_on_gpu(rules, kernel, verdict, seed)
     if not verdict.passed and NBGRADER in os.environ:
         raise NotSolved(repr(verdict))
     return verdict
+
+
+def _why_not_as_text(rules: Exercise, kernel: Any, seed: int) -> str:
+    """Why a right answer would earn nothing when its text is graded, in a sentence; "" where it would."""
+    setups, names = setups_of(rules.id[:2]), python_function(kernel).__globals__
+    before = [exercise(id) for id in exercise_ids(rules.id[:2]) if id < rules.id]
+    earlier = [(other, names[other.function]) for other in before if other.function in names]
+    earlier = [(other, found) for other, found in earlier if is_own(python_function(found), other.function)]
+    return why_not(rules, kernel, setups, earlier, partial(judge, rules, seed=seed)) if setups else ""

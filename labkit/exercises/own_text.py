@@ -1,5 +1,6 @@
 """An answer is what its own text defines: a function, and the helpers that it calls."""
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,9 +10,16 @@ from labkit.simulator.run import translated
 _LANGUAGE = tuple(str(PACKAGE / room) for room in ("simulator", "ptx"))
 
 
+def is_own(value: Any, name: str) -> bool:
+    """Whether a value is a function that a learner wrote as `name`."""
+    return (
+        inspect.isfunction(value) and value.__name__ == name and not value.__code__.co_filename.startswith(str(PACKAGE))
+    )
+
+
 def not_its_own(function: Callable, name: str) -> str:
     """What is wrong with a function that should be written as `name`, in a sentence; nothing where it is."""
-    if function.__name__ == name and not function.__code__.co_filename.startswith(str(PACKAGE)):
+    if is_own(function, name):
         return ""
     return f"This is the function `{function.__name__}`: write your own, `def {name}(...)`."
 

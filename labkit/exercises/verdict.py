@@ -14,6 +14,7 @@ class Verdict:
 
     `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten",
     "input changed", "budget", "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
+    `as_text` says why an answer that is right here is none when it is graded; it is empty where it is one.
     `seed` drew the runs: `check(..., seed=...)` makes the same ones. `trace` is the run that the message speaks of, for
     the views.
     """
@@ -25,6 +26,7 @@ class Verdict:
     message: str
     line: int | None = None
     launch: str = ""
+    as_text: str = ""
     seed: int | None = None
     trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)
 
@@ -34,23 +36,33 @@ class Verdict:
 
     @property
     def points(self) -> int:
-        return self.out_of if self.passed else 0
+        return self.out_of if self.passed and not self.as_text else 0
 
     @property
     def headline(self) -> str:
         points = "1 point" if self.out_of == 1 else f"{self.out_of} of {self.out_of} points"
         outcome = f"solved, {points}" if self.passed else "not yet"
+        outcome = "solved here, but not as it is graded" if self.as_text else outcome
         return f"{'✓' if self.passed else '✗'} {self.exercise} {self.title}: {outcome}"
 
+    @property
+    def _said(self):
+        """The message, or what matters more."""
+        return (
+            f"Grading reads the text of the cell and runs nothing of it. {self.as_text}"
+            if self.as_text
+            else self.message
+        )
+
     def __repr__(self):
-        lines = [self.headline, *self.message.splitlines()]
+        lines = [self.headline, *self._said.splitlines()]
         if self.launch:
             lines.append(f"(run on {self.launch})")
         return "\n   ".join(lines)
 
     def _repr_html_(self):
-        colour = "#009e73" if self.passed else "#d55e00"
-        message = re.sub("`([^`]+)`", r"<code>\1</code>", "<br>".join(map(escape, self.message.splitlines())))
+        colour = "#009e73" if self.passed and not self.as_text else "#d55e00"
+        message = re.sub("`([^`]+)`", r"<code>\1</code>", "<br>".join(map(escape, self._said.splitlines())))
         launch = f'<br><span style="opacity: 0.75">run on {escape(self.launch)}</span>' if self.launch else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 4px 12px; line-height: 1.5">'

@@ -11,15 +11,14 @@ import numpy as np
 
 from labkit import cuda, simulate
 from labkit.exercises import exercise
+from labkit.exercises.as_text import Texts
 from labkit.exercises.check import judge
-from labkit.grading.definitions import definitions
 from labkit.grading.picture import picture_of
 from labkit.trace import Trace
 
 DRAWS = 3  # so many times are the drawn sizes of an answer drawn
 SOLVED = "solved"
 NOT_SOLVED = "not solved"
-MOST_CHARACTERS = 100_000  # of an answer
 MOST_SAID = 4000
 
 
@@ -51,25 +50,13 @@ class Judge:
 
     def __init__(self, setups: Sequence[str], seed: int, draws: int = DRAWS):
         self.seed, self.draws = seed, draws
-        self.namespace = {"__name__": "__main__"}
-        for number, text in enumerate(setups):
-            self.namespace = definitions(text, f"<setup {number}>", self.namespace)
+        self.texts = Texts(setups)
 
     def read(self, id: str, text: str) -> Judgement | None:
         """Take up what an answer defines; says what keeps it from being read."""
-        function = exercise(id).function
-        self.namespace = {**self.namespace, function: None}
-        if len(text) > MOST_CHARACTERS:
-            return Judgement("too long", f"The answer has more than {MOST_CHARACTERS:,} characters: write less.")
-        try:
-            with _silence():
-                self.namespace = definitions(text, f"<{id}>", self.namespace)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            line = getattr(error, "lineno", None)
-            place = f" in line {line}" if line else ""
-            message = f"The cell fails{place}: {type(error).__name__}: {getattr(error, 'msg', error)}"
-            return Judgement("syntax", message, line)
-        return None
+        with _silence():
+            wrong = self.texts.read(exercise(id), text)
+        return wrong and Judgement(wrong.reason, wrong.message, wrong.line)
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; what it says is JSON on a line of its own."""
@@ -95,7 +82,7 @@ class Judge:
         rules = exercise(id)
         try:
             with _silence():
-                verdict = judge(rules, self.namespace[rules.function], self.seed, self.draws)
+                verdict = judge(rules, self.texts.namespace[rules.function], self.seed, self.draws)
         except (RecursionError, MemoryError) as error:
             return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}."), None
         return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch), verdict.trace

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from answers import cells_of
 
 from labkit import places
-from labkit.grading.definitions import definitions
+from labkit.exercises.definitions import definitions
 
 ROOMS = (
     "loops",

@@ -8,7 +8,8 @@ import pytest
 from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
-from labkit.grading.judge import MOST_CHARACTERS, Judge
+from labkit.exercises.as_text import MOST_CHARACTERS
+from labkit.grading.judge import Judge
 
 
 @pytest.fixture
@@ -90,6 +91,46 @@ def test_the_answers_of_another_notebook_are_not_seen(judged):
 
 def test_a_constant_that_would_take_for_ever_is_left_out(judged):
     assert judged("N = 9 ** 9 ** 9" + SAXPY)["02.1"] == ["solved"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Your cell defines no function `saxpy`."),
+        (SAXPY.replace("saxpy", "saxpi"), "Your cell defines no function `saxpy`; it defines `saxpi`."),
+        (SAXPY + "saxpy = None", "Your cell defines `saxpy` and then gives the name another value: leave that out."),
+        (SAXPY.replace("cuda.jit", "mine"), "`saxpy` is decorated with `mine`: keep the decorator that"),
+    ],
+)
+def test_a_cell_without_its_function_is_told_what_it_defines(judged, text, said):
+    assert json.loads(judged(text)["02.1"][1])["message"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "said"),
+    [
+        ("N = choose()", 1, "Line 1, `N = choose()`: the value of `N` is not known"),
+        ("N = 4\nfor N in range(3):\n    pass", 2, "Line 2, `for N in range(3):`: the value of `N` is not known"),
+        ("def choose():\n    N = 4\n\nM, N = choose()", 4, "Line 4, `M, N = choose()`: the value of `N`"),
+        ("@mine\ndef N():\n    pass", 2, "Line 2: `N` is decorated with `mine`, which is not known here"),
+    ],
+)
+def test_a_constant_that_only_running_the_cell_would_tell_is_named_with_its_line(judged, before, line, said):
+    said_of = json.loads(judged(before + SAXPY.replace("out.size", "N"))["02.1"][1])
+    assert said_of["line"] == line
+    assert said_of["message"].startswith(said)
+
+
+def test_a_constant_of_an_earlier_answer_is_named_too(judged):
+    add = "@cuda.jit\ndef add(A, B, C):\n    C[0, 0] = N"
+    said = json.loads(judged("N = choose()" + SAXPY, **{"02.2": add})["02.2"][1])
+    assert said["message"].startswith("The value of `N`, of an earlier cell, is not known")
+
+
+def test_a_constant_of_a_helper_is_named_too(judged):
+    helper = "A = choose()\n\n@cuda.jit(device=True)\ndef twice(v):\n    return v * A\n"
+    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["02.1"][1])
+    assert "the value of `A` is not known" in said["message"]
 
 
 @pytest.mark.parametrize(

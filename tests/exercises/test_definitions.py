@@ -1,11 +1,13 @@
 """A stranger's cell: its functions by their own text, its constants where they are quickly computed."""
 
 import inspect
+import math
 
+import numpy as np
 import pytest
 
 from labkit import ptx
-from labkit.grading.definitions import definitions
+from labkit.exercises.definitions import definitions
 
 
 def constants(text):
@@ -85,3 +87,41 @@ def test_a_function_s_text_is_its_own_wherever_the_cell_begins(before):
     assert (found["f"].__code__.co_firstlineno, found["g"].__code__.co_firstlineno) == (lines + 4, lines + 8)
     assert inspect.getsource(found["f"].__code__) == "def f(x):\n    return x\n"
     assert inspect.getsource(found["g"].__code__) == "def g(x):\n    return f(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("np.finfo(np.float32).min", np.finfo(np.float32).min),
+        ("float(np.finfo(np.float32).max)", float(np.finfo(np.float32).max)),
+        ("-np.finfo(np.float64).eps", -np.finfo(np.float64).eps),
+        ("finfo(np.float16).tiny", np.finfo(np.float16).tiny),
+        ("np.iinfo(np.int32).max", 2**31 - 1),
+        ("-np.inf", -math.inf),
+        ('float("-inf")', -math.inf),
+        ("1 / math.log(2)", 1 / math.log(2)),
+        ("math.log2(math.e)", math.log2(math.e)),
+    ],
+)
+def test_limits_and_constants_of_mathematics_are_known_with_their_types(text, value):
+    found = constants(f"import math\nimport numpy as np\nfrom numpy import finfo\nN = {text}")["N"]
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.finfo(np.float32).dtype",
+        "np.finfo(np.float32).__class__",
+        "np.finfo(np.float32)",
+        "np.finfo(open).min",
+        "np.finfo(dtype=np.float32).min",
+        "np.finfo(np.int32).min",
+        "np.iinfo(np.float32).max",
+        "other.finfo(np.float32).min",
+        'float("9" * 10**9)',
+        "math.exp(10000)",
+    ],
+)
+def test_nothing_else_of_them_is(text):
+    assert constants(f"import math\nimport numpy as np\nN = {text}")["N"] is None

@@ -30,7 +30,9 @@ _OPERATORS = {
     ast.RShift: operator.rshift,
     ast.USub: operator.neg,
 }
-_MATHEMATICS = ("ceil", "floor", "sqrt", "log2", "gcd")
+_MATHEMATICS = ("ceil", "floor", "sqrt", "exp", "log", "log2", "gcd")
+_NUMBERS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
+_LIMITS = {"finfo": (np.finfo, ("min", "max", "eps", "tiny")), "iinfo": (np.iinfo, ("min", "max"))}
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
 
 
@@ -44,10 +46,7 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
     Nothing of the text runs: functions are compiled and never called, decorators are put there anew, and
     constants are computed from numbers. A text that does not parse raises a SyntaxError.
     """
-    empty = list(
-        takewhile(lambda line: not line.strip(), text.splitlines())
-    )  # at the beginning, which IPython takes away
-    text = "\n" * len(empty) + TransformerManager().transform_cell(text)
+    text = in_python(text)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     found = dict(namespace)
     for statement in ast.parse(text).body:
@@ -66,6 +65,12 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
             case _:  # a loop, a condition: who knows what it leaves behind
                 found |= dict.fromkeys(_names_bound(statement))
     return found
+
+
+def in_python(text: str) -> str:
+    """The text of a cell without what IPython alone understands; its lines keep their numbers."""
+    empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython takes away
+    return "\n" * len(list(empty)) + TransformerManager().transform_cell(text)
 
 
 def _names_bound(statement):
@@ -150,12 +155,18 @@ def _constant(node, found):
             return _OPERATORS[type(sign)](_number(operand, found))
         case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
             return _computed(type(sign), _number(left, found), _number(right, found))
+        case ast.Attribute(ast.Name(module), name) if name in _NUMBERS and found.get(module) in (np, math):
+            return getattr(found[module], name)
+        case ast.Attribute(ast.Call(function, [type_], []), name) if limits := _limits(function, name, found):
+            return _limit(limits, name, _scalar_type(_constant(type_, found)))
         case ast.Attribute(ast.Name(module), name) if found.get(module) in (np, numba):
             return _scalar_type(getattr(found[module], name, None))
         case ast.Attribute(ast.Name(module), name) if found.get(module) is ptx:
             return _format(name)
         case ast.Call(ast.Name("len"), [argument], []) if "len" not in found:
             return len(_constant(argument, found))
+        case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as written)], []) if "float" not in found:
+            return float(written)
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
             return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
         case ast.Call(function, arguments, []) if (compute := _mathematics(function, found)) is not None:
@@ -165,6 +176,26 @@ def _constant(node, found):
         case ast.Call(function, [argument], []):
             return _converted(_constant(function, found), argument, found)
     raise _NotConstant
+
+
+def _limits(node, name, found):
+    """`np.finfo` or `np.iinfo`, where a call names it and `name` is a limit that it knows."""
+    for function, (limits, names) in _LIMITS.items():
+        match node:
+            case ast.Attribute(ast.Name(module), attribute):
+                called = attribute == function and found.get(module) is np
+            case ast.Name(bound):
+                called = found.get(bound) is limits
+            case _:
+                called = False
+        if called and name in names:
+            return limits
+    return None
+
+
+def _limit(limits, name, type_):
+    """A limit of a type of NumPy's, as NumPy has it: of float32 a float32, of an integer a whole number."""
+    return getattr(limits(type_), name)
 
 
 def _mathematics(node, found):

@@ -1,0 +1,94 @@
+"""What `check` says where the live function is right, and the text of its cell, which grading reads, is not enough."""
+
+import numba
+import numpy as np
+import pytest
+from answers import cell
+from sampling import sampled
+
+from labkit import check, cuda, exercises, ptx
+from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.source import run_cell
+
+IMPORTS = {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx}
+LEAST = "LEAST = np.finfo(np.float32).min\n\n\n"
+ZERO = "ZERO = np.float32(0.0)\n\n\n"
+SAXPY = cell("02.1").replace("+ y[i]", "+ y[i] + ZERO")
+
+
+def checked(id, text, **elsewhere):
+    """The verdict on a cell, run where the chapter's imports have been and other cells gave names these values."""
+    return check(id, run_cell(text, f"<cell {id}>", {**IMPORTS, **elsewhere})[exercise(id).function], seed=1)
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The functions that are judged."""
+    kernels, judge = [], exercises.judge
+
+    def counted(rules, kernel, seed):
+        kernels.append(kernel)
+        return judge(rules, kernel, seed)
+
+    monkeypatch.setattr(exercises, "judge", counted)
+    return kernels
+
+
+def test_a_constant_of_the_book_s_own_listings_is_known():
+    assert "LEAST" not in cell("15.1")
+    verdict = checked("15.1", LEAST + cell("15.1"))
+    assert verdict.passed and not verdict.as_text
+
+
+@pytest.mark.parametrize("before", [ZERO, "import math\n\nZERO = math.log(1)\n", "ZERO = 0.0\n"])
+def test_what_the_text_says_as_well_is_judged_once(judged, before):
+    verdict = checked("02.1", before + SAXPY)
+    assert "solved, 2 of 2 points" in repr(verdict)
+    assert len(judged) == 1
+
+
+@pytest.mark.parametrize("id", sampled(exercise_ids(), 4))
+def test_the_book_s_solutions_are_judged_once(judged, id):
+    verdict = checked(id, cell(id))
+    assert verdict.passed and not verdict.as_text
+    assert len(judged) == 1
+
+
+def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
+    verdict = checked("02.1", SAXPY, ZERO=np.float32(0.0))
+    assert verdict.passed and verdict.points == 0
+    shown = repr(verdict)
+    assert "✓ 02.1 Write saxpy: solved here, but not as it is graded" in shown
+    assert "The cell lacks a value of another cell: write `ZERO = np.float32(0.0)` into it." in shown
+    assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
+
+
+def test_a_constant_that_only_running_the_cell_tells_is_named_with_its_value():
+    verdict = checked("02.1", "ZERO = sum([])\n\n\n" + SAXPY)
+    assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.as_text
+    assert verdict.as_text.endswith("Here that is `ZERO = 0`.")
+
+
+def test_a_function_that_its_text_does_not_define_is_told_so():
+    text = "".join(f"    {line}\n" if line else "\n" for line in cell("02.1").splitlines())
+    verdict = checked("02.1", f"if True:\n{text}")
+    assert verdict.passed and "defines no function `saxpy`" in verdict.as_text
+
+
+def test_a_constant_that_has_another_value_by_now_is_judged_as_the_text_has_it(judged):
+    names = run_cell(ZERO + SAXPY, "<another cell>", IMPORTS)
+    names["ZERO"] = 0
+    assert not check("02.1", names["saxpy"], seed=1).as_text
+    names = run_cell("ZERO = 1\n" + SAXPY, "<another cell>", IMPORTS)
+    names["ZERO"] = 0
+    assert "out[0] is" in check("02.1", names["saxpy"], seed=1).as_text
+    assert len(judged) == 3 + 1
+
+
+def test_what_an_earlier_answer_defines_counts():
+    names = run_cell(ZERO + cell("02.1"), "<first>", IMPORTS)
+    add = cell("02.2").replace("C[row, col] = ", "C[row, col] = ZERO + ")
+    assert "ZERO" in add
+    assert not check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    del names["saxpy"]
+    assert "lacks a value" in check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
