@@ -204,7 +204,7 @@ def grade(
     ] = None,
     late: Annotated[float, typer.Option(help="Per cent of the points that each day begun after it costs.")] = 100,
     manual: Annotated[
-        Path | None, typer.Option(help="CSV of points by hand: student, exercise, points, comment.")
+        Path | None, typer.Option(help="CSV of points by hand: student, exercise, points; comment, extra.")
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
@@ -262,13 +262,14 @@ def _print_grades(grades, out):
     from rich.text import Text
 
     from labkit.grading.grades import totals
+    from labkit.grading.verbatim import for_student
 
     table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
         if row.points == row.out_of and row.exercise and not row.ran:
             continue
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        said = Text("\n".join(filter(None, [row.message, row.note, row.ran])))
+        said = Text("\n".join(filter(None, [for_student(row).said, row.ran])))
         table.add_row(Text(row.student), Text(row.exercise or row.submission), points, said)
     console = Console()
     if table.row_count:

@@ -13,7 +13,8 @@ class Grade:
     `points` is None where an answer could not be graded. `reason` is a word or two, those of the verdict where there
     is one; `line` and `launch` are what the message speaks of, `hidden` that nobody else knows what that run was on.
     `seed` drew the sizes of the checks: grading with it draws them again. `note` is what the teacher should know
-    besides, `ran` what became of the answer when it was run as code, which changes no points.
+    besides, `late` what lateness cost, `by_hand` what the teacher says who gave the points, `ran` what became of the
+    answer when it was run as code, which changes no points.
     """
 
     student: str
@@ -29,6 +30,13 @@ class Grade:
     hidden: bool = False
     note: str = ""
     ran: str = ""
+    late: str = ""
+    by_hand: str = ""
+
+    @property
+    def said(self) -> str:
+        """All that is said of the points: the teacher's words first, then those of the judge."""
+        return "\n".join(filter(None, [self.by_hand, self.message, self.note, self.late]))
 
 
 def printable(text: str) -> str:

@@ -37,10 +37,12 @@ class Deadline:
     percent_a_day: float = 100
 
     def applied(self, row: Grade, collected: Collected | None) -> Grade:
-        """The row with what lateness costs, by the time of the commit."""
+        """The row with what lateness costs, by the time of the commit; one without points has none to lose."""
+        if row.points == 0:
+            return row
         committed = collected and collected.time
         if committed is None:
-            return noted(row, "No commit time is known: counted as in time.")
+            return replace(row, late="No commit time is known: counted as in time.")
         late_s = (committed - self.due).total_seconds()
         if late_s <= 0:
             return row
@@ -48,7 +50,7 @@ class Deadline:
         share = max(0.0, 1 - days * self.percent_a_day / 100)
         points = row.points and round(row.points * share, 2)
         unit = "day" if days == 1 else "days"
-        return noted(replace(row, points=points), f"Late by {days} {unit}: {share:.0%} of the points count.")
+        return replace(row, points=points, late=f"Late by {days} {unit}: {share:.0%} of the points count.")
 
 
 def best(rows: Iterable[Grade]) -> list[Grade]:
@@ -76,23 +78,39 @@ def _best(rows):
 
 
 def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
-    """The rows with the points of a CSV: student, exercise, points, comment."""
+    """The rows with the points of a CSV: student, exercise, points, and if need be comment and extra.
+
+    Points below 0 or above the exercise's need a word in the column `extra`. Lateness takes nothing from them.
+    """
     given = {}
-    for line in read_table(table, "student", "exercise", "points", "comment"):
-        try:
-            given[line["student"].strip(), line["exercise"].strip()] = float(line["points"]), line["comment"]
-        except ValueError:
-            raise RosterError(f"{table}: {line['points']!r} is no number of points") from None
-    there = {(row.student, row.exercise) for row in rows}
-    for student, id in given:
-        if (student, id) not in there:
+    worth = {(row.student, row.exercise): row.out_of for row in rows}
+    for line in read_table(table, "student", "exercise", "points"):
+        points = _points(line["points"], table)
+        student, id = key = line["student"].strip(), line["exercise"].strip()
+        if key not in worth:
             raise RosterError(f"{table}: {student} has no exercise {id}; there is no such row in the grades")
+        if not (0 <= points <= worth[key] or line.get("extra", "").strip()):
+            raise RosterError(
+                f"{table}: {student} gets {points:g} of {worth[key]:g} points for {id}; give 0 to {worth[key]:g}, or "
+                "write `yes` into a column `extra`"
+            )
+        given[key] = points, printable(f"Points given by hand. {line.get('comment', '')}".strip())
     return [
-        noted(replace(row, points=given[key][0]), f"Points given by hand. {given[key][1]}".strip())
+        replace(row, points=given[key][0], by_hand=given[key][1], late="")
         if (key := (row.student, row.exercise)) in given
         else row
         for row in rows
     ]
+
+
+def _points(written, table):
+    try:
+        points = float(written)
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points):
+        raise RosterError(f"{table}: {written!r} is no number of points")
+    return points
 
 
 def noted(row: Grade, note: str) -> Grade:

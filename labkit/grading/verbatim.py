@@ -1,33 +1,83 @@
-"""Answers that stand verbatim in the book: told to the teacher, for whom they may be a copy or the only way."""
+"""Answers that stand verbatim in the book, as a copy would; of interest where there are many ways to the answer.
+
+Only the teacher is told, and only of answers that earned points.
+"""
 
 import ast
+from dataclasses import replace
+from difflib import SequenceMatcher
 from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise
-from labkit.grading.rebuild import solved_chapters
+from labkit.exercises.as_text import names_given
+from labkit.exercises.definitions import in_python
+from labkit.grading.grades import Grade
+from labkit.grading.rebuild import chapters, solved_chapters
+from labkit.rebinding import named
 
 NOTE = "The answer stands verbatim in the book."
 
 
 def stands_in_the_book(id: str, text: str) -> bool:
-    """Whether an answer's function is the book's solution but for comments and layout."""
-    function = _function(id, text)
-    return function is not None and function == _of_the_book(id)
+    """Whether an answer is the book's solution but for comments and layout, where that is not the only way."""
+    book = _of_the_book(id)
+    return bool(book) and _statements(id, text) == book and not _one_way(id)
+
+
+def for_teacher(row: Grade) -> Grade:
+    """The row without the note where the answer has no points."""
+    return row if row.points else _without(row)
+
+
+def for_student(row: Grade) -> Grade:
+    """The row without the note: who found the same words alone should not read of a copy."""
+    return _without(row)
+
+
+def _without(row):
+    return replace(row, note=row.note.replace(NOTE, "").strip())
 
 
 @cache
 def _of_the_book(id):
-    chapter = solved_chapters().get(id[:2])
+    return _of(id, solved_chapters())
+
+
+@cache
+def _one_way(id):
+    """Whether the solution is the exercise as it was given but for a line, or for numbers."""
+    given, solution = _of(id, chapters()), _of_the_book(id)
+    if _without_numbers(given) == _without_numbers(solution):
+        return True
+    lines = ["\n".join(one).splitlines() for one in (given, solution)]
+    changes = SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
+    return sum(max(end - at, stop - start) for kind, at, end, start, stop in changes if kind != "equal") <= 1
+
+
+def _of(id, notebooks):
+    chapter = notebooks.get(id[:2])
     sources = [cell.source for cell in chapter.cells if cell.id == exercise_cell_id(id)] if chapter else []
-    return _function(id, sources[0]) if sources else None
+    return _statements(id, sources[0]) if sources else []
 
 
-def _function(id, text):
+def _statements(id, text):
+    """What the exercise's function is made of: itself, and what gives values to the names that it reads, in order."""
     try:
-        statements = ast.parse(text).body
+        statements = ast.parse(in_python(text)).body
+        wanted, known = {exercise(id).function, *exercise(id).constants}, None
+        while wanted != known:
+            found = [one for one in statements if wanted & names_given(one)]
+            known, wanted = wanted, wanted.union(*map(named, found))
+        return [ast.unparse(one) for one in found]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    name = exercise(id).function
-    found = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == name]
-    return ast.unparse(found[-1]) if found else None
+        return []
+
+
+def _without_numbers(statements):
+    """The statements with 0 in place of every constant."""
+    tree = ast.parse("\n".join(statements))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.value = 0
+    return ast.dump(tree)

@@ -28,7 +28,7 @@ def committed(late_h):
 def test_each_day_begun_costs_its_share(late_h, percent, points):
     graded = Deadline(DUE, percent).applied(row(4), committed(late_h))
     assert graded.points == points
-    assert ("Late" in graded.note) == (late_h > 0)
+    assert ("Late" in graded.late) == (late_h > 0)
 
 
 def test_a_day_alone_ends_at_midnight():
@@ -42,7 +42,7 @@ def test_a_day_alone_ends_at_midnight():
 def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
     for collected in (None, Collected("ann")):
         graded = Deadline(DUE).applied(row(4), collected)
-        assert graded.points == 4 and "No commit time" in graded.note
+        assert graded.points == 4 and "No commit time" in graded.late
     assert Deadline(DUE, 10).applied(row(None), committed(24)).points is None
 
 
@@ -61,11 +61,49 @@ def test_files_without_an_exercise_keep_their_rows():
     assert best(rows) == rows
 
 
-def test_points_by_hand_replace_those_of_the_judge(tmp_path):
+@pytest.mark.parametrize("collected", [None, committed(24)])
+def test_lateness_is_not_spoken_of_where_there_is_nothing_to_lose(collected):
+    assert Deadline(DUE, 10).applied(row(0), collected) == row(0)
+    assert Deadline(DUE, 10).applied(row(None), collected).late  # whoever grades it must know
+
+
+def given_by_hand(tmp_path, rows, text):
     table = tmp_path / "manual.csv"
-    table.write_text("student,exercise,points,comment\nann,02.1,3.5,a good idea\n", encoding="utf-8")
-    (graded,) = by_hand([row(None)], table)
-    assert (graded.points, graded.note) == (3.5, "Points given by hand. a good idea")
+    table.write_text(text, encoding="utf-8")
+    return by_hand(rows, table)
+
+
+def test_points_by_hand_replace_those_of_the_judge(tmp_path):
+    text = "student,exercise,points,comment\nann,02.1,3.5,a good idea\n"
+    (graded,) = given_by_hand(tmp_path, [row(None)], text)
+    assert (graded.points, graded.by_hand) == (3.5, "Points given by hand. a good idea")
+
+
+def test_a_comment_is_no_duty(tmp_path):
+    (graded,) = given_by_hand(tmp_path, [row(0)], "student,exercise,points\nann,02.1,4\n")
+    assert (graded.points, graded.by_hand) == (4, "Points given by hand.")
+
+
+def test_points_by_hand_are_not_those_of_a_late_answer(tmp_path):
+    late = Deadline(DUE, 10).applied(row(4), committed(25))
+    (graded,) = given_by_hand(tmp_path, [late], "student,exercise,points\nann,02.1,4\n")
+    assert (graded.points, graded.late) == (4, "")
+
+
+@pytest.mark.parametrize("points", ["4.5", "-1"])
+def test_points_beyond_the_exercise_s_are_given_on_purpose_alone(tmp_path, points):
+    with pytest.raises(RosterError, match=f"ann gets {points} of 4 points for 02.1; give 0 to 4"):
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points\nann,02.1,{points}\n")
+    with pytest.raises(RosterError, match="column `extra`"):
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},\n")
+    (graded,) = given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},yes\n")
+    assert graded.points == float(points)
+
+
+@pytest.mark.parametrize("points", ["", "many", "nan", "inf"])
+def test_what_is_no_number_of_points_is_refused(tmp_path, points):
+    with pytest.raises(RosterError, match="no number of points"):
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},yes\n")
 
 
 def test_a_roster_has_each_student_once(tmp_path):

@@ -13,7 +13,8 @@ import pytest
 from labkit.grading import reports
 from labkit.grading.grades import Grade, printable, totals
 from labkit.grading.reports import write_reports
-from labkit.grading.reports.page import Picture, file_name, page
+from labkit.grading.reports.page import Picture, file_name, page, told
+from labkit.grading.verbatim import NOTE
 
 HOSTILE = (
     "=HYPERLINK(1) <script>alert(1)</script> <img src=x onerror=alert(1)> ]]> &lt; \x1b[31m\x00\ud800\u202e | `a` ```\n"
@@ -162,6 +163,28 @@ def test_a_summary_is_text_in_tables(written):
     assert {line.count("|") for line in rows} == {5}
     plain = re.sub(r"&#\d+;", "", text)
     assert not re.search(r"[<>`\[\]@*_$!]|javascript:", plain.replace("|---|---|---|---|", ""))
+
+
+def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone_and_where_it_earned_points(tmp_path):
+    note = f"The best of 2 answers. {NOTE}"
+    right, wrong = (
+        Grade("ann", "a.ipynb", id, points, 2, "Wrong.", 7, "result", note=note)
+        for id, points in (("03.1", 1), ("03.2", 0))
+    )
+    write_reports([right, wrong], tmp_path)
+    counts = {path.name: path.read_text(encoding="utf-8").count(NOTE) for path in tmp_path.rglob("*.*")}
+    assert {name for name, count in counts.items() if count} == {"grades.csv", "grades.json"}
+    assert set(counts.values()) == {0, 1}
+    assert "The best of 2 answers." in told(right) and note not in told(right)
+    assert all("The best of 2" in (tmp_path / name).read_text() for name in ("grades.xml", "students/ann.html"))
+
+
+def test_the_teacher_s_words_stand_first_on_the_page_and_in_the_summary(tmp_path):
+    row = Grade("ann", "a.ipynb", "03.1", 1, 2, "C[3] is 17.5", 7, "result", note="A note.", by_hand="Well tried.")
+    write_reports([row], tmp_path)
+    page = Tags((tmp_path / "students" / "ann.html").read_text(encoding="utf-8")).text
+    assert page.index("1 of 2 points") < page.index("Well tried.") < page.index("C[3] is") < page.index("A note.")
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("Well tried") == 1
 
 
 def test_nothing_in_any_report_moves_a_terminal(written):

@@ -18,7 +18,7 @@ def junit(grades: list[Grade]) -> str:
         for row in rows:
             case = ElementTree.SubElement(suite, "testcase", classname=student, name=row.exercise or row.submission)
             properties = ElementTree.SubElement(case, "properties")
-            for name in ("points", "out_of", "submission", "seed", "note", "ran"):
+            for name in ("points", "out_of", "submission", "seed", "by_hand", "note", "late", "ran"):
                 ElementTree.SubElement(properties, "property", name=name, value=_text(getattr(row, name)))
             if row.points is None or _fails(row):
                 kind = "error" if row.points is None else "failure"

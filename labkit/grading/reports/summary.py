@@ -20,7 +20,7 @@ def summary(grades: list[Grade], remark: str) -> str:
     for row in less[:MOST_ROWS]:
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
         exercise = row.exercise or _cell(row.submission)
-        lines.append(f"| {_cell(row.student)} | {exercise} | {points} | {_cell(f'{row.message} {row.note}')} |")
+        lines.append(f"| {_cell(row.student)} | {exercise} | {points} | {_cell(row.said)} |")
     if less[MOST_ROWS:]:
         lines += ["", f"{len(less) - MOST_ROWS:,} more rows stand in grades.csv."]
     if remark:
