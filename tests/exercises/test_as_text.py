@@ -6,8 +6,9 @@ import pytest
 from answers import cell
 from sampling import sampled
 
-from labkit import check, cuda, exercises, ptx
+from labkit import check, cuda, exercises, places, ptx
 from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.given import setups_of
 from labkit.exercises.source import run_cell
 
 IMPORTS = {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx}
@@ -92,3 +93,16 @@ def test_what_an_earlier_answer_defines_counts():
     assert not check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
     del names["saxpy"]
     assert "lacks a value" in check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"metadata": {}}, {}]}', None])
+def test_a_check_goes_on_where_the_chapter_s_notebook_cannot_be_read(tmp_path, monkeypatch, content):
+    if content is not None:
+        (tmp_path / "02-first-kernel.ipynb").write_text(content)
+    monkeypatch.setattr(places, "folder", lambda name: tmp_path)
+    setups_of.cache_clear()
+    try:
+        verdict = checked("02.1", SAXPY, ZERO=0)
+    finally:
+        setups_of.cache_clear()
+    assert verdict.passed and not verdict.as_text
