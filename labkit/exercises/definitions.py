@@ -5,6 +5,7 @@ import inspect
 import linecache
 import math
 import operator
+import re
 from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
@@ -34,6 +35,7 @@ _MATHEMATICS = ("ceil", "floor", "sqrt", "exp", "log", "log2", "gcd")
 _NUMBERS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
 _LIMITS = {"finfo": (np.finfo, ("min", "max", "eps", "tiny")), "iinfo": (np.iinfo, ("min", "max"))}
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
+_RUNS_ITS_CELL = re.compile(r"\A(\s*)%%(?=(capture|time)\b)")  # magics whose cell is Python all the same
 
 
 class _NotConstant(Exception):
@@ -69,6 +71,7 @@ def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str,
 
 def in_python(text: str) -> str:
     """The text of a cell without what IPython alone understands; its lines keep their numbers."""
+    text = _RUNS_ITS_CELL.sub(lambda magic: f"{magic[1]}#", text)
     empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython takes away
     return "\n" * len(list(empty)) + TransformerManager().transform_cell(text)
 

@@ -48,11 +48,9 @@ class Verdict:
     @property
     def _said(self):
         """The message, or what matters more."""
-        return (
-            f"Grading reads the text of the cell and runs nothing of it. {self.as_text}"
-            if self.as_text
-            else self.message
-        )
+        if not self.as_text:
+            return self.message
+        return f"The text of the cell, which alone is graded, earns nothing yet. {self.as_text}"
 
     def __repr__(self):
         lines = [self.headline, *self._said.splitlines()]

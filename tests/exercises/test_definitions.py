@@ -59,6 +59,9 @@ def test_formats_of_the_tensor_cores_are_constants_and_nothing_else_of_the_modul
         "SHAPE = (2, 4)\nN = SHAPE[1]",
         "(M, N), K = (2, 4), 8",
         "[M, N] = 2, 4",
+        "%%capture out\nN = 4",
+        "\n%%time\nN = 4",
+        "%matplotlib inline\nN = 4",
     ],
 )
 def test_constants_are_read_however_they_are_written(text):
@@ -125,3 +128,12 @@ def test_limits_and_constants_of_mathematics_are_known_with_their_types(text, va
 )
 def test_nothing_else_of_them_is(text):
     assert constants(f"import math\nimport numpy as np\nN = {text}")["N"] is None
+
+
+@pytest.mark.parametrize("magic", ["%%writefile N.py", "%%timeit", "%%bash", "%%captured"])
+def test_a_cell_of_any_other_magic_defines_nothing(magic):
+    try:
+        found = constants(f"{magic}\nN = 4")
+    except SyntaxError:
+        return
+    assert "N" not in found
