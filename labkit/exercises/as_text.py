@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import linecache
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from textwrap import shorten
 from types import FunctionType
 from typing import Any
 
-from labkit.exercises.definitions import definitions, in_python
+from labkit.exercises.definitions import definitions
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.source import python_function
 from labkit.rebinding import named, names_of
@@ -39,23 +40,23 @@ class Texts:
 
     def read(self, rules: Exercise, text: str) -> Unreadable | None:
         """Take up what the answer to an exercise defines; says what keeps it from being read."""
-        self.namespace = {**self.namespace, rules.function: None}
+        name, self.namespace = f"<{rules.id}>", {**self.namespace, rules.function: None}
         if len(text) > MOST_CHARACTERS:
             return Unreadable("too long", f"The answer has more than {MOST_CHARACTERS:,} characters: write less.")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.namespace = definitions(text, f"<{rules.id}>", self.namespace)
-            return self._complaint(rules, text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                self.namespace = definitions(text, name, self.namespace)
+            return self._complaint(rules, ast.parse("".join(linecache.getlines(name))).body)
+        except (SyntaxError, ValueError, RuntimeError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             place = f" in line {line}" if line else ""
             message = f"The cell fails{place}: {type(error).__name__}: {getattr(error, 'msg', error)}"
             return Unreadable("syntax", message, line)
 
-    def _complaint(self, rules, text):
+    def _complaint(self, rules, statements):
         """What keeps what was read from being judged."""
-        function, statements = python_function(self.namespace[rules.function]), ast.parse(in_python(text)).body
+        function = python_function(self.namespace[rules.function])
         if function is None:
             return Unreadable("not a kernel", _no_function(rules.function, statements))
         return _unknown(function, statements) if inspect.isfunction(function) else None
@@ -103,7 +104,7 @@ def _unknown(function, statements):
     return None
 
 
-def names_given(statement):
+def names_given(statement: ast.stmt) -> set[str]:
     """The names to which a statement of a cell gives a value."""
     return {statement.name} if isinstance(statement, ast.FunctionDef) else named(statement, ast.Store)
 

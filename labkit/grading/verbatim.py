@@ -10,8 +10,7 @@ from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise
-from labkit.exercises.as_text import names_given
-from labkit.exercises.definitions import in_python
+from labkit.exercises.as_text import MOST_CHARACTERS, names_given
 from labkit.grading.grades import Grade
 from labkit.grading.rebuild import chapters, solved_chapters
 from labkit.rebinding import named
@@ -63,13 +62,21 @@ def _of(id, notebooks):
 
 def _statements(id, text):
     """What the exercise's function is made of: itself, and what gives values to the names that it reads, in order."""
+    if len(text) > MOST_CHARACTERS:
+        return []
     try:
-        statements = ast.parse(in_python(text)).body
-        wanted, known = {exercise(id).function, *exercise(id).constants}, None
-        while wanted != known:
-            found = [one for one in statements if wanted & names_given(one)]
-            known, wanted = wanted, wanted.union(*map(named, found))
-        return [ast.unparse(one) for one in found]
+        statements = ast.parse(text).body
+        givers: dict[str, list[ast.stmt]] = {}
+        for statement in statements:
+            for name in names_given(statement):
+                givers.setdefault(name, []).append(statement)
+        found, waiting = set(), [exercise(id).function, *exercise(id).constants]
+        for name in waiting:  # which grows
+            for statement in givers.pop(name, []):
+                if statement not in found:
+                    found.add(statement)
+                    waiting += named(statement)
+        return [ast.unparse(statement) for statement in statements if statement in found]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 

@@ -149,6 +149,12 @@ def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
     assert json.loads(verdicts["02.2"][1])["reason"] == "not a kernel"
 
 
+def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):
+    monkeypatch.setattr("IPython.core.inputtransformer2.TRANSFORM_LOOP_LIMIT", 3)
+    said = json.loads(judged("!x\n" * 4)["02.1"][1])
+    assert said["reason"] == "syntax" and "RuntimeError" in said["message"]
+
+
 COMPILED = """
 import gc
 from numba.core.registry import CPUDispatcher

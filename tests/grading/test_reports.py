@@ -8,12 +8,14 @@ from base64 import b64decode
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import mistune
 import pytest
 
 from labkit.grading import reports
 from labkit.grading.grades import Grade, printable, totals
 from labkit.grading.reports import write_reports
 from labkit.grading.reports.page import Picture, file_name, page, told
+from labkit.grading.reports.summary import plain
 from labkit.grading.verbatim import NOTE
 
 HOSTILE = (
@@ -185,6 +187,42 @@ def test_the_teacher_s_words_stand_first_on_the_page_and_in_the_summary(tmp_path
     page = Tags((tmp_path / "students" / "ann.html").read_text(encoding="utf-8")).text
     assert page.index("1 of 2 points") < page.index("Well tried.") < page.index("C[3] is") < page.index("A note.")
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("Well tried") == 1
+
+
+def test_a_summary_can_be_read_as_a_file():
+    assert plain("C[0, 0] is -6.16894 (line 15, of A_tile)") == "C&#91;0, 0&#93; is -6.16894 (line 15, of A_tile)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("- a", "+ a", "1. a", "12) a", "===", "---", "# a", "> a", "    a", "\ta", "* * *", "~~~", "|a|", "[a]: b"),
+        *(
+            "*a*",
+            "_a_",
+            "__a__",
+            "a _b_",
+            "~~a~~",
+            "`a`",
+            "[a](b)",
+            "![a](b)",
+            "<a>",
+            "&lt;",
+            "$a$",
+            "@a",
+            "#12",
+            ":+1:",
+            "\\(a\\)",
+        ),
+        *("http://e.org", "www.e.org", "WWW.e.org", "a@e.org", "mailto:a", "<!-- a", "a  \nb", "a\n===", "a\n- b"),
+    ],
+)
+def test_markdown_is_text_in_a_summary_and_reads_as_it_was_written(text):
+    rendered = Tags(
+        mistune.create_markdown(escape=False, plugins=["url", "strikethrough", "table", "math"])(plain(text))
+    )
+    assert rendered.found == [("p", {})]
+    assert rendered.text.strip() == " ".join(text.split())
 
 
 def test_nothing_in_any_report_moves_a_terminal(written):

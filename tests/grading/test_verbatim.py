@@ -1,5 +1,7 @@
 """Which answers are told to be the book's own: those that hardly two people write alike."""
 
+import time
+
 import pytest
 from handed_in import solutions
 
@@ -37,6 +39,14 @@ def test_most_of_the_book_s_answers_are_told():
     assert {"02.1", "02.4", "03.4", "04.4", "15.1", "16.4"} <= set(known)
 
 
-@pytest.mark.parametrize("text", ["def tiled_matmul(", "", "\0", "(" * 5000])
+def test_a_long_chain_of_names_is_followed_at_once():
+    """The grader reads this in its own process, which has no limit of time."""
+    chain = "\n".join(f"a{n} = a{n + 1}" for n in range(5000))
+    started_s = time.monotonic()
+    assert not stands_in_the_book("03.4", f"TILE = a0\n{chain}\n" + solutions("03")["03.4"])
+    assert time.monotonic() - started_s < 5
+
+
+@pytest.mark.parametrize("text", ["def tiled_matmul(", "", "\0", "(" * 5000, "!x\n%y\nz?\n" * 400])
 def test_what_cannot_be_read_is_no_copy(text):
     assert not stands_in_the_book("03.4", text)

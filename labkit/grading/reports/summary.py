@@ -6,6 +6,14 @@ from labkit.grading.grades import Grade, totals
 
 MOST_ROWS = 2000  # a summary may hold a megabyte
 MOST_SAID = 300
+_MARKUP = re.compile(
+    r"""[^\w\s,;?/%'"().=+-]  # all punctuation but this,
+    | \A[-+=] | (?<=\A\d)[.)] | (?<=\A\d\d)[.)]  # and this too where it may make a list or a heading,
+    | (?i:(?<=www))[.]  # or an address,
+    | (?<![^\W_])_ | _(?![^\W_])  # or emphasis, which is never inside a word
+    """,
+    re.X,
+)
 
 
 def summary(grades: list[Grade], remark: str) -> str:
@@ -29,8 +37,8 @@ def summary(grades: list[Grade], remark: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text in which Markdown and HTML find nothing of theirs: punctuation as entities, on one line."""
-    return re.sub(r"[^\w\s]", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    """Text on one line in which Markdown and HTML find nothing of theirs: what they would is written as entities."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
 def _cell(text):
