@@ -38,11 +38,11 @@ def why_not(
         texts.read(other, _text_of(python_function(function)))
     wrong = texts.read(rules, _text_of(live))
     read = texts.namespace[rules.function]
-    lost = next(_lost(live, python_function(read), []), "") if read is not None else ""
+    lost = next(_lost(live, python_function(read), set()), "") if read is not None else ""
     if wrong is not None:
         return f"{wrong.message} Here that is `{lost}`." if lost else wrong.message
     chosen = [(live.__globals__.get(name), texts.namespace.get(name)) for name in rules.constants]
-    if _alike(live, read, []) and all(_alike(*pair, []) for pair in chosen):
+    if _alike(live, read, set()) and all(_alike(*pair, set()) for pair in chosen):
         return ""
     verdict = judge(read)
     if verdict.passed:
@@ -55,17 +55,18 @@ def _text_of(function):
     return "".join(linecache.getlines(function.__code__.co_filename))
 
 
-def _alike(live, read, pairs):
+def _alike(live, read, seen):
     """Whether what a notebook holds and what its text says is the same: functions by what they read, too."""
     live, read = python_function(live), python_function(read)
     if inspect.isfunction(live) and inspect.isfunction(read) and live is not read:
-        if (live, read) in pairs:
+        if (live, read) in seen:
             return True
+        seen.add((live, read))
         ours, theirs = names_of(live), names_of(read)
         same = ours.keys() == theirs.keys() and _statements(live) == _statements(read)
-        return same and all(_alike(value, theirs[name], [*pairs, (live, read)]) for name, value in ours.items())
+        return same and all(_alike(value, theirs[name], seen) for name, value in ours.items())
     if isinstance(live, tuple) and isinstance(read, tuple):
-        return len(live) == len(read) and all(_alike(*pair, pairs) for pair in zip(live, read, strict=True))
+        return len(live) == len(read) and all(_alike(*pair, seen) for pair in zip(live, read, strict=True))
     if isinstance(live, numbers.Number | str):
         return type(live) is type(read) and (live == read or live != live)
     return live is read
@@ -87,7 +88,8 @@ def _lost(live, read, seen):
             yield f"{name} = {written}"
         value, other = python_function(value), python_function(other)
         if inspect.isfunction(value) and inspect.isfunction(other) and value is not other and value not in seen:
-            yield from _lost(value, other, [*seen, value])
+            seen.add(value)
+            yield from _lost(value, other, seen)
 
 
 def _literal(value):
