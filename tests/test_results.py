@@ -62,6 +62,18 @@ def test_recorded_gemm_holds_its_steps_beside_their_rivals(machine):
     assert all(row["ratio"] > 0.9 for row in twins), "within 10% of the C++ twin"
 
 
+OF_FRAGMENTS = {"shared_load_requests", "shared_load_wavefronts"}
+OF_COPIES = {f"global_{kind}_{field}" for kind in ("load", "store") for field in ("requests", "sectors")}
+QUOTIENTS = (
+    *("winograd f2x2", "fft tiled", "batch fused", "channels_last in_registers", "batch_backward masked_again"),
+    *("rows three_reads", "forward online", "forward rows"),
+)
+LEFT_OPEN = {kernel: {"flops"} for kernel in QUOTIENTS} | {  # and what tensor cores and copies do
+    "forward mma": {"flops"} | OF_FRAGMENTS,
+    "forward persistent": {"flops", "shared_store_wavefronts", "shared_atomic_wavefronts"} | OF_FRAGMENTS | OF_COPIES,
+}
+
+
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "counters"])
 def test_recorded_counters_agree_with_the_gpus(machine):
     """Requests, sectors, FLOPs and wavefronts are exact, once the compiler's merging is taken out; caches are near."""
@@ -70,12 +82,13 @@ def test_recorded_counters_agree_with_the_gpus(machine):
     for row in rows:
         wanted = row["predicted"] * row["sass_factor"]
         if row["reason"]:
-            of_convolution = row["kernel"] in ("winograd f2x2", "fft tiled")
-            assert row["counter"] in ("l2_hit_rate", "global_atomic_sectors", *["flops"] * of_convolution), row
+            assert row["counter"] in {"l2_hit_rate", "global_atomic_sectors"} | LEFT_OPEN.get(row["kernel"], set()), row
             continue
         match row["counter"]:
             case "l1_hit_rate" | "l2_hit_rate":
                 assert abs(row["measured"] - wanted) <= 0.10, row
+            case "bytes_from_l2":
+                assert row["measured"] == pytest.approx(wanted, rel=0.05), row
             case "dram_read_bytes" | "dram_write_bytes":
                 assert row["measured"] == pytest.approx(wanted, rel=0.15), row
             case "shared_load_wavefronts" | "shared_store_wavefronts" | "shared_atomic_wavefronts" if row["bound"]:

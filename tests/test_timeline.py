@@ -147,7 +147,7 @@ def test_what_has_no_timeline_is_refused():
 
 @pytest.fixture(scope="module")
 def runs():
-    problem = attention.AttentionForward(1, 1, 256, 64, keys=256)
+    problem = attention.AttentionForward(1, 1, 256, 128, keys=256)
     operands, found = problem.operands(formats.BF16), {}
     for slug, blocks in {"wgmma": 2, "overlap": 2, "persistent": 1}.items():
         step = attention.ladder("forward").step(slug)
