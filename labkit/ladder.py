@@ -108,6 +108,7 @@ class Problem(ABC):
     called: ClassVar[str] = "problem"
     arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
     in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format
+    in_order: ClassVar[bool] = True  # whether steps take arrays in C order alone
 
     def __str__(self):
         return "x".join(map(str, self.fields.values()))
@@ -203,7 +204,7 @@ class Problem(ABC):
                     f"{said} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
                     "give it that shape, or state other sizes"
                 )
-            if not lies_in_order(X):
+            if self.in_order and not lies_in_order(X):
                 raise ValueError(
                     f"{said} is not in C order, and steps take neighbours at once: "
                     f"pass np.ascontiguousarray({name}), which is a copy"

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
 
 from labkit import ladder
-from labkit.arrays.operands import check_array, dtype_of
 from labkit.arrays.views import viewed
 from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
@@ -100,6 +99,7 @@ class Attention(ladder.Problem):
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
     OF_KEYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # those that have rows of keys, and their heads
     called, in_float32 = "attention", ("lse",)
+    in_order = False  # rows may lie apart
 
     def __post_init__(self):
         for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
@@ -199,24 +199,6 @@ class Attention(ladder.Problem):
     def axes(self) -> dict[str, str]:
         """The letters of each array's axes."""
         return {name: "BHS" if name == "lse" else self.layout for name in self.ARRAYS}
-
-    # --- what a step asks of its operands --------------------------------------------------------------
-
-    def check(self, *arrays, takes=ladder.NONE, dtype=np.float32) -> None:
-        """As `labkit.ladder.Problem.check`, of all its arrays; rows may lie apart, their elements may not."""
-        if why := self.misfit(takes):
-            raise ValueError(f"{why}: choose another step")
-        for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
-            check_array(name, X)
-            wanted = np.dtype(np.float32 if name in self.in_float32 else dtype)
-            if dtype_of(X) != wanted:
-                raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
-            if tuple(X.shape) != shape:
-                found, needed = (" x ".join(map(str, sides)) for sides in (X.shape, shape))
-                raise ValueError(
-                    f"{name} is {found}, but {self.axes[name]} of this attention is {needed}: "
-                    "give it that shape, or state other sizes"
-                )
 
 
 class AttentionForward(Attention):
