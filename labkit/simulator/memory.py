@@ -14,6 +14,12 @@ def flatten(w, site, array, mask, index):
 
     Indices below zero count from the end, as numba's do; one outside stops that lane's access.
     """
+    flat, mask = _flatten(w, site, array, mask, index)
+    return (None, False) if mask is False else (w.fill(flat), mask)
+
+
+def _flatten(w, site, array, mask, index):
+    """`flatten`, with one number where the element is the same for all lanes."""
     if array.varies:
         return _flatten_varying(w, site, array, mask, index)
     terms = [w.instance_base(array.root)] if array.space == "shared" else []
@@ -52,12 +58,12 @@ def flatten(w, site, array, mask, index):
         mask = _inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
-    return _sum(w, terms, fixed), mask
+    return _sum(terms, fixed), mask
 
 
-def _sum(w, terms, fixed):
+def _sum(terms, fixed):
     if not terms:
-        return np.full(w.lanes, fixed)
+        return fixed
     if len(terms) == 1:
         return terms[0] + fixed if fixed else terms[0]
     flat = terms[0] + terms[1]
@@ -264,38 +270,36 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
 
 
 def _load_local(w, site, array, mask, index):
-    flat, mask = flatten(w, site, array, mask, index)
+    flat, mask = _flatten(w, site, array, mask, index)
     if mask is False:
         return array.dtype.type(0)
-    place = int(flat[0]) if _uniform(array, index) else (flat, np.arange(w.lanes))
+    place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
     if array.held is not None:
         array.held.touch(w, site, array, place, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
         lane = int(np.argmax(missing))
-        w.chunk.launch.log.uninitialised(w, site, array, flat[lane], lane, int(missing.sum()))
+        w.chunk.launch.log.uninitialised(w, site, array, w.fill(flat)[lane], lane, int(missing.sum()))
     return array.data[place].copy()
 
 
 def _store_local(w, site, array, mask, value, index):
-    flat, mask = flatten(w, site, array, mask, index)
+    flat, mask = _flatten(w, site, array, mask, index)
     if mask is False:
         return
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
-    uniform = _uniform(array, index)
-    lanes = slice(None) if mask is None else np.flatnonzero(mask)
     if array.held is not None:
-        array.held.touch(w, site, array, int(flat[0]) if uniform else (flat, np.arange(w.lanes)), mask)
-    rows = int(flat[0]) if uniform else flat[lanes]
-    columns = lanes if uniform or mask is not None else np.arange(w.lanes)
-    array.data[rows, columns] = value[lanes] if isinstance(value, np.ndarray) else value
-    array.written[rows, columns] = True
-
-
-def _uniform(array, index):
-    """Do all lanes access the same element, each of its own copy?"""
-    return not array.varies and not any(isinstance(i, np.ndarray) for i in index)
+        place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
+        array.held.touch(w, site, array, place, mask)
+    if isinstance(flat, np.ndarray):
+        lanes = np.arange(w.lanes) if mask is None else np.flatnonzero(mask)
+        rows = flat[lanes]
+    else:
+        lanes = slice(None) if mask is None else mask
+        rows = flat
+    array.data[rows, lanes] = value[lanes] if isinstance(value, np.ndarray) else value
+    array.written[rows, lanes] = True
 
 
 def elements(w, line, array, mask):
