@@ -4,7 +4,8 @@
 >>> problem = attention.AttentionForward(batch=8, heads=16, queries=2048, head_dim=128, causal=True)
 >>> operands = problem.operands()
 >>> attention.ladder("forward").step("rows").launch(*operands)
->>> O = attention.attend(Q, K, V, causal=True)
+>>> O = attention.attend(Q, K, V, lse=lse, causal=True)
+>>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
 """
 
 from functools import partial
@@ -20,6 +21,7 @@ ladder = partial(_ladder.ladder, "attention")
 # What is loaded when it is asked for: it stands on the ladders.
 _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
+    "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
     "plan": "labkit.attention.interface.attend:plan",
 }
 __all__ = ["AttentionBackward", "AttentionForward", "ladder", "traffic", *_PLACES]

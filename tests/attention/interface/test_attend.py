@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import attention, cuda
-from labkit.attention.interface.attend import Attention
+from labkit.attention.interface.attend import AttentionOperation
 from labkit.attention.interface.choice import step_for
 from labkit.attention.problem import ARRAYS
 from labkit.formats import BF16, FP16, FP32
@@ -104,17 +104,17 @@ def test_a_plan_runs_for_other_arrays_that_lie_alike():
 )
 def test_the_step_is_the_one_for_the_format_the_heads_and_the_gpu(monkeypatch, capability, head_dim, slug):
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
-    assert step_for(head_dim, FP32).slug == "rows"
-    assert step_for(head_dim, BF16).slug == step_for(head_dim, FP16).slug == slug
+    assert step_for("forward", head_dim, FP32).slug == "rows"
+    assert step_for("forward", head_dim, BF16).slug == step_for("forward", head_dim, FP16).slug == slug
 
 
 def test_an_old_gpu_has_no_step_for_16_bits(monkeypatch):
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=(7, 5)))
-    assert step_for(64, FP32).slug == "rows"
+    assert step_for("forward", 64, FP32).slug == "rows"
     with pytest.raises(
         ValueError, match=r"no step takes float16 on a GPU of compute capability 7\.5: convert Q, K and"
     ):
-        step_for(64, FP16)
+        step_for("forward", 64, FP16)
 
 
 def test_a_second_call_finds_the_plan_of_the_first():
@@ -212,7 +212,7 @@ def test_what_is_no_attention_is_refused_in_a_sentence(refused, words):
 
 def test_options_are_checked_before_arrays():
     with pytest.raises(ValueError, match="window is -1"):
-        Attention(window=-1)
+        AttentionOperation(window=-1)
 
 
 @pytest.mark.needs("torch")

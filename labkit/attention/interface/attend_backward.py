@@ -1,0 +1,78 @@
+"""The gradients of attention, by the step of the ladder that suits the arrays."""
+
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from labkit.attention.backward.problem import AttentionBackward
+from labkit.attention.interface.of_heads import OfHeads
+from labkit.attention.problem import Layout
+from labkit.formats import Format
+from labkit.norm.interface.operation import called
+
+
+def attend_backward(
+    dO: Shaped[np.ndarray, "B H S D"],
+    Q: Shaped[np.ndarray, "B H S D"],
+    K: Shaped[np.ndarray, "B G T D"],
+    V: Shaped[np.ndarray, "B G T D"],
+    O: Shaped[np.ndarray, "B H S D"],
+    lse: Float32[np.ndarray, "B H S"],
+    dQ: Shaped[np.ndarray, "B H S D"] | None = None,
+    dK: Shaped[np.ndarray, "B G T D"] | None = None,
+    dV: Shaped[np.ndarray, "B G T D"] | None = None,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+    layout: Layout = "BHSD",
+    format: str | Format | None = None,
+    stream=0,
+) -> tuple[Shaped[np.ndarray, "B H S D"], Shaped[np.ndarray, "B G T D"], Shaped[np.ndarray, "B G T D"]]:
+    """The gradients of Q, K and V, of the gradient dO of what `attend` gave.
+
+    Parameters
+    ----------
+    dO
+        The gradient of O.
+    Q, K, V
+        What `attend` was given; see there.
+    O, lse
+        What `attend` made of them.
+    dQ, dK, dV
+        Where the gradients go; new arrays if they are None.
+    causal, window, scale, layout, format, stream
+        As `attend` was given them.
+
+    Returns
+    -------
+    dQ, dK and dV. Heads of Q that share a head of K and V add up what they give it. The same call gives the same bits
+    each time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `attend`.
+
+    Notes
+    -----
+    The kernels are those of `attention.ladder("backward")`.
+    (Dao, FlashAttention-2, 2023, algorithm 2.)
+
+    Examples
+    --------
+    >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
+    >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
+    """
+    given = dict(zip(AttentionBackward.ARRAYS, (Q, K, V, O, lse, dO, dQ, dK, dV), strict=True))
+    return called(AttentionGradients(causal, window, scale, layout, format), given, stream)
+
+
+class AttentionGradients(OfHeads):
+    """See `attend_backward`."""
+
+    direction, problem = "backward", AttentionBackward
+    arrays, written = AttentionBackward.ARRAYS, ("dQ", "dK", "dV")
+    needed = arrays[:6]
+    results: ClassVar = {"dQ": "Q", "dK": "K", "dV": "V"}

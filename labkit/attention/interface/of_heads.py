@@ -1,0 +1,83 @@
+"""What the calls of attention have in common: arrays of heads that fit one another, and their options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.workspace import Workspace
+from labkit.attention.interface.choice import FORMATS, step_for
+from labkit.attention.problem import Attention, Layout, check_options
+from labkit.formats import Format
+from labkit.ladder import Launch
+from labkit.layout import is_in_c_order
+from labkit.norm.interface.operation import Operation
+
+
+@dataclass(frozen=True)
+class OfHeads(Operation):
+    """An attention without its arrays, forward or backward; for the options see `attend`."""
+
+    causal: bool = False
+    window: int | None = None
+    scale: float | None = None
+    layout: Layout = "BHSD"
+    format: str | Format | None = None
+
+    direction: ClassVar[Literal["forward", "backward"]]
+    problem: ClassVar[type[Attention]]
+    in_place: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self):
+        check_options(**self._options)
+
+    def declared(self, given: Mapping[str, object]) -> "OfHeads":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        for name in ("Q", "K", "V"):
+            if len(given[name].shape) != 4:
+                raise ValueError(f"{name} is {_sides(given[name])}: give it four axes, {self.layout}")
+        format, asked = self._format(given), self._problem(given)
+        for name, X in given.items():
+            needed = asked.shapes[name]
+            if tuple(X.shape) != needed:
+                wanted = " x ".join(map(str, needed))
+                raise ValueError(f"{name} is {_sides(X)}, but {wanted} beside these Q and K: change it")
+            if name != "lse" and type_name(X) != type_name(given["Q"]):
+                raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
+            if name == "lse" and dtype_of(X) != np.float32:
+                raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
+        lse = given.get("lse")
+        if lse is None or isinstance(lse, np.ndarray):
+            return
+        if not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
+            raise ValueError("lse is not in C order: give an array that is")
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        asked, format = self._problem(given), self._format(given)
+        lse = given.get("lse")
+        if lse is None:
+            lse = workspace.array("instead of lse", asked.shapes["lse"], np.float32)
+        arrays = (lse if name == "lse" else given[name] for name in self.arrays)
+        step = step_for(self.direction, asked.head_dim, format)
+        return step.launches(*arrays, asked, format=format, workspace=workspace)
+
+    @property
+    def _options(self):
+        return {name: getattr(self, name) for name in ("causal", "window", "scale", "layout")}
+
+    def _problem(self, given) -> Attention:
+        """Raises where Q and K make no attention."""
+        (of_q, of_k) = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        heads, positions = of_q["H"], of_q["S"]
+        return self.problem(of_q["B"], heads, positions, of_q["D"], of_k["S"], of_k["H"], **self._options)
+
+    def _format(self, given) -> Format:
+        return format_held("Q", given["Q"], self.format, FORMATS)
+
+
+def _sides(X):
+    return " x ".join(map(str, X.shape)) or "a number"
