@@ -6,7 +6,7 @@ lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
 
 test:       ## everything that CI checks
-	@$(PYTHON) -m labkit.environment dev toolchain
+	@$(PYTHON) -m labkit.environment dev toolchain torch
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 

@@ -1,0 +1,129 @@
+"""Attention for torch: as `torch.nn.functional.scaled_dot_product_attention`, by the ladders of `labkit.attention`."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from labkit import attention
+from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*B H S D"],
+    key: Float[Tensor, "*B G T D"],
+    value: Float[Tensor, "*B G T D"],
+    attn_mask: None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: int | None = None,
+) -> Float[Tensor, "*B H S D"]:
+    """softmax(scale Q K^T) V for each head, as torch's function of this name.
+
+    Parameters
+    ----------
+    query, key, value
+        Tensors of float32, float16 or bfloat16. Transposed views and parts of a packed tensor are taken where they
+        lie.
+    attn_mask, dropout_p
+        None and 0: other masks than these, and dropout, are not computed.
+    is_causal
+        Whether a query sees no key behind its own place; there are then as many keys as queries.
+    scale
+        Of the scores; 1 / sqrt(D), if it is None.
+    enable_gqa
+        Whether neighbouring heads of the query share a head of key and value.
+    window
+        How far a query sees, its own place counted; None for all. torch's function has no such option.
+
+    Returns
+    -------
+    The result, in the order of the query's axes in memory. Its gradients are the same bits each time.
+
+    Raises
+    ------
+    NotImplementedError
+        A mask or dropout is asked for; or, in the backward pass, a second derivative.
+    TypeError, ValueError
+        As `labkit.attention.attend`.
+
+    Examples
+    --------
+    >>> O = nn.scaled_dot_product_attention(Q, K, V, is_causal=True)
+    """
+    if attn_mask is not None:
+        raise NotImplementedError("attn_mask is not computed here: use is_causal or window, or torch's own function")
+    if dropout_p:
+        raise NotImplementedError("dropout_p is not computed here: give 0, or use torch's own function")
+    if is_causal and query.shape[-2] != key.shape[-2]:
+        raise ValueError(
+            f"is_causal has another meaning in torch where there are {query.shape[-2]} queries and {key.shape[-2]} "
+            "keys: use labkit.attention.attend, where the last query sees all keys"
+        )
+    if query.shape[-3] != key.shape[-3] and not enable_gqa:
+        raise ValueError(
+            f"query has {query.shape[-3]} heads and key {key.shape[-3]}: say enable_gqa=True if heads share keys"
+        )
+    heads = [_in_rows(X.reshape(-1, *X.shape[-3:])) for X in in_one_type(query, key, value)]
+    found, _ = _attention(*heads, is_causal, scale, window)
+    return found.reshape(query.shape)
+
+
+@torch.library.custom_op("labkit::attention", mutates_args=())
+def _attention(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None, window: int | None
+) -> tuple[Tensor, Tensor]:
+    o, lse = _blank(q, k, v, causal, scale, window)
+    asked = {"causal": causal, "scale": scale, "window": window}
+    compute(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **asked)
+    return o, lse
+
+
+@_attention.register_fake
+def _blank(q, k, v, causal, scale, window):
+    return torch.empty_like(q), q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+@torch.library.custom_op("labkit::attention_backward", mutates_args=())
+def _attention_backward(
+    do: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: float | None,
+    window: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    found = _blank_gradients(do, q, k, v, o, lse, causal, scale, window)
+    given = {"dO": do, "Q": q, "K": k, "V": v, "O": o, "lse": lse, **dict(zip(("dQ", "dK", "dV"), found))}
+    compute(attention.attend_backward, given, causal=causal, scale=scale, window=window)
+    return found
+
+
+@_attention_backward.register_fake
+def _blank_gradients(do, q, k, v, o, lse, causal, scale, window):
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+
+
+def _keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:3], *output)
+    ctx.asked = inputs[3:]
+
+
+def _gradients(ctx, do, _):
+    return *_attention_backward(_in_rows(do), *ctx.saved_tensors, *ctx.asked), None, None, None
+
+
+_attention.register_autograd(_gradients, setup_context=_keep)
+refuse_second_derivative(_attention_backward, "attention")
+
+
+def _in_rows(X):
+    """The tensor, or a copy where its rows do not lie at multiples of a row."""
+    *apart, step = X.stride()
+    lies = step == 1 and all(each > 0 and each % X.shape[-1] == 0 for each in apart)
+    return X if lies else X.contiguous()

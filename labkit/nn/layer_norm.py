@@ -1,0 +1,70 @@
+"""Layer norm for torch, by `labkit.norm`."""
+
+from math import prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from labkit import norm
+from labkit.nn.operators import compute, refuse_second_derivative
+
+
+class LayerNorm(torch.nn.LayerNorm):
+    """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as `torch.nn.LayerNorm`.
+
+    Rows hold float32 or bfloat16; statistics are float32 in any case.
+
+    Examples
+    --------
+    >>> layer = nn.LayerNorm(768).cuda()
+    """
+
+    def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
+        """The normalised rows."""
+        columns = prod(self.normalized_shape)
+        ones = torch.ones(columns, device=input.device) if self.weight is None else self.weight
+        bias = None if self.bias is None else self.bias.float().reshape(-1)
+        x = input.reshape(-1, columns).contiguous()
+        return _layer_norm(x, ones.float().reshape(-1), bias, self.eps)[0].reshape(input.shape)
+
+
+@torch.library.custom_op("labkit::layer_norm", mutates_args=())
+def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    y, mean, rstd = _blank(x, weight, bias, eps)
+    compute(norm.layer_norm, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "rstd": rstd}, eps=eps)
+    return y, mean, rstd
+
+
+@_layer_norm.register_fake
+def _blank(x, weight, bias, eps):
+    return torch.empty_like(x), *(x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2))
+
+
+@torch.library.custom_op("labkit::layer_norm_backward", mutates_args=())
+def _layer_norm_backward(
+    dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    dx, dweight, dbias = _blank_gradients(dy, x, weight, mean, rstd)
+    given = {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd}
+    compute(norm.layer_norm_backward, {**given, "dx": dx, "dweight": dweight, "dbias": dbias})
+    return dx, dweight, dbias
+
+
+@_layer_norm_backward.register_fake
+def _blank_gradients(dy, x, weight, mean, rstd):
+    return torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+
+
+def _keep(ctx, inputs, output):
+    x, weight, *_ = inputs
+    ctx.save_for_backward(x, weight, *output[1:])
+
+
+def _gradients(ctx, dy, *_):
+    dx, dweight, dbias = _layer_norm_backward(dy.contiguous(), *ctx.saved_tensors)
+    return dx, dweight, dbias if ctx.needs_input_grad[2] else None, None
+
+
+_layer_norm.register_autograd(_gradients, setup_context=_keep)
+refuse_second_derivative(_layer_norm_backward, "layer norm")

@@ -1,0 +1,58 @@
+"""A fully connected layer for torch, by `labkit.gemm`."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from labkit import gemm
+from labkit.nn.operators import compute, in_one_type
+
+
+class Linear(torch.nn.Linear):
+    """y = x W^T + b, as `torch.nn.Linear`, of float32, float16 or bfloat16.
+
+    Products of float32 are computed in full, by CUDA cores.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(512, 2048).cuda().bfloat16()
+    """
+
+    def forward(self, input: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
+        """The layer's outputs."""
+        x, weight = in_one_type(input, self.weight)
+        y = _product(x.reshape(-1, self.in_features), weight, False, True)
+        y = y.reshape(*input.shape[:-1], self.out_features)
+        return y if self.bias is None else y + self.bias.to(y.dtype)
+
+
+@torch.library.custom_op("labkit::product", mutates_args=())
+def _product(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
+    c = _blank(a, b, transpose_a, transpose_b)
+    compute(gemm.multiply, {"A": a, "B": b, "C": c}, transpose_a=transpose_a, transpose_b=transpose_b)
+    return c
+
+
+@_product.register_fake
+def _blank(a, b, transpose_a, transpose_b):
+    return a.new_empty(a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1])
+
+
+def _keep(ctx, inputs, output):
+    a, b, *ctx.transposed = inputs
+    ctx.save_for_backward(a, b)
+
+
+def _gradients(ctx, dc):
+    """Products again, so that they have gradients of their own."""
+    (a, b), (of_a, of_b) = ctx.saved_tensors, ctx.transposed
+    wanted_a, wanted_b, *_ = ctx.needs_input_grad
+    da = db = None
+    if wanted_a:
+        da = _product(b, dc, of_b, True) if of_a else _product(dc, b, False, not of_b)
+    if wanted_b:
+        db = _product(dc, a, True, of_a) if of_b else _product(a, dc, not of_a, False)
+    return da, db, None, None
+
+
+_product.register_autograd(_gradients, setup_context=_keep)

@@ -1,0 +1,74 @@
+"""A small GPT and a small CNN, of torch's layers or of labkit's: to see that they learn the same."""
+
+from types import SimpleNamespace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from labkit import nn
+
+LABKIT = SimpleNamespace(**{name: getattr(nn, name) for name in nn.__all__})
+TORCH = SimpleNamespace(
+    BatchNorm2d=torch.nn.BatchNorm2d,
+    Conv2d=torch.nn.Conv2d,
+    LayerNorm=torch.nn.LayerNorm,
+    Linear=torch.nn.Linear,
+    RMSNorm=torch.nn.RMSNorm,
+    scaled_dot_product_attention=functional.scaled_dot_product_attention,
+)
+
+
+class GPT(torch.nn.Module):
+    """A decoder that predicts the next token of each; `layers` is `LABKIT` or `TORCH`.
+
+    (Radford and others, Language Models are Unsupervised Multitask Learners, 2019, section 2.3.)
+    """
+
+    def __init__(self, layers, tokens: int = 256, length: int = 256, width: int = 256, heads: int = 4, depth: int = 4):
+        super().__init__()
+        self.tokens, self.places = torch.nn.Embedding(tokens, width), torch.nn.Embedding(length, width)
+        self.blocks = torch.nn.Sequential(*(Block(layers, width, heads) for _ in range(depth)))
+        self.norm, self.head = layers.LayerNorm(width), layers.Linear(width, tokens, bias=False)
+
+    def forward(self, text: Int[Tensor, "B S"]) -> Float[Tensor, "B S tokens"]:
+        """The logarithms, up to a summand, of how likely each next token is."""
+        x = self.tokens(text) + self.places(torch.arange(text.shape[1], device=text.device))
+        return self.head(self.norm(self.blocks(x)))
+
+
+class Block(torch.nn.Module):
+    """Attention and a layer for each place, both beside a path that carries x on."""
+
+    def __init__(self, layers, width: int, heads: int):
+        super().__init__()
+        self.heads, self.attend = heads, layers.scaled_dot_product_attention
+        self.norm_before, self.norm_between = layers.LayerNorm(width), layers.RMSNorm(width)
+        self.packed, self.joined = layers.Linear(width, 3 * width), layers.Linear(width, width)
+        self.wider, self.back = layers.Linear(width, 4 * width), layers.Linear(4 * width, width)
+
+    def forward(self, x: Float[Tensor, "B S width"]) -> Float[Tensor, "B S width"]:
+        """x and what the block adds to it."""
+        sizes = *x.shape[:2], 3, self.heads, x.shape[2] // self.heads
+        q, k, v = self.packed(self.norm_before(x)).reshape(sizes).permute(2, 0, 3, 1, 4)
+        x = x + self.joined(self.attend(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
+        return x + self.back(functional.gelu(self.wider(self.norm_between(x))))
+
+
+class CNN(torch.nn.Module):
+    """Convolutions with batch norm, which tell classes of images; `layers` is `LABKIT` or `TORCH`."""
+
+    def __init__(self, layers, classes: int = 10, channels: int = 32):
+        super().__init__()
+        wide = 2 * channels
+        self.features = torch.nn.Sequential(
+            *(layers.Conv2d(3, channels, 3, padding=1, bias=False), layers.BatchNorm2d(channels), torch.nn.ReLU()),
+            *(layers.Conv2d(channels, wide, 3, 2, 1, bias=False), layers.BatchNorm2d(wide), torch.nn.ReLU()),
+            *(layers.Conv2d(wide, wide, 3, padding=1, bias=False), layers.BatchNorm2d(wide), torch.nn.ReLU()),
+        )
+        self.head = layers.Linear(wide, classes)
+
+    def forward(self, images: Float[Tensor, "N 3 H W"]) -> Float[Tensor, "N classes"]:
+        """The logarithms, up to a summand, of how likely each class is."""
+        return self.head(self.features(images).mean((2, 3)))

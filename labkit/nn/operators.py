@@ -1,0 +1,66 @@
+"""What kernels and torch have to know of each other: whose memory, on which stream, in which type."""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from labkit import cuda
+
+
+def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> None:
+    """A call of labkit on tensors by their names, among them those that it writes; the first one says the format.
+
+    Raises
+    ------
+    TypeError
+        Tensors are neither on the GPU nor of the host.
+    """
+    first = next(iter(tensors.values()))
+    options["format"] = str(first.dtype).removeprefix("torch.")
+    if first.device.type == "cpu":
+        if not cuda.on_gpu():
+            _tell_of_the_simulator()
+        call(**{name: None if X is None else _as_array(X) for name, X in tensors.items()}, **options)
+    elif first.is_cuda:
+        with torch.cuda.device(first.device):
+            call(**tensors, **options, stream=torch.cuda.current_stream())
+    else:
+        raise TypeError(
+            f"the tensors are on {first.device}, and kernels run on an NVIDIA GPU: move them to cuda or cpu"
+        )
+
+
+def in_one_type(*tensors: Tensor) -> list[Tensor]:
+    """The tensors in the type of `torch.autocast` where that is on."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return list(tensors)
+    return [X.to(torch.get_autocast_dtype(kind)) for X in tensors]
+
+
+def refuse_second_derivative(operator, of: str) -> None:
+    """Lets the gradient of a gradient raise NotImplementedError, in a sentence."""
+
+    def refuse(ctx, *gradients):
+        raise NotImplementedError(
+            f"{of} has no second derivative in labkit: leave out create_graph=True, or use torch's own there"
+        )
+
+    operator.register_autograd(refuse)
+
+
+def _as_array(X):
+    X = X.detach()
+    return X.view(torch.uint16).numpy() if X.dtype == torch.bfloat16 else X.numpy()
+
+
+@cache
+def _tell_of_the_simulator():
+    warnings.warn(
+        "labkit.nn computes tensors of the host in the simulator, thread by thread, which is for small shapes: "
+        "move model and data to a GPU, `.cuda()`",
+        stacklevel=2,
+    )

@@ -1,0 +1,66 @@
+"""RMS norm for torch, by `labkit.norm`."""
+
+from math import prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from labkit import norm
+from labkit.nn.operators import compute, refuse_second_derivative
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """y = x / sqrt(mean square + eps) * weight for each row, as `torch.nn.RMSNorm`.
+
+    Rows hold float32 or bfloat16; statistics are float32 in any case.
+
+    Examples
+    --------
+    >>> layer = nn.RMSNorm(768, eps=1e-6).cuda()
+    """
+
+    def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
+        """The normalised rows."""
+        columns = prod(self.normalized_shape)
+        ones = torch.ones(columns, device=input.device) if self.weight is None else self.weight
+        eps = torch.finfo(input.dtype).eps if self.eps is None else self.eps
+        x = input.reshape(-1, columns).contiguous()
+        return _rms_norm(x, ones.float().reshape(-1), eps)[0].reshape(input.shape)
+
+
+@torch.library.custom_op("labkit::rms_norm", mutates_args=())
+def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    y, rstd = _blank(x, weight, eps)
+    compute(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
+    return y, rstd
+
+
+@_rms_norm.register_fake
+def _blank(x, weight, eps):
+    return torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
+
+
+@torch.library.custom_op("labkit::rms_norm_backward", mutates_args=())
+def _rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
+    dx, dweight = _blank_gradients(dy, x, weight, rstd)
+    compute(norm.rms_norm_backward, {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx, "dweight": dweight})
+    return dx, dweight
+
+
+@_rms_norm_backward.register_fake
+def _blank_gradients(dy, x, weight, rstd):
+    return torch.empty_like(x), torch.empty_like(weight)
+
+
+def _keep(ctx, inputs, output):
+    x, weight, _ = inputs
+    ctx.save_for_backward(x, weight, output[1])
+
+
+def _gradients(ctx, dy, _):
+    return *_rms_norm_backward(dy.contiguous(), *ctx.saved_tensors), None
+
+
+_rms_norm.register_autograd(_gradients, setup_context=_keep)
+refuse_second_derivative(_rms_norm_backward, "RMS norm")

@@ -1,0 +1,133 @@
+"""The layers of `labkit.nn` are torch's: results, gradients, buffers, and what the compiler sees."""
+
+import pytest
+
+pytestmark = [pytest.mark.needs("torch"), pytest.mark.filterwarnings("ignore:labkit.nn computes tensors of the host")]
+
+torch = pytest.importorskip("torch")
+
+from labkit import nn  # noqa: E402
+
+from .held import assert_close, assert_compiled, assert_layers_alike  # noqa: E402
+
+FLOAT32, FLOAT16, BFLOAT16 = torch.float32, torch.float16, torch.bfloat16
+CASES = {
+    "linear": ("Linear", (16, 24), {}, (3, 5, 16), (FLOAT32, FLOAT16, BFLOAT16)),
+    "linear without bias": ("Linear", (16, 8), {"bias": False}, (7, 16), (FLOAT32,)),
+    "linear of a vector": ("Linear", (16, 8), {}, (16,), (FLOAT32,)),
+    "convolution": ("Conv2d", (3, 8, 3), {"padding": 1}, (2, 3, 9, 10), (FLOAT32, BFLOAT16)),
+    "strides and holes": (
+        "Conv2d",
+        (4, 6, (3, 2)),
+        {"stride": (2, 1), "dilation": (1, 2), "padding": (1, 0), "bias": False},
+        (2, 4, 9, 8),
+        (FLOAT32,),
+    ),
+    "groups": ("Conv2d", (4, 8, 3), {"groups": 2, "padding": "same"}, (1, 4, 6, 7), (FLOAT32,)),
+    "no zeros around": ("Conv2d", (2, 4, 3), {"padding": "valid"}, (1, 2, 6, 7), (FLOAT32,)),
+    "reflected edges": ("Conv2d", (2, 4, 3), {"padding": 1, "padding_mode": "reflect"}, (1, 2, 6, 7), (FLOAT32,)),
+    "a single image": ("Conv2d", (2, 4, 3), {}, (2, 6, 7), (FLOAT32,)),
+    "batch norm": ("BatchNorm2d", (5,), {}, (3, 5, 6, 7), (FLOAT32, BFLOAT16)),
+    "batch norm, plain": ("BatchNorm2d", (5,), {"affine": False}, (3, 5, 6, 7), (FLOAT32,)),
+    "batch norm of all batches": ("BatchNorm2d", (5,), {"momentum": None}, (3, 5, 6, 7), (FLOAT32,)),
+    "batch norm that keeps nothing": ("BatchNorm2d", (5,), {"track_running_stats": False}, (3, 5, 4, 4), (FLOAT32,)),
+    "layer norm": ("LayerNorm", (48,), {}, (2, 5, 48), (FLOAT32, BFLOAT16)),
+    "layer norm of two axes": ("LayerNorm", ((4, 6),), {"bias": False}, (3, 4, 6), (FLOAT32,)),
+    "layer norm, plain": ("LayerNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
+    "rms norm": ("RMSNorm", (48,), {"eps": 1e-6}, (2, 5, 48), (FLOAT32, BFLOAT16)),
+    "rms norm, plain": ("RMSNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
+}
+ALL = {f"{name}, {str(dtype)[6:]}": (*case, dtype) for name, (*case, dtypes) in CASES.items() for dtype in dtypes}
+IN_FLOAT32 = "BatchNorm2d", "LayerNorm", "RMSNorm"  # whose parameters stay so, beside any images and rows
+
+
+def made(kind, arguments, options, shape, dtype):
+    """Ours, torch's with random parameters, and an input."""
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, kind)(*arguments, **options)
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, 0.3)
+    ours = getattr(nn, kind)(*arguments, **options)
+    if kind not in IN_FLOAT32:
+        ours, theirs = ours.to(dtype), theirs.to(dtype)
+    return ours, theirs, (torch.randn(shape) + 0.5).to(dtype)
+
+
+@pytest.mark.parametrize("case", ALL.values(), ids=ALL)
+def test_a_layer_is_torchs(case):
+    assert_layers_alike(*made(*case))
+
+
+@pytest.mark.parametrize("name", ["batch norm", "batch norm, plain"])
+def test_in_inference_too(name):
+    *case, _ = CASES[name]
+    ours, theirs, x = made(*case, FLOAT32)
+    for step in range(2):
+        theirs(x * (step + 1))
+    assert_layers_alike(ours.eval(), theirs.eval(), x)
+
+
+@pytest.mark.parametrize("name", ["convolution, float32", "convolution, bfloat16", "batch norm, float32"])
+def test_what_comes_in_channels_last_goes_out_so(name):
+    ours, theirs, x = made(*ALL[name])
+    x = x.contiguous(memory_format=torch.channels_last)
+    assert_layers_alike(ours, theirs, x)
+    assert ours(x).is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("case", [case for name, case in ALL.items() if name.endswith("float32")][::2], ids=str)
+def test_the_compiler_keeps_a_layer_whole(case):
+    ours, _, x = made(*case)
+    assert_compiled(lambda x: ours(x) * 2, x.requires_grad_())
+
+
+def test_the_operators_are_what_torch_wants_of_operators():
+    x, w = torch.randn(2, 3, 5, 5, requires_grad=True), torch.randn(4, 3, 3, 3, requires_grad=True)
+    torch.library.opcheck(torch.ops.labkit.convolution, (x, w, [1, 1], [1, 1, 1, 1], [1, 1], 1))
+    a, b = torch.randn(3, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+    torch.library.opcheck(torch.ops.labkit.product, (a, b, False, True))
+    ones, channels = torch.ones(5), torch.ones(3)
+    torch.library.opcheck(torch.ops.labkit.layer_norm, (a, ones, ones, 1e-5))
+    torch.library.opcheck(torch.ops.labkit.rms_norm, (a, ones, 1e-5))
+    torch.library.opcheck(torch.ops.labkit.batch_norm, (x, channels, channels, 1e-5))
+    torch.library.opcheck(torch.ops.labkit.batch_norm_inference, (x, None, None, channels, channels, 1e-5))
+
+
+@pytest.mark.parametrize("name", ["convolution", "batch norm", "layer norm", "rms norm"])
+def test_a_second_derivative_is_refused_in_a_sentence(name):
+    *case, _ = CASES[name]
+    ours, _, x = made(*case, FLOAT32)
+    x.requires_grad_()
+    (dx,) = torch.autograd.grad(ours(x).square().sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="has no second derivative in labkit"):
+        dx.sum().backward()
+
+
+def test_a_product_has_a_second_derivative():
+    ours, theirs, x = made(*CASES["linear"][:-1], FLOAT32)
+    ours.load_state_dict(theirs.state_dict())
+    found = []
+    for layer, x_ in ((ours, x.requires_grad_()), (theirs.double(), x.detach().double().requires_grad_())):
+        (dx,) = torch.autograd.grad(layer(x_).pow(3).sum(), x_, create_graph=True)
+        dx.sum().backward()
+        found.append(x_.grad)
+    assert_close(*found, 1e-5, "second derivative")
+
+
+def test_what_kernels_do_not_compute_is_refused_by_them():
+    with pytest.raises(ValueError, match="there is no format 'float64'; there are float32"):
+        nn.Linear(8, 8).double()(torch.ones(2, 8, dtype=torch.float64))
+
+
+def test_autocast_chooses_the_type_of_products():
+    layer, image = nn.Linear(8, 8), nn.Conv2d(2, 4, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(torch.randn(2, 8)).dtype == image(torch.randn(1, 2, 5, 5)).dtype == torch.bfloat16
+
+
+def test_tensors_of_the_host_are_told_of_the_simulator():
+    from labkit.nn import operators
+
+    operators._tell_of_the_simulator.cache_clear()
+    with pytest.warns(UserWarning, match=r"in the simulator, thread by thread, .*: move model and data to a GPU"):
+        nn.Linear(8, 8)(torch.randn(2, 8))
