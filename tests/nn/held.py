@@ -4,6 +4,9 @@ from copy import deepcopy
 
 import torch
 
+from labkit import cuda
+
+BACKEND = "inductor" if cuda.on_gpu() else "aot_eager"  # the first one needs a compiler of C++ without a GPU
 ROUNDING = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3.2e-2}  # four steps of the 16-bit types
 
 
@@ -57,7 +60,7 @@ def assert_layers_alike(ours, theirs, x):
 def assert_compiled(model, *tensors):
     """torch.compile takes the whole as one graph, forward and backward, and it gives what the model does."""
     torch._dynamo.reset()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(model, fullgraph=True, backend=BACKEND)
     found, right = (call(*tensors) for call in (compiled, model))
     torch.testing.assert_close(found, right)
     wanted = [X for X in tensors if X.requires_grad]

@@ -14,7 +14,7 @@ from .held import assert_alike, assert_compiled  # noqa: E402
 
 
 def random(*shape, dtype=torch.float32):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype)
+    return torch.randn(*shape).to(dtype)
 
 
 CASES = {
@@ -30,7 +30,7 @@ CASES = {
 @pytest.mark.parametrize(("shapes", "options"), CASES.values(), ids=CASES)
 def test_it_is_torchs(shapes, options):
     q, k = (random(*shape) for shape in shapes.values())
-    v = random(*k.shape).flip(0) + 1
+    v = random(*k.shape) + 1
     assert_alike(lambda *X: nn.scaled_dot_product_attention(*X, **options), lambda *X: of_torch(*X, **options), q, k, v)
 
 

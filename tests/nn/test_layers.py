@@ -6,7 +6,8 @@ pytestmark = [pytest.mark.needs("torch"), pytest.mark.filterwarnings("ignore:lab
 
 torch = pytest.importorskip("torch")
 
-from labkit import nn  # noqa: E402
+from labkit import cuda, nn  # noqa: E402
+from labkit.nn import operators  # noqa: E402
 
 from .held import assert_close, assert_compiled, assert_layers_alike  # noqa: E402
 
@@ -119,15 +120,14 @@ def test_what_kernels_do_not_compute_is_refused_by_them():
         nn.Linear(8, 8).double()(torch.ones(2, 8, dtype=torch.float64))
 
 
-def test_autocast_chooses_the_type_of_products():
+def test_autocast_chooses_the_type_of_products(device):
     layer, image = nn.Linear(8, 8), nn.Conv2d(2, 4, 3)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(device, torch.bfloat16):
         assert layer(torch.randn(2, 8)).dtype == image(torch.randn(1, 2, 5, 5)).dtype == torch.bfloat16
 
 
+@pytest.mark.skipif(cuda.on_gpu(), reason="tensors of the host are taken to the GPU")
 def test_tensors_of_the_host_are_told_of_the_simulator():
-    from labkit.nn import operators
-
     operators._tell_of_the_simulator.cache_clear()
     with pytest.warns(UserWarning, match=r"in the simulator, thread by thread, .*: move model and data to a GPU"):
         nn.Linear(8, 8)(torch.randn(2, 8))
