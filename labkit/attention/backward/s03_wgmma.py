@@ -40,7 +40,7 @@ from labkit.gemm.library.ring import claim, place_in_ring, prepare
 from labkit.ladder import Launch, TooLarge
 
 FORMAT = ptx.BF16
-TILES = {64: (128, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold
+TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold
 STAGES_Q, STAGES_K = 3, 2  # of these
 D = 128  # numbers of a row: head_dim, and zeros
 BM = 128  # rows of a block: keys for dK and dV, queries for dQ
@@ -106,7 +106,10 @@ def begin_scores(S, A_tile, y, B_tiles, stage):
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
             a, b = (0, box, y, word), (stage, box, 0, word)
-            ptx.wgmma_scaled(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT, box + word > 0, 1)
+            if box + word == 0:  # whatever S holds
+                ptx.wgmma_scaled(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT, False, 1)
+            else:
+                ptx.wgmma_major(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT)
     ptx.wgmma_commit()
 
 
@@ -156,7 +159,7 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
             ptx.mbarrier_expect(full_k, 0, 2 * TILE_BYTES)
             bring(K_tile, 0, K_map, batch, own, top, full_k, 0)
             bring(V_tile, 0, V_map, batch, own, top, full_k, 0)
-            for used in range(tiles * group):
+            for used in range(np.int32(tiles * group)):
                 stage, parity = place_in_ring(used, STAGES)
                 head, tile = np.int32(own * group + used // tiles), np.int32(first + used % tiles)
                 claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
@@ -178,16 +181,10 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
         for n in range(SUMS):
             dK[n] = dV[n] = 0
         ptx.mbarrier_wait(full_k, 0, 0)
-        for used in range(tiles * group):
+        for used in range(np.int32(tiles * group)):
             stage, parity = place_in_ring(used, STAGES)
             ptx.mbarrier_wait(full, stage, parity)
             begin_scores(S, K_tile, y, Q_tiles, stage)
-            ptx.wgmma_wait(1)  # dK and dV of the tile before are done
-            if used > 0:
-                cuda.syncwarp()
-                if lane == 0:
-                    before, _ = place_in_ring(used - 1, STAGES)
-                    ptx.mbarrier_arrive(empty, before)
             begin_scores(T, V_tile, y, dO_tiles, stage)
             ptx.wgmma_wait(1)
             for n in range(0, SCORES, 4):
@@ -195,7 +192,8 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
                 for r in range(0, 4, 2):
                     S[n + r] = S[n + r] * scale - low
                     S[n + r + 1] = S[n + r + 1] * scale - high
-            hide(S, top + y, (first + used % tiles) * BN, lane, warp, queries, seen_by)
+            left = np.int32((first + used % tiles) * BN)
+            hide(S, top + y, left, lane, warp, queries, seen_by)
             for n in range(SCORES):
                 S[n] = ptx.exp2(S[n])
             pack(P, S)
@@ -208,7 +206,10 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
                     T[n + r + 1] = S[n + r + 1] * (T[n + r + 1] - high)
             pack(dS, T)
             begin_sums(dK, dS, Q_tiles, stage)
-        ptx.wgmma_wait(0)
+            ptx.wgmma_wait(0)
+            cuda.syncwarp()
+            if lane == 0:
+                ptx.mbarrier_arrive(empty, stage)
 
         for n in range(SUMS):
             dK[n] *= factor
@@ -294,6 +295,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
             hide(S, top + y, tile * BN, lane, warp, keys, band)
             for n in range(SCORES):
                 S[n] = ptx.exp2(S[n])
+            ptx.mbarrier_wait(full_v, stage, parity)  # passes at once; the compiler moves no wait before it
             ptx.wgmma_wait(0)
             if leads:
                 ptx.mbarrier_arrive(empty_v, stage)
