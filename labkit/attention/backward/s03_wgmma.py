@@ -69,7 +69,7 @@ NEVER = np.float32(inf)  # the log-sum-exp of a query whose weights are all 0
 
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, lse, stats, apart):
-    """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query by tiles of these, as `wgmma` takes them."""
+    """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them."""
     heads, queries, width = np.int32(lse.shape[1]), np.int32(lse.shape[2]), np.int32(stats.shape[3])
     thread, plane = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y)
     row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
