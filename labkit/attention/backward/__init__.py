@@ -16,3 +16,4 @@ STANDING = (1, 1, 128, 64)
 BENCHED = tuple(
     sizes for head_dim in (128, 64) for causal in (False, True) for sizes in benched(head_dim, causal, *LENGTHS)
 )
+RECORD = "attention_backward"
