@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from labkit import ladder as _ladder
 from labkit.attention import traffic
 from labkit.attention.backward.problem import AttentionBackward
+from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
@@ -22,7 +23,7 @@ _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
     "plan": "labkit.attention.interface.attend:plan",
 }
-__all__ = ["AttentionBackward", "AttentionForward", "ladder", "traffic", *_PLACES]
+__all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
 
 
 def __getattr__(name):
