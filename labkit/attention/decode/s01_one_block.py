@@ -32,6 +32,7 @@ from labkit.attention.decode.tiles import (
     in_sizes,
     load_queries,
     merged,
+    planes_of,
     put,
 )
 from labkit.ladder import Launch
@@ -49,7 +50,7 @@ SHARED_BYTES = 2 * V_BYTE
 
 
 @cuda.jit(launch_bounds=THREADS)
-def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, causal, scale):
+def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
     parts = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
@@ -60,10 +61,9 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, causal, scale
     seen = cuda.local.array(2, np.int32)
     thread, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
-    queries = np.int32(lse.shape[2])
     members = np.int32(group * queries)  # that share a head of K
-    planes = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-    head, top = np.int32(cuda.blockIdx.x // planes), np.int32(cuda.blockIdx.x % planes * ROWS)
+    of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
+    head, top = np.int32(cuda.blockIdx.x // of_head), np.int32(cuda.blockIdx.x % of_head * ROWS)
     length = np.int32(lengths[batch])
     tiles = np.int32((length + BN - 1) // BN)
     q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
@@ -105,7 +105,6 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, causal, scale
 def launches(Q, K, V, lengths, table, O, lse, problem, format):
     """O and log-sum-exp."""
     given = arguments(problem, Q, K, V, lengths, table, O, lse, format)
-    planes = -(-problem.group * problem.queries // ROWS)
-    grid = problem.kv_heads * planes, problem.batch
+    grid = planes_of(problem), problem.batch
     shared_bytes = constants(problem.head_dim)["SHARED_BYTES"]
     return [Launch(in_sizes(one_block, problem, format), grid, THREADS, given, shared_bytes)]

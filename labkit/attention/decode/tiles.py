@@ -30,10 +30,9 @@ AT_ONCE = 4  # partial results that a thread reads before it adds them
 NONE = np.float32(-inf)
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
-MOST_HEAD = 256
-STAGES = {64: 6, 128: 3, 192: 3, 256: 3}  # tiles of K and of V that a warp has, by HEAD
+STAGES = {64: 6, 128: 3, 192: 3}  # tiles of K and of V that a warp has, by HEAD
+BLOCKS_OF_SM = {64: 2, 128: 2, 192: 1}  # for which shared memory is enough, by HEAD
 WARPS = 4
-BLOCKS_OF_SM = {64: 2, 128: 2, 192: 1, 256: 1}  # by HEAD
 
 
 @cuda.jit(device=True)
@@ -55,9 +54,9 @@ def copy_tile(tiles, slot, X, row, apart, inside, lane):
 @cuda.jit(device=True)
 def copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, position, length, lane):
     """The warp begins to copy the keys and values from a position of a sequence on, which all lie in one page."""
-    inside, own, of_page = np.int32(length - position), np.int32(0), np.int32(position % page)
-    if inside > 0:  # the table says nothing of what is behind
-        own = table[batch, position // page]
+    position = np.int32(position)
+    own, of_page = table[batch, position // page], np.int32(position % page)
+    inside = np.int32(length - position)
     k_row = np.int32(own * apart[1][0] + head * apart[1][1] + of_page * apart[1][2])
     v_row = np.int32(own * apart[2][0] + head * apart[2][1] + of_page * apart[2][2])
     copy_tile(K_tiles, slot, K, k_row, apart[1][2], inside, lane)
@@ -178,6 +177,15 @@ def merged(parts, first, behind, row, col):
 
 
 @cuda.jit(device=True)
+def keep(parts, place, row, col, result):
+    """Stores four columns of a row of a partial result."""
+    origin, total, a, b, c, d = result
+    ptx.store4(parts, (place, row, col), a, b, c, d)
+    if col == 0:
+        ptx.store2(parts, (place, row, HEAD), origin, total)
+
+
+@cuda.jit(device=True)
 def finish(O, lse, result, row, apart, batch, head, member, col):
     """Writes four columns of a query's O, and its log-sum-exp: of member `member` of the queries of a group."""
     origin, total, a, b, c, d = result
@@ -199,17 +207,29 @@ def constants(head_dim: int) -> dict[str, int]:
     stages = STAGES[head]
     found = {"HEAD": head, "WORDS": head // 2, "STEPS": head // 16, "NO": head // 8, "ROW": head + 8}
     tiles = WARPS * stages * BN * head * 2
-    return found | {"STAGES": stages, "PENDING": stages - 2, "SLOTS": WARPS * stages, "V_BYTE": tiles, "SHARED_BYTES": 2 * tiles}
+    found |= {"STAGES": stages, "PENDING": stages - 2, "SLOTS": WARPS * stages}
+    return found | {"V_BYTE": tiles, "SHARED_BYTES": 2 * tiles}
 
 
-def in_sizes(kernel, problem: AttentionDecode, format: Format):
-    """The kernel for a format, the sign of the scale, and a head_dim."""
+def in_sizes(kernel, problem: AttentionDecode, format: Format, *names: str):
+    """The kernel for a format, the sign of the scale, and a head_dim: with all these constants, or those named."""
     turns, _ = scale_of(problem)
-    known = {name: value for name, value in constants(problem.head_dim).items() if name != "SHARED_BYTES"}
-    return _specialised(kernel, FORMAT=format.number, FLIP=0x80008000 if turns else 0, **known)
+    known = constants(problem.head_dim) | {"FLIP": 0x80008000 if turns else 0}
+    names = names or tuple(name for name in known if name != "SHARED_BYTES")
+    return _specialised(kernel, FORMAT=format.number, **{name: known[name] for name in names})
 
 
 _specialised = cache(specialise)
+
+
+def planes_of(problem: AttentionDecode) -> int:
+    """Tiles of queries of a sequence: those of all heads that share one of K have one, or more if they are many."""
+    return problem.kv_heads * -(-problem.group * problem.queries // ROWS)
+
+
+def blocks_at_once(problem: AttentionDecode) -> int:
+    """How many blocks the GPU holds at the same time."""
+    return cuda.get_current_device().MULTIPROCESSOR_COUNT * BLOCKS_OF_SM[constants(problem.head_dim)["HEAD"]]
 
 
 def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format: Format) -> tuple:
@@ -220,10 +240,12 @@ def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format:
     TypeError, ValueError
         An array is not as the problem has it, or the problem is none for these steps.
     """
+    if problem.head_dim > max(STAGES):
+        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {max(STAGES)}: use more heads")
     problem.check(Q, K, V, lengths, table, O, lse, takes={"window": (None,)}, dtype=format.dtype)
     if problem.page is not None and problem.page % BN:
-        raise ValueError(f"a page has {problem.page} positions, and steps copy {BN} at a time: give it a multiple of those")
+        raise ValueError(f"a page has {problem.page} positions, and steps copy {BN} at a time: let it have a multiple")
     words, apart = matrices(problem, Q, K, V, O, words=True)
     _, scale = scale_of(problem)
-    sizes = np.int32(problem.positions), np.int32(problem.group), np.int32(problem.causal), scale
-    return *words[:3], lengths, table, words[3], lse, apart, *sizes
+    sizes = map(np.int32, (problem.positions, problem.group, problem.queries, problem.causal))
+    return *words[:3], lengths, table, words[3], lse, apart, *sizes, scale
