@@ -130,7 +130,7 @@ class AttentionDecode(Attention):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """As `AttentionForward` has it, for each sequence with the keys that it has."""
-        Q, K, V, lengths, table, O, lse, problem = operands  # which may be a part of this one
+        Q, K, V, lengths, table, *_, problem = operands  # which may be a part of this one
         Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in (Q, K, V))
         found = {
             name: ladder.Expected(np.full(shape, instead), np.zeros(shape))

@@ -20,9 +20,11 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.decode.tiles import (
+    BLOCKS_OF_SM,
     BN,
     NONE,
     ROWS,
+    THREADS,
     WARPS,
     arguments,
     attend,
@@ -31,7 +33,6 @@ from labkit.attention.decode.tiles import (
     finish,
     in_sizes,
     load_queries,
-    merged,
     planes_of,
     put,
 )
@@ -44,16 +45,15 @@ ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
 STAGES = 3  # tiles of keys, and of values, that a warp has
 PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
 SLOTS = WARPS * STAGES
-THREADS = 32 * WARPS
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
 
 
-@cuda.jit(launch_bounds=THREADS)
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
 def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
-    parts = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
+    of_warps = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
     q = cuda.local.array((STEPS, 4), np.uint32)
     sums = cuda.local.array((NO, 4), np.float32)
     origin = cuda.local.array(2, np.float32)
@@ -86,20 +86,19 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
     for tile in range(warp, tiles, WARPS):
         ptx.cp_async_wait(PENDING)
         cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
-        ahead, before = tile + (STAGES - 1) * WARPS, stage - 1 if stage > 0 else STAGES - 1
+        ahead = np.int32(tile + (STAGES - 1) * WARPS)
         if ahead < tiles:
-            slot = np.int32(warp * STAGES + before)
+            slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
             copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, ahead * BN, length, lane)
         ptx.cp_async_commit()
         attend(sums, origin, total, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, seen, scale, lane)
-        stage = np.int32(stage + 1 if stage + 1 < STAGES else 0)
+        stage = np.int32((stage + 1) % STAGES)
 
     cuda.syncthreads()  # all warps have done with their tiles
-    put(parts, warp, sums, origin, total, lane)
+    put(of_warps, warp, sums, origin, total, lane)
     cuda.syncthreads()
-    for n in range(thread * 4, min(members - top, ROWS) * HEAD, THREADS * 4):
-        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-        finish(O, lse, merged(parts, 0, WARPS, row, col), o_row, apart[3], batch, head * group, top + row, col)
+    rows = np.int32(min(members - top, ROWS))
+    finish(O, lse, of_warps, 0, WARPS, o_row, apart[3], batch, head * group, top, rows, thread)
 
 
 def launches(Q, K, V, lengths, table, O, lse, problem, format):

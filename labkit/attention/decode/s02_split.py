@@ -20,9 +20,11 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.decode.tiles import (
+    BLOCKS_OF_SM,
     BN,
     NONE,
     ROWS,
+    THREADS,
     WARPS,
     arguments,
     attend,
@@ -33,7 +35,6 @@ from labkit.attention.decode.tiles import (
     in_sizes,
     keep,
     load_queries,
-    merged,
     planes_of,
     put,
 )
@@ -46,12 +47,11 @@ ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
 STAGES = 3  # tiles of keys, and of values, that a warp has
 PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
 SLOTS = WARPS * STAGES
-THREADS = 32 * WARPS
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
 
 
-@cuda.jit(launch_bounds=THREADS)
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
 def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, results):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
@@ -90,21 +90,19 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     for tile in range(first, behind, WARPS):
         ptx.cp_async_wait(PENDING)
         cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
-        ahead, before = tile + (STAGES - 1) * WARPS, stage - 1 if stage > 0 else STAGES - 1
+        ahead = np.int32(tile + (STAGES - 1) * WARPS)
         if ahead < behind:
-            slot = np.int32(warp * STAGES + before)
+            slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
             copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, ahead * BN, length, lane)
         ptx.cp_async_commit()
         attend(sums, origin, total, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, seen, scale, lane)
-        stage = np.int32(stage + 1 if stage + 1 < STAGES else 0)
+        stage = np.int32((stage + 1) % STAGES)
 
     cuda.syncthreads()  # all warps have done with their tiles
     put(of_warps, warp, sums, origin, total, lane)
     cuda.syncthreads()
     place = np.int32((batch * cuda.gridDim.x + cuda.blockIdx.x) * cuda.gridDim.y + cuda.blockIdx.y)
-    for n in range(thread * 4, min(members - top, ROWS) * HEAD, THREADS * 4):
-        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-        keep(results, place, row, col, merged(of_warps, 0, WARPS, row, col))
+    keep(results, place, of_warps, min(members - top, ROWS), thread)
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -115,16 +113,14 @@ def merge(results, O, lse, apart, group, queries, parts):
     head, top = np.int32(plane // of_head * group), np.int32(plane % of_head * ROWS)
     o_row = np.int32(batch * apart[3][0] + head * apart[3][1])
     first = np.int32((batch * cuda.gridDim.x + plane) * parts)
-    for n in range(cuda.threadIdx.x * 4, min(members - top, ROWS) * HEAD, THREADS * 4):
-        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-        result = merged(results, first, first + parts, row, col)
-        finish(O, lse, result, o_row, apart[3], batch, head, top + row, col)
+    rows, thread = np.int32(min(members - top, ROWS)), np.int32(cuda.threadIdx.x)
+    finish(O, lse, results, first, first + parts, o_row, apart[3], batch, head, top, rows, thread)
 
 
 def parts_of(problem) -> int:
     """Into how many parts the keys of a head are divided, for all blocks to run at the same time."""
     most = -(-problem.keys // (WARPS * BN))
-    return min(most, max(1, blocks_at_once(problem) // (planes_of(problem) * problem.batch)))
+    return min(most, max(1, blocks_at_once() // (planes_of(problem) * problem.batch)))
 
 
 def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):

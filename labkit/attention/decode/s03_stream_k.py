@@ -9,7 +9,7 @@ Costs, of a sequence whose keys are a multiple of the tile:
 
     2 * keys * kv_heads * HEAD / 8                  copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    132 * BLOCKS_OF_SM[HEAD]                        blocks at most, of an H100
+    132 * BLOCKS_OF_SM                              blocks at most, of an H100
     0                                               bank conflicts per block
 
 Limited by memory.
@@ -19,9 +19,11 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.decode.tiles import (
+    BLOCKS_OF_SM,
     BN,
     NONE,
     ROWS,
+    THREADS,
     WARPS,
     arguments,
     attend,
@@ -32,7 +34,6 @@ from labkit.attention.decode.tiles import (
     in_sizes,
     keep,
     load_queries,
-    merged,
     planes_of,
     put,
 )
@@ -45,7 +46,6 @@ ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
 STAGES = 3  # tiles of keys, and of values, that a warp has
 PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
 SLOTS = WARPS * STAGES
-THREADS = 32 * WARPS
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
 
@@ -70,7 +70,7 @@ def owner_of(tile, share, more):
     return np.int32(more + (tile - more * (share + 1)) // share)
 
 
-@cuda.jit(launch_bounds=THREADS)
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
 def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale, planes, results, arrived):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
@@ -125,39 +125,30 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
         for tile in range(first, last, WARPS):
             ptx.cp_async_wait(PENDING)
             cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
-            ahead, before = tile + (STAGES - 1) * WARPS, stage - 1 if stage > 0 else STAGES - 1
+            ahead = np.int32(tile + (STAGES - 1) * WARPS)
             if ahead < last:
-                slot = np.int32(warp * STAGES + before)
+                slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
                 copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, ahead * BN, length, lane)
             ptx.cp_async_commit()
             attend(sums, origin, total, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, seen, scale, lane)
-            stage = np.int32(stage + 1 if stage + 1 < STAGES else 0)
+            stage = np.int32((stage + 1) % STAGES)
 
         cuda.syncthreads()  # all warps have done with their tiles
         put(of_warps, warp, sums, origin, total, lane)
         cuda.syncthreads()
-        head_of_all = np.int32(batch * planes + plane)
-        is_whole = at == begin and end == begin + tiles
-        for n in range(thread * 4, min(members - top, ROWS) * HEAD, THREADS * 4):
-            row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-            result = merged(of_warps, 0, WARPS, row, col)
-            if is_whole:
-                finish(O, lse, result, o_row, apart[3], batch, head * group, top + row, col)
-            else:
-                keep(results, block + head_of_all, row, col, result)
-        if not is_whole:
-            one, other = owner_of(begin, share, more), owner_of(begin + tiles - 1, share, more)
-            cuda.threadfence()  # what this thread wrote can be seen before the block is counted
-            cuda.syncthreads()
-            if thread == 0:
-                is_last[0] = cuda.atomic.inc(arrived, head_of_all, np.uint32(other - one)) == other - one
-            cuda.syncthreads()
-            if is_last[0] != 0:
-                cuda.threadfence()
-                for n in range(thread * 4, min(members - top, ROWS) * HEAD, THREADS * 4):
-                    row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-                    result = merged(results, one + head_of_all, other + head_of_all + 1, row, col)
-                    finish(O, lse, result, o_row, apart[3], batch, head * group, top + row, col)
+        place = np.int32(batch * planes + plane)  # of all heads
+        one, other = owner_of(begin, share, more), owner_of(begin + tiles - 1, share, more)
+        rows = np.int32(min(members - top, ROWS))
+        keep(results, place + block, of_warps, rows, thread)
+        cuda.threadfence()  # what this thread wrote can be seen before the block is counted
+        cuda.syncthreads()
+        if thread == 0:
+            is_last[0] = cuda.atomic.inc(arrived, place, np.uint32(other - one)) == other - one  # and it is 0 again
+        cuda.syncthreads()
+        if is_last[0] != 0:
+            cuda.threadfence()
+            first, last = np.int32(place + one), np.int32(place + other + 1)
+            finish(O, lse, results, first, last, o_row, apart[3], batch, head * group, top, rows, thread)
         cuda.syncthreads()  # all have read what the next tiles overwrite
         at = end
         begin += tiles
@@ -173,8 +164,8 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     given = arguments(problem, Q, K, V, lengths, table, O, lse, format)
     known, planes = constants(problem.head_dim), planes_of(problem)
     heads = problem.batch * planes
-    blocks = max(1, min(blocks_at_once(problem), heads * -(-problem.keys // BN) // WARPS))
-    # Blocks and heads both cut the list, and the parts between the cuts are counted.
+    blocks = max(1, min(blocks_at_once(), heads * -(-problem.keys // BN) // WARPS))
+    # A block begins a piece, and so does a head: pieces of a head follow one another if both are counted.
     results = workspace.array("results", (blocks + heads, ROWS, known["ROW"]), np.float32)
     given = *given, np.int32(planes), results, workspace.counters(heads)
     return [Launch(in_sizes(stream_k, problem, format), blocks, THREADS, given, known["SHARED_BYTES"])]

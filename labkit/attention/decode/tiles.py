@@ -30,9 +30,10 @@ AT_ONCE = 4  # partial results that a thread reads before it adds them
 NONE = np.float32(-inf)
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
-STAGES = {64: 6, 128: 3, 192: 3}  # tiles of K and of V that a warp has, by HEAD
-BLOCKS_OF_SM = {64: 2, 128: 2, 192: 1}  # for which shared memory is enough, by HEAD
+STAGES = {64: 6, 128: 3}  # tiles of K and of V that a warp has, by HEAD
+BLOCKS_OF_SM = 2  # for which registers and shared memory are enough
 WARPS = 4
+THREADS = 32 * WARPS
 
 
 @cuda.jit(device=True)
@@ -177,27 +178,33 @@ def merged(parts, first, behind, row, col):
 
 
 @cuda.jit(device=True)
-def keep(parts, place, row, col, result):
-    """Stores four columns of a row of a partial result."""
-    origin, total, a, b, c, d = result
-    ptx.store4(parts, (place, row, col), a, b, c, d)
-    if col == 0:
-        ptx.store2(parts, (place, row, HEAD), origin, total)
+def keep(results, place, of_warps, rows, thread):
+    """The block puts the partial results of its warps together, and stores so many rows."""
+    for n in range(thread * 4, rows * HEAD, THREADS * 4):
+        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
+        origin, total, a, b, c, d = merged(of_warps, 0, WARPS, row, col)
+        ptx.store4(results, (place, row, col), a, b, c, d)
+        if col == 0:
+            ptx.store2(results, (place, row, HEAD), origin, total)
 
 
 @cuda.jit(device=True)
-def finish(O, lse, result, row, apart, batch, head, member, col):
-    """Writes four columns of a query's O, and its log-sum-exp: of member `member` of the queries of a group."""
-    origin, total, a, b, c, d = result
+def finish(O, lse, parts, first, behind, o_row, apart, batch, head, top, rows, thread):
+    """The block puts partial results together, and writes O and log-sum-exp of so many rows.
+
+    They are queries of a group of heads that begins with `head`, from its member `top` on.
+    """
     queries = np.int32(lse.shape[2])
-    query, own = np.int32(member % queries), np.int32(head + member // queries)
-    share = np.float32(0) if total == np.float32(0) else np.float32(1) / total
-    word = np.uint32(col // 2)
-    if word < O.shape[1]:
-        at = np.int32(row + member // queries * apart[1] + query * apart[2])
-        ptx.store2(O, (at, word), ptx.pack2(a * share, b * share, FORMAT), ptx.pack2(c * share, d * share, FORMAT))
-    if col == 0:
-        lse[batch, own, query] = origin * LN_2 + log(total)
+    for n in range(thread * 4, rows * HEAD, THREADS * 4):
+        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
+        origin, total, a, b, c, d = merged(parts, first, behind, row, col)
+        share = np.float32(0) if total == np.float32(0) else np.float32(1) / total
+        own, query, word = np.int32((top + row) // queries), np.int32((top + row) % queries), np.uint32(col // 2)
+        at = np.int32(o_row + own * apart[1] + query * apart[2])
+        if word < O.shape[1]:
+            ptx.store2(O, (at, word), ptx.pack2(a * share, b * share, FORMAT), ptx.pack2(c * share, d * share, FORMAT))
+        if col == 0:
+            lse[batch, head + own, query] = origin * LN_2 + log(total)
 
 
 @cache
@@ -227,9 +234,9 @@ def planes_of(problem: AttentionDecode) -> int:
     return problem.kv_heads * -(-problem.group * problem.queries // ROWS)
 
 
-def blocks_at_once(problem: AttentionDecode) -> int:
+def blocks_at_once() -> int:
     """How many blocks the GPU holds at the same time."""
-    return cuda.get_current_device().MULTIPROCESSOR_COUNT * BLOCKS_OF_SM[constants(problem.head_dim)["HEAD"]]
+    return cuda.get_current_device().MULTIPROCESSOR_COUNT * BLOCKS_OF_SM
 
 
 def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format: Format) -> tuple:
@@ -241,7 +248,7 @@ def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format:
         An array is not as the problem has it, or the problem is none for these steps.
     """
     if problem.head_dim > max(STAGES):
-        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {max(STAGES)}: use more heads")
+        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {max(STAGES)}: choose another")
     problem.check(Q, K, V, lengths, table, O, lse, takes={"window": (None,)}, dtype=format.dtype)
     if problem.page is not None and problem.page % BN:
         raise ValueError(f"a page has {problem.page} positions, and steps copy {BN} at a time: let it have a multiple")
