@@ -30,6 +30,7 @@ from labkit.attention.decode.tiles import (
     attend,
     constants,
     copy,
+    divided,
     finish,
     in_sizes,
     load_queries,
@@ -63,7 +64,8 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-    head, top = np.int32(cuda.blockIdx.x // of_head), np.int32(cuda.blockIdx.x % of_head * ROWS)
+    head, own = divided(cuda.blockIdx.x, of_head)
+    top = np.int32(own * ROWS)
     length = np.int32(lengths[batch])
     tiles = np.int32((length + BN - 1) // BN)
     q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
@@ -75,10 +77,11 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
             slot = np.int32(warp * STAGES + ahead)
             copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, tile * BN, length, lane)
         ptx.cp_async_commit()
-    load_queries(q, Q, q_row, apart[0], top, group, queries, lane)
+    load_queries(q, Q, q_row, apart[0], top, members, queries, lane)
     for r in range(2):
         origin[r], total[r] = NONE, 0
-        seen[r] = min(length, length - (queries - 1 - (top + lane // 4 + 8 * r) % queries) * causal)
+        _, query = divided(top + lane // 4 + 8 * r, queries)
+        seen[r] = length - (queries - 1 - query) * causal
     for j in range(NO):
         for n in range(4):
             sums[j, n] = 0

@@ -31,6 +31,7 @@ from labkit.attention.decode.tiles import (
     blocks_at_once,
     constants,
     copy,
+    divided,
     finish,
     in_sizes,
     keep,
@@ -65,11 +66,12 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-    head, top = np.int32(cuda.blockIdx.x // of_head), np.int32(cuda.blockIdx.x % of_head * ROWS)
+    head, own = divided(cuda.blockIdx.x, of_head)
+    top = np.int32(own * ROWS)
     length = np.int32(lengths[batch])
     tiles = np.int32((length + BN - 1) // BN)
     q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
-    share = np.int32((tiles + cuda.gridDim.y - 1) // cuda.gridDim.y)  # of each part
+    share, _ = divided(tiles + cuda.gridDim.y - 1, cuda.gridDim.y)  # of each part
     first = np.int32(share * cuda.blockIdx.y + warp)
     behind = np.int32(min(share * (cuda.blockIdx.y + 1), tiles))
 
@@ -79,10 +81,11 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
             slot = np.int32(warp * STAGES + ahead)
             copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, tile * BN, length, lane)
         ptx.cp_async_commit()
-    load_queries(q, Q, q_row, apart[0], top, group, queries, lane)
+    load_queries(q, Q, q_row, apart[0], top, members, queries, lane)
     for r in range(2):
         origin[r], total[r] = NONE, 0
-        seen[r] = min(length, length - (queries - 1 - (top + lane // 4 + 8 * r) % queries) * causal)
+        _, query = divided(top + lane // 4 + 8 * r, queries)
+        seen[r] = length - (queries - 1 - query) * causal
     for j in range(NO):
         for n in range(4):
             sums[j, n] = 0
@@ -110,11 +113,12 @@ def merge(results, O, lse, apart, group, queries, parts):
     batch, plane = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.x)
     members = np.int32(group * queries)
     of_head = np.int32((members + ROWS - 1) // ROWS)
-    head, top = np.int32(plane // of_head * group), np.int32(plane % of_head * ROWS)
-    o_row = np.int32(batch * apart[3][0] + head * apart[3][1])
+    head, own = divided(plane, of_head)
+    top = np.int32(own * ROWS)
+    o_row = np.int32(batch * apart[3][0] + head * group * apart[3][1])
     first = np.int32((batch * cuda.gridDim.x + plane) * parts)
     rows, thread = np.int32(min(members - top, ROWS)), np.int32(cuda.threadIdx.x)
-    finish(O, lse, results, first, first + parts, o_row, apart[3], batch, head, top, rows, thread)
+    finish(O, lse, results, first, first + parts, o_row, apart[3], batch, head * group, top, rows, thread)
 
 
 def parts_of(problem) -> int:

@@ -30,6 +30,7 @@ from labkit.attention.decode.tiles import (
     blocks_at_once,
     constants,
     copy,
+    divided,
     finish,
     in_sizes,
     keep,
@@ -66,8 +67,10 @@ def begin_of(block, share, more):
 def owner_of(tile, share, more):
     """The block whose part a tile of the list is in."""
     if tile < more * (share + 1):
-        return np.int32(tile // (share + 1))
-    return np.int32(more + (tile - more * (share + 1)) // share)
+        block, _ = divided(tile, share + 1)
+    else:
+        block, _ = divided(tile - more, share)
+    return block
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
@@ -89,7 +92,7 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
     whole = np.int32(0)
     for each in range(lengths.shape[0]):
         whole += tiles_of(lengths, each) * planes
-    share, more = np.int32(whole // cuda.gridDim.x), np.int32(whole % cuda.gridDim.x)
+    share, more = divided(whole, cuda.gridDim.x)
     at, behind = begin_of(block, share, more), begin_of(block + 1, share, more)
     if at == behind:
         return
@@ -98,12 +101,13 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
         begin += tiles * planes
         batch += 1
         tiles = tiles_of(lengths, batch)
-    plane = np.int32((at - begin) // tiles)
+    plane, _ = divided(at - begin, tiles)
     begin += plane * tiles
 
     while at < behind:
         end = np.int32(min(begin + tiles, behind))
-        length, head, top = np.int32(lengths[batch]), np.int32(plane // of_head), np.int32(plane % of_head * ROWS)
+        length, (head, own) = np.int32(lengths[batch]), divided(plane, of_head)
+        top = np.int32(own * ROWS)
         q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
         o_row = np.int32(batch * apart[3][0] + head * group * apart[3][1])
         first, last = np.int32(at - begin + warp), np.int32(min(end - begin, (length + BN - 1) // BN))
@@ -114,10 +118,11 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
                 slot = np.int32(warp * STAGES + ahead)
                 copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, tile * BN, length, lane)
             ptx.cp_async_commit()
-        load_queries(q, Q, q_row, apart[0], top, group, queries, lane)
+        load_queries(q, Q, q_row, apart[0], top, members, queries, lane)
         for r in range(2):
             origin[r], total[r] = NONE, 0
-            seen[r] = min(length, length - (queries - 1 - (top + lane // 4 + 8 * r) % queries) * causal)
+            _, query = divided(top + lane // 4 + 8 * r, queries)
+            seen[r] = length - (queries - 1 - query) * causal
         for j in range(NO):
             for n in range(4):
                 sums[j, n] = 0

@@ -26,7 +26,7 @@ HEAD = 128  # columns of a tile: head_dim and zeros
 WORDS, PANEL = HEAD // 2, 32  # of a row, and those of them that eight lanes copy at once
 STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
 RISE = np.float32(8)  # of a maximum, as an exponent of 2, above which sums are rescaled
-AT_ONCE = 4  # partial results that a thread reads before it adds them
+AT_ONCE = 8  # partial results that a thread reads before it adds them
 NONE = np.float32(-inf)
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
@@ -37,27 +37,34 @@ THREADS = 32 * WARPS
 
 
 @cuda.jit(device=True)
+def divided(a, b):
+    """The quotient and the remainder of two numbers that are not negative, in 32 bits, where numba would take 64."""
+    quotient = np.int32(np.uint32(a) // np.uint32(b))
+    return quotient, np.int32(a - quotient * b)
+
+
+@cuda.jit(device=True)
 def copy_tile(tiles, slot, X, row, apart, inside, lane):
     """Copies of the first `inside` rows of 16, from a row of X on and `apart` from one another; zeros behind them.
 
     A piece of 16 bytes of row r lies where piece p ^ (r % 8) would be, so that `ldmatrix` meets no bank twice.
     """
     y, piece = np.uint32(lane // 8), np.uint32(lane % 8)
+    first, step = np.uint64(row + lane // 8 * apart), np.uint64(4 * apart)
     for i in range(BN // 4):
         at = np.uint32(y + 4 * i)
         for panel in range(0, WORDS, PANEL):
             word = np.uint32(panel + piece * 4)
             place = slot, at, np.uint32(panel + (piece ^ at % 8) * 4)
             valid = PIECE_BYTES if at < inside and word < X.shape[1] else 0
-            ptx.cp_async(tiles, place, X, (np.uint32(row + at * apart), word), PIECE_BYTES, valid)
+            ptx.cp_async(tiles, place, X, (first + np.uint64(i) * step, word), PIECE_BYTES, valid)
 
 
 @cuda.jit(device=True)
 def copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, position, length, lane):
     """The warp begins to copy the keys and values from a position of a sequence on, which all lie in one page."""
-    position = np.int32(position)
-    own, of_page = table[batch, position // page], np.int32(position % page)
-    inside = np.int32(length - position)
+    turn, of_page = divided(position, page)
+    own, inside = table[batch, turn], np.int32(length - position)
     k_row = np.int32(own * apart[1][0] + head * apart[1][1] + of_page * apart[1][2])
     v_row = np.int32(own * apart[2][0] + head * apart[2][1] + of_page * apart[2][2])
     copy_tile(K_tiles, slot, K, k_row, apart[1][2], inside, lane)
@@ -65,17 +72,19 @@ def copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, position
 
 
 @cuda.jit(device=True)
-def load_queries(q, Q, row, apart, top, group, queries, lane):
-    """The fragments of 16 rows of queries, from member `top` of the group's queries on."""
+def load_queries(q, Q, row, apart, top, members, queries, lane):
+    """The fragments of 16 rows of queries, from member `top` of those of a group on.
+
+    Rows that there are not repeat the last one, and so do columns, which meet zeros in a tile of K.
+    """
+    last = np.uint32(Q.shape[1] - 1)
     for r in range(2):
-        member = np.int32(top + lane // 4 + 8 * r)
-        at = np.int32(row + member // queries * apart[1] + member % queries * apart[2])
+        own, query = divided(min(top + lane // 4 + 8 * r, members - 1), queries)
+        at = np.uint32(row + own * apart[1] + query * apart[2])
         for step in range(STEPS):
             for half in range(2):
-                word = np.uint32(step * 8 + half * 4 + lane % 4)
-                q[step, 2 * half + r] = 0
-                if member < group * queries and word < Q.shape[1]:
-                    q[step, 2 * half + r] = Q[at, word] ^ np.uint32(FLIP)
+                word = min(np.uint32(step * 8 + half * 4 + lane % 4), last)
+                q[step, 2 * half + r] = Q[at, word] ^ np.uint32(FLIP)
 
 
 @cuda.jit(device=True)
@@ -199,8 +208,8 @@ def finish(O, lse, parts, first, behind, o_row, apart, batch, head, top, rows, t
         row, col = np.int32(n // HEAD), np.int32(n % HEAD)
         origin, total, a, b, c, d = merged(parts, first, behind, row, col)
         share = np.float32(0) if total == np.float32(0) else np.float32(1) / total
-        own, query, word = np.int32((top + row) // queries), np.int32((top + row) % queries), np.uint32(col // 2)
-        at = np.int32(o_row + own * apart[1] + query * apart[2])
+        (own, query), word = divided(top + row, queries), np.uint32(col // 2)
+        at = np.uint32(o_row + own * apart[1] + query * apart[2])
         if word < O.shape[1]:
             ptx.store2(O, (at, word), ptx.pack2(a * share, b * share, FORMAT), ptx.pack2(c * share, d * share, FORMAT))
         if col == 0:
