@@ -14,6 +14,7 @@ from pkgutil import resolve_name
 from labkit import ladder as _ladder
 from labkit.attention import traffic
 from labkit.attention.backward.problem import AttentionBackward
+from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
@@ -24,7 +25,7 @@ _PLACES = {
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
     "plan": "labkit.attention.interface.attend:plan",
 }
-__all__ = ["AttentionBackward", "AttentionForward", "ladder", "traffic", *_PLACES]
+__all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
 
 
 def __getattr__(name):
