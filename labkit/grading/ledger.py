@@ -12,7 +12,7 @@ from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
 from labkit.grading.reports.page import Picture
 from labkit.grading.submission import Submission
-from labkit.grading.verbatim import NOTE, stands_in_the_book
+from labkit.grading.verbatim import stands_in_the_book
 
 PENDING = "pending"
 MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
@@ -87,8 +87,6 @@ class Ledger:
         row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
         if id in file.submission.recovered:
             row = policy.noted(row, "The cell had lost its id and was found by its function.")
-        if id in file.submission.answers and stands_in_the_book(id, file.submission.answers[id]):
-            row = policy.noted(row, NOTE)
         return row
 
     def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
@@ -100,8 +98,14 @@ class Ledger:
             message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
             self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
             return
-        points = most if judgement.reason == SOLVED else 0
-        more = {"line": judgement.line, "launch": printable(judgement.launch), "hidden": judgement.hidden}
+        solved = judgement.reason == SOLVED
+        points = most if solved else 0
+        more = {
+            "line": judgement.line,
+            "launch": printable(judgement.launch),
+            "hidden": judgement.hidden,
+            "verbatim": solved and stands_in_the_book(id, file.submission.answers[id]),
+        }
         self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
         if judgement.picture and not judgement.hidden:
             self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))

@@ -12,7 +12,6 @@ from labkit.grading.reports.page import Picture, file_name, page
 from labkit.grading.reports.platforms import canvas, moodle
 from labkit.grading.reports.summary import summary
 from labkit.grading.reports.tables import gradebook, rows
-from labkit.grading.verbatim import for_student, for_teacher
 
 PAGES = "students"
 
@@ -30,13 +29,12 @@ def write_reports(
     Each student's rows stand together in `grades`. `remark` is a sentence on the whole. With the name of an assignment
     there are files for learning platforms too.
     """
-    told, shown = [for_teacher(row) for row in grades], [for_student(row) for row in grades]
     written = {
-        folder / "grades.xml": junit(shown),
-        folder / "grades.csv": rows(told),
-        folder / "gradebook.csv": gradebook(told),
-        folder / "grades.json": data(told, remark),
-        folder / "summary.md": summary(shown, remark),
+        folder / "grades.xml": junit(grades),
+        folder / "grades.csv": rows(grades),
+        folder / "gradebook.csv": gradebook(grades),
+        folder / "grades.json": data(grades, remark),
+        folder / "summary.md": summary(grades, remark),
     }
     if assignment:
         written |= {

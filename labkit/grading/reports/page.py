@@ -10,7 +10,6 @@ from html import escape
 
 from labkit.exercises import exercise
 from labkit.grading.grades import Grade
-from labkit.grading.verbatim import for_student
 
 MOST_DRAWN = 160_000  # characters of pictures on a page
 AROUND = 2  # lines of the answer that are shown before and after the one that is meant
@@ -98,7 +97,7 @@ def told(row: Grade) -> list[str]:
     said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     said = said if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, said, for_student(row).note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
 
 
 def _part(row, text, picture):
