@@ -239,7 +239,7 @@ def grade(
         try:
             course = Course.read(assignment) if assignment else None
             assessment = grading.Assessment(
-                tuple(rosters.read_roster(roster)) if roster else (),
+                rosters.read_roster(roster) if roster else {},
                 course.points if course else {},
                 read_collected(collected) if collected else {},
                 policy.Deadline(_time(deadline), late) if deadline else None,

@@ -109,7 +109,7 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     policy = ["--deadline", "2026-11-19T12:00:00", "--late", "10", "--run", "--scheduler", "tcp://a:1"]
     invoke("grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), *lists, *policy)
     ((assessment, options),) = seen
-    assert (assessment.students, assessment.points) == (("ada", "ben"), {"02.1": 5})
+    assert (assessment.students, assessment.points) == ({"ada": {}, "ben": {}}, {"02.1": 5})
     assert assessment.assignment == "hw2"
     assert (assessment.deadline.percent_a_day, assessment.deadline.due.day) == (10, 19)
     assert assessment.collected["ada"].time.year == 2026

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from labkit.exercises import exercise_ids
+from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import Found, shown
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
-from labkit.grading.ledger import Assessment, HandedIn, Ledger
+from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.rebuild import chapters, setups
 from labkit.grading.reports import write_reports
 from labkit.grading.roster import student_of
@@ -130,7 +131,6 @@ class _Reporting:
     def write(self) -> list[Grade]:
         """Write what is known."""
         grades = self.ledger.grades()
-        name = self.ledger.assessment.assignment
-        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, name)
+        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
         self.written_s = time.monotonic()
         return grades

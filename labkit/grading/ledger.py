@@ -1,12 +1,10 @@
 """The rows of a class: which exercises of whose files are graded, and what is known of each so far."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from labkit.exercises import exercise, exercise_ids
 from labkit.grading import policy
-from labkit.grading.collected import Collected
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
@@ -16,27 +14,6 @@ from labkit.grading.verbatim import stands_in_the_book
 
 PENDING = "pending"
 MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """What a teacher wants graded: `points` of the exercises of an `assignment`, or none for all chapters handed in."""
-
-    students: tuple[str, ...] = ()
-    points: Mapping[str, float] = field(default_factory=dict)
-    collected: Mapping[str, Collected] = field(default_factory=dict)
-    deadline: policy.Deadline | None = None
-    by_hand: Path | None = None
-    assignment: str = ""
-
-    def worth(self, id: str) -> float:
-        """The points of an exercise."""
-        return self.points[id] if self.points else exercise(id).points
-
-    @property
-    def exercises(self) -> list[str]:
-        """The exercises to grade, in the book's order."""
-        return [id for id in exercise_ids() if id in self.points or not self.points]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from handed_in import solutions
 
+from labkit.grading.assessment import Assessment
 from labkit.grading.judge import SOLVED, Judgement
-from labkit.grading.ledger import Assessment, HandedIn, Ledger
+from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.submission import Submission
 
 

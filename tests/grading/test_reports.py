@@ -12,6 +12,7 @@ import mistune
 import pytest
 
 from labkit.grading import reports
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, printable, totals
 from labkit.grading.reports import write_reports
 from labkit.grading.reports.page import Picture, file_name, page
@@ -92,6 +93,17 @@ def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
     assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
 
 
+def test_the_gradebook_has_the_further_columns_of_the_roster(tmp_path):
+    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    roster = {"ann": {"section": "B", "points": "9", "email": "=a@x"}}
+    write_reports(rows, tmp_path, assessment=Assessment(students=roster))
+    assert list(csv.reader((tmp_path / "gradebook.csv").open(encoding="utf-8", newline=""))) == [
+        ["student", "section", "points", "email", "out_of", "not_graded", "03.1"],
+        ["ann", "B", "1", "'=a@x", "2", "0", "1"],
+        ["eve", "", "1", "", "2", "0", "1"],
+    ]
+
+
 def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
     rows = [
         Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),
@@ -101,7 +113,7 @@ def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
         Grade("eve", "e.ipynb", "03.2", None, 2, "Not graded.", 7),
         Grade("=mal", "m.ipynb", "03.1", 0, 4, "Wrong.", 7),
     ]
-    write_reports(rows, tmp_path, assignment="hw2")
+    write_reports(rows, tmp_path, assessment=Assessment(assignment="hw2"))
     lines = list(csv.reader((tmp_path / "canvas.csv").open(encoding="utf-8", newline="")))
     assert lines == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "hw2"],
@@ -169,7 +181,7 @@ def test_a_summary_is_text_in_tables(written):
 def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone(tmp_path):
     def written(folder, verbatim):
         rows = [Grade("ann", "a.ipynb", "03.1", 1, 2, "Wrong.", 7, "result", verbatim=verbatim)]
-        return {path.name: path.read_bytes() for path in write_reports(rows, tmp_path / folder, assignment="hw")}
+        return {path.name: path.read_bytes() for path in write_reports(rows, tmp_path / folder)}
 
     with_it, without = written("with", True), written("without", False)
     assert {name for name in with_it if with_it[name] != without[name]} == {"grades.csv", "grades.json"}

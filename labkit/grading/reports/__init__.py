@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 from labkit.grading.reports.data import data
 from labkit.grading.reports.junit import junit
@@ -22,21 +23,22 @@ def write_reports(
     texts: Mapping[tuple[str, str], str] | None = None,
     remark: str = "",
     pictures: Mapping[tuple[str, str], Picture] | None = None,
-    assignment: str = "",
+    assessment: Assessment | None = None,
 ) -> list[Path]:
     """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. With the name of an assignment
-    there are files for learning platforms too.
+    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. Where the assessment is
+    that of an assignment, there are files for learning platforms too.
     """
+    assessment = assessment or Assessment()
     written = {
         folder / "grades.xml": junit(grades),
         folder / "grades.csv": rows(grades),
-        folder / "gradebook.csv": gradebook(grades),
+        folder / "gradebook.csv": gradebook(grades, assessment.students),
         folder / "grades.json": data(grades, remark),
         folder / "summary.md": summary(grades, remark),
     }
-    if assignment:
+    if assignment := assessment.assignment:
         written |= {
             folder / "canvas.csv": canvas(grades, assignment),
             folder / "moodle.csv": moodle(grades, assignment),
