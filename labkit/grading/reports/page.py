@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from html import escape
+from itertools import groupby
 
 from labkit.exercises import exercise
 from labkit.grading.grades import Grade
@@ -59,13 +60,15 @@ def page(
     """The page of a student. It names no seed and no drawn size, and of others nothing."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for row in rows:
+    for _, group in groupby(rows, key=_section):
+        section = list(group)
+        row = section[0]
         key = row.submission, row.exercise
         picture = pictures[key].html if key in pictures and not row.hidden else ""
         if drawn + len(picture) > MOST_DRAWN:
             picture = "<p>There is a picture of this run too, for which the page has no room: run the check.</p>"
         drawn += len(picture)
-        parts.append(_part(row, texts.get(key, ""), picture))
+        parts.append(_part(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -86,10 +89,15 @@ def plain_name(text: str) -> str:
     return plain if plain and plain == text.lower() else f"{plain}-{digest}"
 
 
-def headline(row: Grade) -> str:
-    """What a row is on, and its points."""
-    title = f"{row.exercise} {exercise(row.exercise).title}" if row.exercise else row.submission
-    return f"{title}: " + ("not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points")
+def headline(*rows: Grade) -> str:
+    """What a row is on, or rows that are told together, and their points."""
+    first, *more = rows
+    title = f"{first.exercise} {exercise(first.exercise).title}" if first.exercise else first.submission
+    title = ", ".join(row.exercise for row in rows) if more else title
+    points = [row.points for row in rows]
+    if None in points:
+        return f"{title}: not graded yet"
+    return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
 def told(row: Grade) -> list[str]:
@@ -100,10 +108,16 @@ def told(row: Grade) -> list[str]:
     return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
 
 
-def _part(row, text, picture):
+def _section(row):
+    """Equal for rows that make one section: missing ones of which the same is told."""
+    return (row.points, told(row)) if row.reason == "missing" else (row.submission, row.exercise)
+
+
+def _part(rows, text, picture):
+    row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
     paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
-    content = f"<h2>{escape(headline(row))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
     return f'<section class="{kind}">{content}</section>'
 
 
