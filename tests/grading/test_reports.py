@@ -5,6 +5,7 @@ import io
 import json
 import re
 from base64 import b64decode
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,7 +14,9 @@ import pytest
 
 from labkit.grading import reports
 from labkit.grading.assessment import Assessment
+from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, printable, totals
+from labkit.grading.policy import Deadline
 from labkit.grading.reports import write_reports
 from labkit.grading.reports.page import Picture, file_name, page
 from labkit.grading.reports.summary import plain
@@ -146,11 +149,28 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
 
 
+def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
+    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    collected = {
+        "ann": Collected("ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00"),
+        "eve": Collected("eve", problem="Not fetched."),
+    }
+    deadline = Deadline(datetime(2026, 11, 30, 23, 59, tzinfo=UTC))
+    write_reports(rows, tmp_path, assessment=Assessment(collected=collected, deadline=deadline, assignment="hw<2>"))
+    ann, eve = (
+        Tags((tmp_path / "students" / f"{name}.html").read_text(encoding="utf-8")).text for name in ("ann", "eve")
+    )
+    time = f"{collected['ann'].time:%Y-%m-%d %H:%M %z}"
+    assert f"Assignment hw<2>. Commit abcdef0 of {time}. Due 2026-11-30 23:59 +0000. Each answer" in ann
+    assert "Assignment hw<2>. Due" in eve
+    assert all("drawn anew" in text for text in (ann, eve, page("ann", rows, {}, {}, Assessment())))
+
+
 def test_what_is_missing_for_one_reason_is_said_once():
     rows = [Grade("ann", "", f"02.{n}", 0, 2, "Nothing was handed in.", 7, "missing") for n in (1, 2, 3, 4)]
     rows += [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2)]
     rows += [Grade("ann", "", "04.1", 1, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.")]
-    text = Tags(page("ann", rows, {}, {})).text
+    text = Tags(page("ann", rows, {}, {}, Assessment())).text
     assert text.count("Nothing was handed in.") == 2 and text.count("Wrong.") == 2
     assert "02.1, 02.2, 02.3, 02.4: 0 of 8 points" in text and "1 of 14 points" in text
 
@@ -167,7 +187,7 @@ def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
 def test_a_page_has_an_end_however_many_pictures_there_are():
     rows = [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2, 3, 4)] * 3
     pictures = {("a.ipynb", row.exercise): Picture("<svg>" + "a" * 55_000, "words") for row in rows}
-    text = page("ann", rows, {}, pictures)
+    text = page("ann", rows, {}, pictures, Assessment())
     assert 100_000 < len(text) < 200_000
     assert text.count("<img") == 2 and text.count("no room") == 10
 

@@ -44,7 +44,7 @@ def write_reports(
             folder / "moodle.csv": moodle(grades, assignment),
         }
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
+        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {}, assessment)
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
         replace_file(path, text)

@@ -10,6 +10,7 @@ from html import escape
 from itertools import groupby
 
 from labkit.exercises import exercise
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 
 MOST_DRAWN = 160_000  # characters of pictures on a page
@@ -21,13 +22,19 @@ HIDDEN = {  # what is said where the run itself is not to be known
     "bounds": "An access goes outside its array, on sizes that are drawn anew for each grading.",
     "race": "Two threads race, on sizes that are drawn anew for each grading.",
 }
+DRAWN_ANEW = (
+    "Each answer was also checked on sizes that are drawn anew for each grading and that nobody knows before: "
+    "one that passes the check in the notebook can fail there."
+)
+TIME = "%Y-%m-%d %H:%M %z"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2, p, pre { overflow-wrap: anywhere; }
 section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
-pre { overflow-x: auto; background: #8881; padding: .5rem; }
+pre { white-space: pre-wrap; background: #8881; padding: .5rem; }
 mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
 """
@@ -56,6 +63,7 @@ def page(
     rows: list[Grade],
     texts: Mapping[tuple[str, str], str],
     pictures: Mapping[tuple[str, str], Picture],
+    assessment: Assessment,
 ) -> str:
     """The page of a student. It names no seed and no drawn size, and of others nothing."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
@@ -73,7 +81,8 @@ def page(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n"
+        f"<p>{escape(_circumstances(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
@@ -106,6 +115,18 @@ def told(row: Grade) -> list[str]:
     said = said if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
     return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
+
+
+def _circumstances(student, assessment):
+    """Which work was graded and when it was due, as far as that is known, and how."""
+    collected, deadline = assessment.collected.get(student), assessment.deadline
+    known = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
+    if collected and collected.commit:
+        of = f" of {collected.time:{TIME}}" if collected.time else ""
+        known.append(f"Commit {collected.commit[:7]}{of}.")
+    if deadline:
+        known.append(f"Due {deadline.due:{TIME}}.")
+    return " ".join([*known, DRAWN_ANEW])
 
 
 def _section(row):
