@@ -187,6 +187,17 @@ def test_grading_a_fork_names_the_solutions_that_it_leaves_out_and_looks_for_the
     assert searched == [tmp_path]
 
 
+def test_grading_names_whose_work_is_there_without_a_line_in_the_roster(tmp_path):
+    for student in ("ada", "eve"):
+        (tmp_path / "work" / student).mkdir(parents=True)
+        (tmp_path / "work" / student / "a.ipynb").write_text("{")
+    (tmp_path / "roster.csv").write_text("student\nada\nben\n")
+    asked = ["grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades")]
+    told = "Not on the roster, and graded all the same: "
+    assert f"{told}eve\n" in invoke(*asked, "--roster", str(tmp_path / "roster.csv")).output
+    assert told not in invoke(*asked).output
+
+
 def test_grading_what_is_not_there(tmp_path):
     result = invoke("grade", str(tmp_path / "nobody.ipynb"))
     assert result.exit_code == 1

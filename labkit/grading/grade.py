@@ -63,7 +63,7 @@ def grade(
     progress
         Is told how many answers are graded, and of how many.
     tell
-        Is told in a sentence which folders are left out.
+        Is told in a sentence which folders are left out, and who is not on the roster.
     """
     assessment = assessment or Assessment()
     out.mkdir(parents=True, exist_ok=True)
@@ -72,6 +72,9 @@ def grade(
     for folder in dict.fromkeys(path.parent for path in solutions_found):
         tell(f"Left out: the book's own solutions in {shown(folder)}")
     files = handed_in(found, paths, assessment)
+    strays = sorted({file.student for file in files} - assessment.students.keys())
+    if assessment.students and strays:
+        tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
     ledger = Ledger(files, assessment, journal.seed)
     solutions = chapters()
     texts = {chapter: setups(solutions[chapter]) for chapter in solutions}

@@ -149,6 +149,26 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
 
 
+def test_what_an_earlier_run_wrote_and_this_one_does_not_is_gone_and_nothing_else(tmp_path):
+    ann, eve = (Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "Eve"))
+    write_reports([eve, ann], tmp_path, assessment=Assessment(assignment="hw2"))
+    kept = {"students/ann.html", "students/mine.html", "notes.csv", "grades.json", "gradebook.csv"}
+    for name in ("students/mine.html", "notes.csv"):
+        (tmp_path / name).write_text("mine")
+    before = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    write_reports([ann], tmp_path)
+    after = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    assert before - after == {f"students/{file_name('Eve')}", "canvas.csv", "moodle.csv"}
+    assert kept <= after
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"totals": 1, "assignment": "a"}'])
+def test_reports_are_written_over_data_that_cannot_be_read(tmp_path, content):
+    (tmp_path / "grades.json").write_text(content)
+    write_reports(GRADES, tmp_path)
+    assert json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["totals"]
+
+
 def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
     rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
     collected = {
