@@ -107,6 +107,15 @@ def test_the_gradebook_has_the_further_columns_of_the_roster(tmp_path):
     ]
 
 
+def test_points_are_written_alike_in_every_report(tmp_path):
+    """Points after a deduction, by hand, or of a teacher's course.json are floats."""
+    rows = [Grade("ann", "a.ipynb", "03.1", 3.0, 4.0, "Late.", 7), Grade("ann", "a.ipynb", "03.2", 1.5, 4, "Late.", 7)]
+    for path in write_reports(rows, tmp_path, assessment=Assessment(assignment="hw")):
+        text = path.read_text(encoding="utf-8")
+        assert path.name == "grades.json" or ("3.0" not in text and "4.0" not in text), path
+        assert "4.5" in text or path.name in ("grades.csv", "grades.xml")
+
+
 def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
     rows = [
         Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),

@@ -40,5 +40,7 @@ def table(lines: list[dict], columns: list[str]) -> str:
 
 
 def _plain(value):
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that no spreadsheet takes for a formula; a whole number of points is written as one: 3, never 3.0."""
+    if isinstance(value, float):
+        return f"{value:g}"
     return _FORMULA.sub(r"\1'\2", value) if isinstance(value, str) else value
