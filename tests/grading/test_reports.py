@@ -198,10 +198,12 @@ def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_
 def test_what_is_missing_for_one_reason_is_said_once():
     rows = [Grade("ann", "", f"02.{n}", 0, 2, "Nothing was handed in.", 7, "missing") for n in (1, 2, 3, 4)]
     rows += [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2)]
-    rows += [Grade("ann", "", "04.1", 1, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.")]
+    rows += [
+        Grade("ann", "", f"04.{n}", n, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.") for n in (1, 2)
+    ]
     text = Tags(page("ann", rows, {}, {}, Assessment())).text
-    assert text.count("Nothing was handed in.") == 2 and text.count("Wrong.") == 2
-    assert "02.1, 02.2, 02.3, 02.4: 0 of 8 points" in text and "1 of 14 points" in text
+    assert text.count("Nothing was handed in.") == 3 and text.count("Wrong.") == 2
+    assert "02.1, 02.2, 02.3, 02.4: 0 of 8 points" in text and "3 of 16 points" in text
 
 
 def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
