@@ -98,7 +98,7 @@ def _of_head(problem, q, dO, k, v, format: Format) -> tuple[Pair, Pair, Pair]:
     spreads = [np.zeros(X.shape) for X in (k, v)]  # variances of sums of roundings
     allowed, factor = problem.allowed(), problem.factor
     of_operands = format.rounding if format.itemsize == 2 else 0.0
-    lost = 2.0**-25 if format.dtype == np.float16 else 0.0
+    lost = 2.0**-25 if format.dtype == np.float16 else 2.0**-126  # of a weight near zero
     of_sum = EPS * (8 + 2 * problem.head_dim**0.5)  # what a sum over head_dim is off, of the sum of its sizes
     for first in range(0, problem.queries, AT_ONCE):
         own = slice(first, first + AT_ONCE)

@@ -40,7 +40,8 @@ SECOND_BYTE = BM * HEAD * 2  # where the second tile of the block begins, and th
 THIRD_BYTE = 2 * SECOND_BYTE
 FOURTH_BYTE = THIRD_BYTE + BN * HEAD * 2
 SHARED_BYTES = FOURTH_BYTE + BN * HEAD * 2
-TILES = {64: (2, 2), 128: (1, 2), 192: (1, 1), 256: (1, 1)}  # MI for dK and dV, and for dQ, by HEAD
+# MI and BN for dK and dV, and for dQ, by HEAD: what registers hold
+TILES = {64: ((2, 32), (2, 32)), 128: ((1, 32), (2, 16)), 192: ((1, 32),) * 2, 256: ((1, 32),) * 2}
 HALVED = 192, 256  # HEAD: columns of dK and dV are for two blocks
 LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
 LOG2_E = np.float32(LOG2_OF_E)
@@ -261,17 +262,18 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     delta = workspace.array("delta", (batch, heads, queries), np.float32)
     head = -(-problem.head_dim // 64) * 64
     parts = 2 if head in HALVED else 1
-    of_keys = in_format(mma, format, MI=TILES[head][0], HEAD=head, COLS=head // parts)
-    of_rows = in_format(of_queries, format, MI=TILES[head][1], HEAD=head)
+    (fragments, bn), (fragments_of_queries, bn_of_queries) = TILES[head]
+    of_keys = in_format(mma, format, MI=fragments, BN=bn, HEAD=head, COLS=head // parts)
+    of_rows = in_format(of_queries, format, MI=fragments_of_queries, BN=bn_of_queries, HEAD=head)
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band))
     of_all = apart, *sizes, np.float32(problem.factor)
-    rows_of_keys, rows_of_queries = (16 * fragments * WARPS for fragments in TILES[head])
-    by_keys = -(-problem.keys // rows_of_keys) * parts, problem.kv_heads, batch
-    by_queries = -(-queries // rows_of_queries), heads, batch
-    shared_bytes = (2 * (rows + BN) * head * 2 for rows in (rows_of_keys, rows_of_queries))
+    bm, bm_of_queries = (16 * WARPS * count for count in (fragments, fragments_of_queries))
+    by_keys = -(-problem.keys // bm) * parts, problem.kv_heads, batch
+    by_queries = -(-queries // bm_of_queries), heads, batch
+    shared_bytes = 4 * (bm + bn) * head, 4 * (bm_of_queries + bn_of_queries) * head
     given = Q, K, V, dO, lse, delta
     return [
         Launch(in_format(deltas, format), (-(-queries // ROWS), heads, batch), LANES * ROWS, (O, dO, delta, apart)),
-        Launch(of_keys, by_keys, THREADS, (*given, dK, dV, *of_all), next(shared_bytes)),
-        Launch(of_rows, by_queries, THREADS, (*given, dQ, *of_all), next(shared_bytes)),
+        Launch(of_keys, by_keys, THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
+        Launch(of_rows, by_queries, THREADS, (*given, dQ, *of_all), shared_bytes[1]),
     ]

@@ -7,17 +7,17 @@ dV += P^T dO and dK += dS^T Q. Their right operands, rows along the sum, lie MN-
 ways as it came. Log-sum-exp and delta, which differ by column there, come with the tile of queries to which they
 belong. A query that sees no key, or is none, has a log-sum-exp of infinity there: its weights are 0.
 
-A product is asked for before the one before it is done, and the next round's scores before this round's dK. So
-exponentials fall under dO V^T, and slopes under P^T dO. (Shah and others, FlashAttention-3, 2024, section 3, for this
-order; Dao, FlashAttention-2, 2023, for a block that has keys.)
+Products are asked for before their results are needed: the exponentials fall under dO V^T, and the slopes of dK under
+P^T dO. While a warpgroup waits the other one multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
+FlashAttention-2, 2023, section 3.2, for blocks of keys.)
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of 128, all of them seen:
 
-    D / 64 * (2 + 2 * queries / BQ) + queries / BQ      copies per tile of keys
-    D / 64 * (2 + 2 * keys / BK)                        copies per tile of queries
-    WARPGROUPS * queries / BQ * (2 * D + 2 * BQ) / 16   `wgmma` per tile of keys
-    WARPGROUPS * keys / BK * (2 * D + BK) / 16          `wgmma` per tile of queries
-    (2 * BM + 2 * STAGES_K * BK) * D * 2                bytes of shared memory per block
+    D / 64 * (2 + 2 * queries / BQ) + queries / BQ          copies per tile of keys
+    D / 64 * (2 + 2 * keys / BK)                            copies per tile of queries
+    WARPGROUPS * queries / BQ * 2 * (D + BQ) / 16           `wgmma` per tile of keys
+    WARPGROUPS * keys / BK * (2 * D + BK) / 16              `wgmma` per tile of queries
+    (2 * BM + 2 * STAGES_K * BK) * D * 2                    bytes of shared memory per block
 
 Limited by the tensor cores, which make seven products in place of the five that it takes.
 """
@@ -207,7 +207,6 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
             pack(dS, T)
             begin_sums(dK, dS, Q_tiles, stage)
             ptx.wgmma_wait(0)
-            cuda.syncwarp()
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
 
