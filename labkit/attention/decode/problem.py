@@ -121,11 +121,11 @@ class AttentionDecode(Attention):
 
     def _paged(self, X, table, blank):
         """Keys or values of sequences as pages where the table says."""
-        pages = np.full(self.shapes["K"], blank, X.dtype)
+        pages = np.empty(self.shapes["K"], X.dtype)
         to, of = (as_heads(each, self.layout) for each in (pages, X))
-        for b, n in np.ndindex(table.shape):
-            some = of[b, :, n * self.positions : (n + 1) * self.positions]
-            to[table[b, n], :, : some.shape[1]] = some
+        if behind := self.pages * self.positions - self.keys:
+            of = np.concatenate([of, np.full_like(of[:, :, :1], blank).repeat(behind, 2)], 2)
+        to[table] = of.reshape(*of.shape[:2], self.pages, self.positions, -1).swapaxes(1, 2)
         return pages
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
