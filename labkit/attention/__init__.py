@@ -5,6 +5,7 @@
 >>> operands = problem.operands()
 >>> attention.ladder("forward").step("rows").launch(*operands)
 >>> O = attention.attend(Q, K, V, causal=True)
+>>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence
 """
 
 from functools import partial
@@ -21,7 +22,9 @@ ladder = partial(_ladder.ladder, "attention")
 # What is loaded when it is asked for: it stands on the ladders.
 _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
+    "attend_cached": "labkit.attention.interface.cached:attend_cached",
     "plan": "labkit.attention.interface.attend:plan",
+    "plan_cached": "labkit.attention.interface.cached:plan_cached",
 }
 __all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
 
