@@ -6,6 +6,7 @@
 >>> attention.ladder("forward").step("rows").launch(*operands)
 >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
 >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
+>>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence
 """
 
 from functools import partial
@@ -23,7 +24,9 @@ ladder = partial(_ladder.ladder, "attention")
 _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
+    "attend_cached": "labkit.attention.interface.cached:attend_cached",
     "plan": "labkit.attention.interface.attend:plan",
+    "plan_cached": "labkit.attention.interface.cached:plan_cached",
 }
 __all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
 

@@ -32,7 +32,7 @@ BENCHED = (
     benched(64, LONG),
     benched(64, SHORT),
     benched(64, LONG, False, None, None, "BHSD", "", None, True),
-    benched(64, LONG, False, None, None, "BSHD", "", 64),
+    benched(8, LONG, False, None, None, "BSHD", "", 64),
 )
 STANDING = (1, 4, 1, 64, 256, 1)
 RECORD = "attention_decode"

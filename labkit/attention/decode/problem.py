@@ -32,10 +32,13 @@ class AttentionDecode(Attention):
         Positions of a page; None for a cache without pages.
     ragged
         Whether the sequences of random operands differ in length; else each has `keys` keys.
+    pool
+        Pages of the cache; as many as the sequences have at most, if it is None.
     """
 
     page: int | None = None
     ragged: bool = False
+    pool: int | None = None
 
     ARRAYS = "Q", "K", "V", "lengths", "table", "O", "lse"
     in_int32 = "lengths", "table"
@@ -47,6 +50,8 @@ class AttentionDecode(Attention):
                 raise TypeError(f"page is {self.page!r}: give how many positions a page has, or None for no pages")
             if self.page < 1:
                 raise ValueError(f"page is {self.page}, but a page has 1 position or more: give another size")
+        if self.pool is None:
+            object.__setattr__(self, "pool", self.batch * self.pages)
 
     def __str__(self):
         words = [super().__str__(), f"page={self.page}" * (self.page is not None), "ragged" * self.ragged]
@@ -74,7 +79,7 @@ class AttentionDecode(Attention):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         sizes = {"B": self.batch, "D": self.head_dim, "H": self.heads, "S": self.queries, "P": self.pages}
-        of_cache = sizes | {"B": self.batch * self.pages, "H": self.kv_heads, "S": self.positions}
+        of_cache = sizes | {"B": self.pool, "H": self.kv_heads, "S": self.positions}
         return {
             name: tuple((of_cache if name in self.OF_KEYS else sizes)[axis] for axis in axes)
             for name, axes in self.axes.items()
@@ -103,7 +108,7 @@ class AttentionDecode(Attention):
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Random Q, K and V, and the lengths; pages in any order; NaN where no key is, and in O and log-sum-exp."""
         known = asdict(self)
-        page, _ = known.pop("page"), known.pop("ragged")
+        page, *_ = (known.pop(name) for name in ("page", "ragged", "pool"))
         Q, *cache, O, lse, _ = AttentionForward(**known).operands(format, seed)
         lengths, blank = self.lengths, format.encode(np.nan)
         for b, length in enumerate(lengths):
@@ -112,8 +117,8 @@ class AttentionDecode(Attention):
         if page is None:
             table = np.arange(self.batch, dtype=np.int32).reshape(-1, 1)
         else:
-            order = np.random.default_rng([seed, self.batch, self.keys]).permutation(self.batch * self.pages)
-            table = order.reshape(self.batch, self.pages).astype(np.int32)
+            order = np.random.default_rng([seed, self.batch, self.keys]).permutation(self.pool)
+            table = order[: self.batch * self.pages].reshape(self.batch, self.pages).astype(np.int32)
             cache = [self._paged(X, table, blank) for X in cache]
             for b, length in enumerate(lengths):
                 table[b, -(-length // page) :] = NOWHERE
@@ -121,11 +126,11 @@ class AttentionDecode(Attention):
 
     def _paged(self, X, table, blank):
         """Keys or values of sequences as pages where the table says."""
-        pages = np.full(self.shapes["K"], blank, X.dtype)
+        pages = np.full(self.shapes["K"], blank)
         to, of = (as_heads(each, self.layout) for each in (pages, X))
-        for b, n in np.ndindex(table.shape):
-            some = of[b, :, n * self.positions : (n + 1) * self.positions]
-            to[table[b, n], :, : some.shape[1]] = some
+        if behind := self.pages * self.positions - self.keys:
+            of = np.concatenate([of, np.full_like(of[:, :, :1], blank).repeat(behind, 2)], 2)
+        to[table] = of.reshape(*of.shape[:2], self.pages, self.positions, -1).swapaxes(1, 2)
         return pages
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:

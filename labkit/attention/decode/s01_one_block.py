@@ -6,11 +6,11 @@ a ring of them in shared memory, which `cp.async` fills while it multiplies; no 
 when their partial results are put together. A page begins where a table says, and that is all that pages change.
 (Dao, FlashAttention-2, 2023, algorithm 1, of one tile of queries; Kwon and others, PagedAttention, 2023.)
 
-Costs, of a sequence whose keys are a multiple of the tile:
+Costs, of sequences whose keys are a multiple of the tile:
 
-    2 * keys * kv_heads * HEAD / 8                  copies of K and V, of 16 bytes
+    2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    kv_heads * batch                                blocks
+    batch * kv_heads                                blocks
     0                                               bank conflicts per block
 
 Limited by how few blocks there are: with one sequence and 8 heads, 8 multiprocessors of 132 read.

@@ -4,12 +4,12 @@ As many blocks as the GPU holds at the same time read at once, each an equal par
 sums with their origin and total, goes to the workspace in float32. (Dao, Haziza, Massa and Sizov, Flash-Decoding for
 long-context inference, 2023.)
 
-Costs, of a sequence whose keys are a multiple of the tile, in `parts` parts:
+Costs, of sequences whose keys are a multiple of the tile, in `parts` parts:
 
-    2 * keys * kv_heads * HEAD / 8                  copies of K and V, of 16 bytes
+    2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    kv_heads * batch * parts                        blocks
-    kv_heads * batch * parts * members * (HEAD + 2) * 4     bytes of partial results written
+    batch * kv_heads * parts                        blocks
+    batch * heads * parts * (HEAD + 2) * 4          bytes of partial results, of one query a sequence
     0                                               bank conflicts per block
 
 Limited by blocks that wait for others: parts are equal within a sequence alone, and heads times parts seldom are as

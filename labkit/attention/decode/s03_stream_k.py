@@ -5,11 +5,11 @@ to come puts the partial results together, always in the order of the keys, so t
 is. One launch does it all, also where sequences differ in length, and leaves the counters at 0 for the next.
 (Osama, Merrill, Cecka, Garland and Owens, Stream-K, 2023; Sanovar and others, Lean Attention, 2024.)
 
-Costs, of a sequence whose keys are a multiple of the tile:
+Costs, of sequences whose keys are a multiple of the tile:
 
-    2 * keys * kv_heads * HEAD / 8                  copies of K and V, of 16 bytes
+    2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    132 * BLOCKS_OF_SM                              blocks at most, of an H100
+    min(132 * BLOCKS_OF_SM, batch * kv_heads * keys // (WARPS * BN))    blocks, on an H100
     0                                               bank conflicts per block
 
 Limited by memory.
@@ -154,7 +154,6 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
             cuda.threadfence()
             first, last = np.int32(place + one), np.int32(place + other + 1)
             finish(O, lse, results, first, last, o_row, apart[3], batch, head * group, top, rows, thread)
-        cuda.syncthreads()  # all have read what the next tiles overwrite
         at = end
         begin += tiles
         plane += 1

@@ -259,8 +259,10 @@ def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format:
     if problem.head_dim > max(STAGES):
         raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {max(STAGES)}: choose another")
     problem.check(Q, K, V, lengths, table, O, lse, takes={"window": (None,)}, dtype=format.dtype)
-    if problem.page is not None and problem.page % BN:
-        raise ValueError(f"a page has {problem.page} positions, and steps copy {BN} at a time: let it have a multiple")
+    if problem.pages > 1 and problem.page % BN:
+        raise ValueError(
+            f"a page has {problem.page} positions, and steps copy {BN} at a time: give it a multiple of {BN}"
+        )
     words, apart = matrices(problem, Q, K, V, O, words=True)
     _, scale = scale_of(problem)
     sizes = map(np.int32, (problem.positions, problem.group, problem.queries, problem.causal))
