@@ -36,7 +36,7 @@ from labkit.attention.forward.scores import hide, pack, put, seen
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import as_rows, check_rows
 from labkit.attention.words import in_format
-from labkit.gemm.library.ring import claim, place_in_ring, prepare
+from labkit.gemm.library.ring import claim, next_stage, place_in_ring, prepare
 from labkit.ladder import Launch, TooLarge
 
 FORMAT = ptx.BF16
@@ -154,21 +154,22 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
     tiles = np.int32(max(0, behind - first))  # of queries, of a head
 
     if warp < 4:
-        ptx.setmaxnreg_dec(24)
+        ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
             ptx.mbarrier_expect(full_k, 0, 2 * TILE_BYTES)
             bring(K_tile, 0, K_map, batch, own, top, full_k, 0)
             bring(V_tile, 0, V_map, batch, own, top, full_k, 0)
-            for used in range(np.int32(tiles * group)):
-                stage, parity = place_in_ring(used, STAGES)
-                head, tile = np.int32(own * group + used // tiles), np.int32(first + used % tiles)
-                claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
-                bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
-                of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
-                ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)
-                bring(dO_tiles, stage, dO_map, batch, head, tile * BN, full, stage)
+            stage = parity = np.uint32(0)
+            for head in range(own * group, own * group + group):
+                for tile in range(first, behind):
+                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
+                    of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
+                    ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)
+                    bring(dO_tiles, stage, dO_map, batch, head, tile * BN, full, stage)
+                    stage, parity = next_stage(stage, parity, STAGES)
     else:
-        ptx.setmaxnreg_inc(240)
+        ptx.setmaxnreg_inc(232)
         S = cuda.local.array(SCORES, np.float32)  # scores, and weights
         T = cuda.local.array(SCORES, np.float32)  # dP, and dS
         P = cuda.local.array(PAIRS, np.uint32)
@@ -181,8 +182,9 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
         for n in range(SUMS):
             dK[n] = dV[n] = 0
         ptx.mbarrier_wait(full_k, 0, 0)
-        for used in range(np.int32(tiles * group)):
-            stage, parity = place_in_ring(used, STAGES)
+        stage = parity = np.uint32(0)
+        tile = first
+        for _ in range(np.int32(tiles * group)):  # those of all heads in one loop
             ptx.mbarrier_wait(full, stage, parity)
             begin_scores(S, K_tile, y, Q_tiles, stage)
             begin_scores(T, V_tile, y, dO_tiles, stage)
@@ -192,8 +194,7 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
                 for r in range(0, 4, 2):
                     S[n + r] = S[n + r] * scale - low
                     S[n + r + 1] = S[n + r + 1] * scale - high
-            left = np.int32((first + used % tiles) * BN)
-            hide(S, top + y, left, lane, warp, queries, seen_by)
+            hide(S, top + y, np.int32(tile * BN), lane, warp, queries, seen_by)
             for n in range(SCORES):
                 S[n] = ptx.exp2(S[n])
             pack(P, S)
@@ -209,6 +210,8 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
             ptx.wgmma_wait(0)
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
+            stage, parity = next_stage(stage, parity, STAGES)
+            tile = np.int32(first if tile + 1 == behind else tile + 1)
 
         for n in range(SUMS):
             dK[n] *= factor
@@ -246,7 +249,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
     first, behind = seen(top, BM, queries, keys, band, BN)
 
     if warp < 4:
-        ptx.setmaxnreg_dec(24)
+        ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
             own = np.int32(head // group)
             ptx.mbarrier_expect(full_q, 0, 2 * TILE_BYTES)
@@ -259,7 +262,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
                 claim(full_v, empty_v, stage, parity, STAGE_BYTES)
                 bring(V_tiles, stage, V_map, batch, own, tile * BN, full_v, stage)
     else:
-        ptx.setmaxnreg_inc(240)
+        ptx.setmaxnreg_inc(232)
         S = cuda.local.array(SCORES, np.float32)  # scores, and weights
         T = cuda.local.array(SCORES, np.float32)  # dP, and dS
         dS = cuda.local.array(PAIRS, np.uint32)
