@@ -29,12 +29,11 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
-from labkit.attention.backward import BENCHED
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
 from labkit.attention.forward.scores import hide, pack, put, seen
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
-from labkit.attention.operands import as_rows, check_rows
+from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
 from labkit.gemm.library.ring import claim, next_stage, place_in_ring, prepare
 from labkit.ladder import Launch, TooLarge
@@ -61,7 +60,6 @@ STATS_BYTE = SECOND_BYTE + STAGES * STAGE_BYTES  # and log-sum-exp and delta
 STATS_ROWS = BN // 16  # of 32 numbers, of a tile of queries
 SHARED_BYTES = STATS_BYTE + STAGES * 1024
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # those that it takes
 LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
 LOG2_E = np.float32(LOG2_OF_E)
 NEVER = np.float32(inf)  # the log-sum-exp of a query whose weights are all 0
@@ -70,14 +68,14 @@ NEVER = np.float32(inf)  # the log-sum-exp of a query whose weights are all 0
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, lse, stats, apart):
     """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them."""
-    heads, queries, width = np.int32(lse.shape[1]), np.int32(lse.shape[2]), np.int32(stats.shape[3])
-    thread, plane = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y)
+    queries, width, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
     row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
-    batch, head = np.int32(plane // heads), np.int32(plane % heads)
+    head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    plane = np.int32(batch * lse.shape[1] + head)
     logarithm, total = NEVER, np.float32(0)
     if row < queries:
-        o_row = np.int32(batch * apart[0][0] + head * apart[0][1] + row * apart[0][2])
-        do_row = np.int32(batch * apart[1][0] + head * apart[1][1] + row * apart[1][2])
+        o_row = np.int32(batch * apart[3][0] + head * apart[3][1] + row * apart[3][2])
+        do_row = np.int32(batch * apart[4][0] + head * apart[4][1] + row * apart[4][2])
         for word in range(4 * lane, O.shape[1], 4 * LANES):
             o, do = ptx.load4(O, (o_row, word)), ptx.load4(dO, (do_row, word))
             for n in range(4):
@@ -321,7 +319,6 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
 def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     """dQ, dK and dV; log-sum-exp and delta by tiles of queries are in the workspace."""
     problem.check(Q, K, V, O, lse, dO, dQ, dK, dV, dtype=format.dtype)
-    check_rows(problem.head_dim, format.itemsize)
     if problem.head_dim > max(TILES):
         raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {max(TILES)}")
     width = -(-problem.head_dim // 64) * 64
@@ -329,7 +326,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     heads, queries, planes = problem.heads, problem.queries, problem.batch * problem.heads
     tiles, of_heads = -(-queries // bq), problem.layout == "BHSD"
     stats = workspace.array("stats", (planes, tiles, 2, bq), np.float32)
-    (O, of_O), (rows_of_dO, of_dO) = (as_rows(name, X, problem.layout) for name, X in (("O", O), ("dO", dO)))
+    (*_, O, rows_of_dO, _, _, _), apart = matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
 
     def boxes(X, rows):
         return ptx.TensorMap(as_words(X), (1, 1, rows, BOX) if of_heads else (1, rows, 1, BOX))
@@ -347,9 +344,9 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     resident = 2 * BM * width * 2
     shared_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
     threads = 32, WARPS
-    whole = as_words(O), as_words(rows_of_dO), lse, stats, (of_O, of_dO)
+    whole = O, rows_of_dO, lse, stats, apart
     return [
-        Launch(in_format(deltas, format), (-(-tiles * bq // ROWS), planes), LANES * ROWS, whole),
+        Launch(in_format(deltas, format), (-(-tiles * bq // ROWS), heads, problem.batch), LANES * ROWS, whole),
         Launch(of_keys, blocks_of_keys, threads, (*by_keys, *sizes, *factors), shared_bytes[0]),
         Launch(of_rows, blocks, threads, (*by_queries, *sizes, *factors), shared_bytes[1]),
     ]
