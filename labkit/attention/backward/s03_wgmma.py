@@ -5,7 +5,7 @@ stream through a ring of stages: queries and dO past keys and values, for dK and
 keys by queries, S^T = K Q^T, and dP^T = V dO^T lie in registers as the tensor cores take the left operand of
 dV += P^T dO and dK += dS^T Q. Their right operands, rows along the sum, lie MN-major, so that each tile is read both
 ways as it came. Log-sum-exp and delta, which differ by column there, come with the tile of queries to which they
-belong. A query that sees no key, or is none, has a log-sum-exp of infinity there: its weights are 0.
+belong.
 
 Products are asked for before their results are needed: the exponentials fall under dO V^T, and the slopes of dK under
 P^T dO. While a warpgroup waits the other one multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
@@ -23,7 +23,6 @@ Limited by the tensor cores, which make seven products in place of the five that
 """
 
 from functools import cache
-from math import inf
 
 import numpy as np
 
@@ -62,7 +61,6 @@ SHARED_BYTES = STATS_BYTE + STAGES * 1024
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
 LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
 LOG2_E = np.float32(LOG2_OF_E)
-NEVER = np.float32(inf)  # the log-sum-exp of a query whose weights are all 0
 
 
 @cuda.jit(launch_bounds=LANES * ROWS)
@@ -72,7 +70,7 @@ def deltas(O, dO, lse, stats, apart):
     row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
     head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
     plane = np.int32(batch * lse.shape[1] + head)
-    logarithm, total = NEVER, np.float32(0)
+    logarithm = total = np.float32(0)  # of rows that only fill a tile as well
     if row < queries:
         o_row = np.int32(batch * apart[3][0] + head * apart[3][1] + row * apart[3][2])
         do_row = np.int32(batch * apart[4][0] + head * apart[4][1] + row * apart[4][2])
@@ -81,8 +79,7 @@ def deltas(O, dO, lse, stats, apart):
             for n in range(4):
                 (o_low, o_high), (do_low, do_high) = ptx.unpack2(o[n], FORMAT), ptx.unpack2(do[n], FORMAT)
                 total += o_low * do_low + o_high * do_high
-        if lse[batch, head, row] != -NEVER:
-            logarithm = lse[batch, head, row] * LOG2_E
+        logarithm = lse[batch, head, row] * LOG2_E
     for n in range(3):
         total += cuda.shfl_xor_sync(0xFFFFFFFF, total, 1 << n)
     if lane == 0 and row < stats.shape[1] * width:
@@ -272,7 +269,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
         leads = warp % 4 == 0 and lane == 0
         for r in range(2):
             query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
-            of_row[0, r], of_row[1, r] = NEVER, 0
+            of_row[0, r] = of_row[1, r] = 0
             if query < queries:
                 for kind in range(2):
                     of_row[kind, r] = stats[plane, query // width, kind, query % width]
