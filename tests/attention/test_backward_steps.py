@@ -96,6 +96,11 @@ def test_no_tile_is_touched_that_is_all_masked(step_by_rows):
             assert loads[name] == row * (256 if name in outside else tiles * passing)
 
 
+def test_a_window_hides_either_side_of_a_tile(step):
+    """Some tiles have keys before it, others keys behind it, and none has both."""
+    ran(step, Problem(1, 1, 320, 64, window=150))
+
+
 def widest(step) -> int:
     """The widest heads that a step takes."""
     return max(getattr(step.module, "TILES", [256]))
