@@ -5,7 +5,7 @@ stream through a ring of stages: queries and dO past keys and values, for dK and
 keys by queries, S^T = K Q^T, and dP^T = V dO^T lie in registers as the tensor cores take the left operand of
 dV += P^T dO and dK += dS^T Q. Their right operands, rows along the sum, lie MN-major, so that each tile is read both
 ways as it came. Log-sum-exp and delta, which differ by column there, come with the tile of queries to which they
-belong. A query that sees no key, or is none, has a log-sum-exp of infinity there: its weights are 0.
+belong.
 
 Products are asked for before their results are needed: the exponentials fall under dO V^T, and the slopes of dK under
 P^T dO. While a warpgroup waits the other one multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
@@ -23,20 +23,18 @@ Limited by the tensor cores, which make seven products in place of the five that
 """
 
 from functools import cache
-from math import inf
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
-from labkit.attention.backward import BENCHED
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
 from labkit.attention.forward.scores import hide, pack, put, seen
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
-from labkit.attention.operands import as_rows, check_rows
+from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
-from labkit.gemm.library.ring import claim, place_in_ring, prepare
+from labkit.gemm.library.ring import claim, next_stage, place_in_ring, prepare
 from labkit.ladder import Launch, TooLarge
 
 FORMAT = ptx.BF16
@@ -61,30 +59,27 @@ STATS_BYTE = SECOND_BYTE + STAGES * STAGE_BYTES  # and log-sum-exp and delta
 STATS_ROWS = BN // 16  # of 32 numbers, of a tile of queries
 SHARED_BYTES = STATS_BYTE + STAGES * 1024
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # those that it takes
 LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
 LOG2_E = np.float32(LOG2_OF_E)
-NEVER = np.float32(inf)  # the log-sum-exp of a query whose weights are all 0
 
 
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, lse, stats, apart):
     """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them."""
-    heads, queries, width = np.int32(lse.shape[1]), np.int32(lse.shape[2]), np.int32(stats.shape[3])
-    thread, plane = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y)
+    queries, width, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
     row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
-    batch, head = np.int32(plane // heads), np.int32(plane % heads)
-    logarithm, total = NEVER, np.float32(0)
+    head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    plane = np.int32(batch * lse.shape[1] + head)
+    logarithm = total = np.float32(0)  # of rows that only fill a tile as well
     if row < queries:
-        o_row = np.int32(batch * apart[0][0] + head * apart[0][1] + row * apart[0][2])
-        do_row = np.int32(batch * apart[1][0] + head * apart[1][1] + row * apart[1][2])
+        o_row = np.int32(batch * apart[3][0] + head * apart[3][1] + row * apart[3][2])
+        do_row = np.int32(batch * apart[4][0] + head * apart[4][1] + row * apart[4][2])
         for word in range(4 * lane, O.shape[1], 4 * LANES):
             o, do = ptx.load4(O, (o_row, word)), ptx.load4(dO, (do_row, word))
             for n in range(4):
                 (o_low, o_high), (do_low, do_high) = ptx.unpack2(o[n], FORMAT), ptx.unpack2(do[n], FORMAT)
                 total += o_low * do_low + o_high * do_high
-        if lse[batch, head, row] != -NEVER:
-            logarithm = lse[batch, head, row] * LOG2_E
+        logarithm = lse[batch, head, row] * LOG2_E
     for n in range(3):
         total += cuda.shfl_xor_sync(0xFFFFFFFF, total, 1 << n)
     if lane == 0 and row < stats.shape[1] * width:
@@ -154,21 +149,22 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
     tiles = np.int32(max(0, behind - first))  # of queries, of a head
 
     if warp < 4:
-        ptx.setmaxnreg_dec(24)
+        ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
             ptx.mbarrier_expect(full_k, 0, 2 * TILE_BYTES)
             bring(K_tile, 0, K_map, batch, own, top, full_k, 0)
             bring(V_tile, 0, V_map, batch, own, top, full_k, 0)
-            for used in range(np.int32(tiles * group)):
-                stage, parity = place_in_ring(used, STAGES)
-                head, tile = np.int32(own * group + used // tiles), np.int32(first + used % tiles)
-                claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
-                bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
-                of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
-                ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)
-                bring(dO_tiles, stage, dO_map, batch, head, tile * BN, full, stage)
+            stage = parity = np.uint32(0)
+            for head in range(own * group, own * group + group):
+                for tile in range(first, behind):
+                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
+                    of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
+                    ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)
+                    bring(dO_tiles, stage, dO_map, batch, head, tile * BN, full, stage)
+                    stage, parity = next_stage(stage, parity, STAGES)
     else:
-        ptx.setmaxnreg_inc(240)
+        ptx.setmaxnreg_inc(232)
         S = cuda.local.array(SCORES, np.float32)  # scores, and weights
         T = cuda.local.array(SCORES, np.float32)  # dP, and dS
         P = cuda.local.array(PAIRS, np.uint32)
@@ -181,8 +177,9 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
         for n in range(SUMS):
             dK[n] = dV[n] = 0
         ptx.mbarrier_wait(full_k, 0, 0)
-        for used in range(np.int32(tiles * group)):
-            stage, parity = place_in_ring(used, STAGES)
+        stage = parity = np.uint32(0)
+        tile = first
+        for _ in range(np.int32(tiles * group)):  # those of all heads in one loop
             ptx.mbarrier_wait(full, stage, parity)
             begin_scores(S, K_tile, y, Q_tiles, stage)
             begin_scores(T, V_tile, y, dO_tiles, stage)
@@ -192,8 +189,7 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
                 for r in range(0, 4, 2):
                     S[n + r] = S[n + r] * scale - low
                     S[n + r + 1] = S[n + r + 1] * scale - high
-            left = np.int32((first + used % tiles) * BN)
-            hide(S, top + y, left, lane, warp, queries, seen_by)
+            hide(S, top + y, np.int32(tile * BN), lane, warp, queries, seen_by)
             for n in range(SCORES):
                 S[n] = ptx.exp2(S[n])
             pack(P, S)
@@ -209,6 +205,8 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
             ptx.wgmma_wait(0)
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
+            stage, parity = next_stage(stage, parity, STAGES)
+            tile = np.int32(first if tile + 1 == behind else tile + 1)
 
         for n in range(SUMS):
             dK[n] *= factor
@@ -246,7 +244,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
     first, behind = seen(top, BM, queries, keys, band, BN)
 
     if warp < 4:
-        ptx.setmaxnreg_dec(24)
+        ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
             own = np.int32(head // group)
             ptx.mbarrier_expect(full_q, 0, 2 * TILE_BYTES)
@@ -259,7 +257,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
                 claim(full_v, empty_v, stage, parity, STAGE_BYTES)
                 bring(V_tiles, stage, V_map, batch, own, tile * BN, full_v, stage)
     else:
-        ptx.setmaxnreg_inc(240)
+        ptx.setmaxnreg_inc(232)
         S = cuda.local.array(SCORES, np.float32)  # scores, and weights
         T = cuda.local.array(SCORES, np.float32)  # dP, and dS
         dS = cuda.local.array(PAIRS, np.uint32)
@@ -271,7 +269,7 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
         leads = warp % 4 == 0 and lane == 0
         for r in range(2):
             query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
-            of_row[0, r], of_row[1, r] = NEVER, 0
+            of_row[0, r] = of_row[1, r] = 0
             if query < queries:
                 for kind in range(2):
                     of_row[kind, r] = stats[plane, query // width, kind, query % width]
@@ -318,7 +316,6 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
 def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     """dQ, dK and dV; log-sum-exp and delta by tiles of queries are in the workspace."""
     problem.check(Q, K, V, O, lse, dO, dQ, dK, dV, dtype=format.dtype)
-    check_rows(problem.head_dim, format.itemsize)
     if problem.head_dim > max(TILES):
         raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {max(TILES)}")
     width = -(-problem.head_dim // 64) * 64
@@ -326,7 +323,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     heads, queries, planes = problem.heads, problem.queries, problem.batch * problem.heads
     tiles, of_heads = -(-queries // bq), problem.layout == "BHSD"
     stats = workspace.array("stats", (planes, tiles, 2, bq), np.float32)
-    (O, of_O), (rows_of_dO, of_dO) = (as_rows(name, X, problem.layout) for name, X in (("O", O), ("dO", dO)))
+    (*_, O, rows_of_dO, _, _, _), apart = matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
 
     def boxes(X, rows):
         return ptx.TensorMap(as_words(X), (1, 1, rows, BOX) if of_heads else (1, rows, 1, BOX))
@@ -344,9 +341,9 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     resident = 2 * BM * width * 2
     shared_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
     threads = 32, WARPS
-    whole = as_words(O), as_words(rows_of_dO), lse, stats, (of_O, of_dO)
+    whole = O, rows_of_dO, lse, stats, apart
     return [
-        Launch(in_format(deltas, format), (-(-tiles * bq // ROWS), planes), LANES * ROWS, whole),
+        Launch(in_format(deltas, format), (-(-tiles * bq // ROWS), heads, problem.batch), LANES * ROWS, whole),
         Launch(of_keys, blocks_of_keys, threads, (*by_keys, *sizes, *factors), shared_bytes[0]),
         Launch(of_rows, blocks, threads, (*by_queries, *sizes, *factors), shared_bytes[1]),
     ]
