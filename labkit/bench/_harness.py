@@ -24,7 +24,7 @@ from labkit.ladder import Ladder, Problem, Step, TooLarge, ladders, relative_err
 Way = Callable[..., Callable[[object], object]]
 TWIN = "CUDA C++"
 MOST_SETS = 64
-TIMES_L2 = 2  # bytes of all sets of operands together
+TIMES_L2 = 2  # bytes of all sets of operands together, at least
 MOST_MS = 200  # of a launch: what is slower is left out
 CALLING_MS = 100  # for which the host's time is taken
 
@@ -51,6 +51,8 @@ class Table:
         Who does something else that takes as long at best, such as a copy of as many bytes.
     fastest
         How many steps of a ladder are timed in other formats than its first.
+    times_l2
+        How many times as large as L2 all sets of operands are together, at least.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Table:
     rivals: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
     yardsticks: Mapping[str, Way] = field(default_factory=dict)
     fastest: int = 2
+    times_l2: int = TIMES_L2
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     """A row for each of ours and each rival of it, all of which take turns."""
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
-    sets = on_gpu(before, number_of_sets(problem.least_bytes(format)))
+    sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
     steps = [step for step in steps if _takes(step, sets[0], format)]
     ours = {step.slug: partial(_step, step) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
@@ -243,9 +246,9 @@ def _foretold_ms(rows, step, problem, format) -> float:
 # --- operands --------------------------------------------------------------------------------------
 
 
-def number_of_sets(bytes_of_one: int) -> int:
-    """How many sets of operands are larger than L2 together."""
-    return min(MOST_SETS, max(1, ceil(TIMES_L2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
+def number_of_sets(bytes_of_one: int, times_l2: int = TIMES_L2) -> int:
+    """How many sets of operands are so many times as large as L2 together."""
+    return min(MOST_SETS, max(1, ceil(times_l2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
 
 
 def on_gpu(operands: tuple, count: int) -> list[tuple]:
