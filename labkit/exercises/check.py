@@ -222,8 +222,10 @@ def _over_budget(exercise, trace, launch, parameters):
 def _short_of_duty(exercise, trace, launch, parameters):
     for duty in launch.duties:
         count = used(duty.counter, trace)
-        if count < duty.at_least:
-            message = f"{count:,} {duty.counter}, and at least {duty.at_least:,} are needed ({duty.why})."
+        if not duty.at_least <= count <= duty.at_most:
+            few = count < duty.at_least
+            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
+            message = f"{count:,} {duty.counter}, and {limit} ({duty.why})."
             return _verdict(exercise, "duty", f"{ANOTHER_WAY}: {message}")
     return None
 
