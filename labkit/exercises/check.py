@@ -153,6 +153,10 @@ def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, V
 def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
     if exercise.machine == "cpu":
         return trace_loop(kernel, *launch.args)
+    if getattr(kernel, "device", False):
+        raise LaunchError(
+            f"`{exercise.function}` is a device function: leave out `device=True`, so that it is a kernel."
+        )
     ends = (0, 0, 0), tuple(size - 1 for size in launch.grid)
     return simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes, record=ends)
 
