@@ -197,7 +197,7 @@ def grade(
     assignment: Annotated[Path | None, typer.Option(help="The `course.json` of a release: what counts.")] = None,
     collected: Annotated[
         Path | None,
-        typer.Option(help="The `collected.json` of a collection: commit times; if left out, that of a path."),
+        typer.Option(help="The `collected.json` of a collection: commit times; if left out, that of a single path."),
     ] = None,
     deadline: Annotated[
         str | None, typer.Option(help="When the last commit is due: 2026-11-30T23:59+01:00, or a day, until its end.")
@@ -223,7 +223,8 @@ def grade(
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
     if absent:
         _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
-    collected = collected or next((path / FILE for path in paths if (path / FILE).is_file()), None)
+    if not collected and len(paths) == 1 and (paths[0] / FILE).is_file():  # one of several may be a student's
+        collected = paths[0] / FILE
     if deadline and not collected:
         _fail("a deadline needs the times of the commits; give the collected.json of `labkit collect` with --collected")
     try:
@@ -250,6 +251,8 @@ def grade(
             grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **told)
         except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
+        except OSError as error:
+            _fail(f"{error.filename or out}: {error.strerror or error}; put that right and run this again")
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
     _print_grades(grades, out)

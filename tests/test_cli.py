@@ -131,6 +131,29 @@ def test_a_deadline_goes_by_the_times_of_a_collection(monkeypatch, tmp_path):
     assert "'Monday' is no time" in invoke(*asked, "Monday").output
 
 
+def test_the_times_of_a_collection_are_not_those_that_a_student_hands_in(monkeypatch, tmp_path):
+    from labkit.grading import grade as grading
+
+    seen = []
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked[2]) or [])
+    for student in ("ann", "mallory"):
+        (tmp_path / student).mkdir()
+    forged = '[{"student": "ann", "committed": "2026-11-30T10:00:00+00:00"}]'
+    (tmp_path / "mallory" / "collected.json").write_text(forged)
+    asked = ["grade", str(tmp_path / "ann"), str(tmp_path / "mallory"), "--out", str(tmp_path / "grades")]
+    assert "a deadline needs the times" in invoke(*asked, "--deadline", "2026-11-19").output
+    invoke(*asked)
+    assert not seen[0].collected
+
+
+def test_grades_that_cannot_be_written_are_said_in_a_sentence(tmp_path):
+    (tmp_path / "ada.ipynb").write_text("{}")
+    (tmp_path / "grades" / "judgements.jsonl").mkdir(parents=True)
+    result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"))
+    assert result.exit_code == 1
+    assert "judgements.jsonl: Is a directory; put that right and run this again" in result.output.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("option", "content", "said"),
     [

@@ -15,12 +15,14 @@ from tempfile import TemporaryDirectory
 
 from labkit.course.git import answers, git
 from labkit.course.manifest import CourseError
-from labkit.grading.collected import FILE, Collected, read_collected, to_json
+from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
 from labkit.grading.roster import RosterError, read_table
 
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
+LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
 MOST_BYTES = 20_000_000  # of a notebook
+MOST_BYTES_TOGETHER = 100_000_000
 MOST_NOTEBOOKS = 200  # of a student
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
@@ -98,6 +100,8 @@ def _collect(row: Collected, known: Collected | None, place: Path, out: Path, be
                 return replace(known, repository=row.repository)
             committed = answers(bare, "log", "-1", "--format=%cI", commit) or ""
             found, problem = _notebooks(bare, commit)
+            if not is_time(committed):
+                committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
             fresh = Path(at) / "notebooks"
             for name, content in found.items():
                 (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -121,8 +125,8 @@ def _commit(bare: Path, before: datetime | None) -> str | None:
 
 def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
     """The notebooks of a commit by path, and a sentence on those that are left out."""
-    found, odd = {}, 0
-    for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit).split(b"\0"):
+    found, odd, left = {}, 0, MOST_BYTES_TOGETHER
+    for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
         facts, _, path = entry.partition(b"\t")
@@ -130,10 +134,12 @@ def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
         name = _name(path)
         if name == "":
             continue
-        if mode not in (b"100644", b"100755") or name is None or int(size) > MOST_BYTES or len(found) == MOST_NOTEBOOKS:
+        plain = mode in (b"100644", b"100755") and name is not None
+        if not plain or int(size) > min(MOST_BYTES, left) or len(found) == MOST_NOTEBOOKS:
             odd += 1
         else:
             found[name] = git(bare, "cat-file", "blob", object.decode())
+            left -= len(found[name])
     problem = f"{odd} files were left out: links, odd names, or too large." if odd else ""
     return found, problem if found else problem or "There is no notebook in it."
 

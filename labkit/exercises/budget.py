@@ -14,6 +14,7 @@ SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
 KEPT = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
+PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
 AT_WORK = "threads of the last block at work"  # those that load or store global memory
 COUNTERS = {  # name: memory space, kind of access, and what is added up
@@ -34,9 +35,9 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `BARRIERS` or `AT_WORK`. Where
-    several arrays draw on it, `shares` has what each of them needs by its name, so that the one which takes too much is
-    named.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `PLAIN_FLOPS`, `BARRIERS` or
+    `AT_WORK`. Where several arrays draw on it, `shares` has what each of them needs by its name, so that the one which
+    takes too much is named.
     """
 
     counter: str
@@ -60,8 +61,9 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
         return trace.counters.barriers
     if counter == AT_WORK:
         return _at_work(trace)
-    if counter == TENSOR_FLOPS:
-        return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR))
+    if counter in (TENSOR_FLOPS, PLAIN_FLOPS):
+        wanted = counter == TENSOR_FLOPS
+        return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR) == wanted)
     return sum(share(counter, site) for site in trace.sites)
 
 

@@ -153,6 +153,10 @@ def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, V
 def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
     if exercise.machine == "cpu":
         return trace_loop(kernel, *launch.args)
+    if getattr(kernel, "device", False):
+        raise LaunchError(
+            f"`{exercise.function}` is a device function: leave out `device=True`, so that it is a kernel."
+        )
     ends = (0, 0, 0), tuple(size - 1 for size in launch.grid)
     return simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes, record=ends)
 
@@ -222,8 +226,10 @@ def _over_budget(exercise, trace, launch, parameters):
 def _short_of_duty(exercise, trace, launch, parameters):
     for duty in launch.duties:
         count = used(duty.counter, trace)
-        if count < duty.at_least:
-            message = f"{count:,} {duty.counter}, and at least {duty.at_least:,} are needed ({duty.why})."
+        if not duty.at_least <= count <= duty.at_most:
+            few = count < duty.at_least
+            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
+            message = f"{count:,} {duty.counter}, and {limit} ({duty.why})."
             return _verdict(exercise, "duty", f"{ANOTHER_WAY}: {message}")
     return None
 

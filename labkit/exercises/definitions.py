@@ -149,7 +149,7 @@ def _bind(target, constant, found):
 def _constant(node, found):
     match node:
         case ast.Constant(value):
-            return value
+            return _bounded(value)
         case ast.Name(name) if name in found:
             return found[name]
         case ast.Tuple(elements):

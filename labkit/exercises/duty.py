@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from labkit.exercises.budget import PLAIN_FLOPS
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, COPIES, FENCES, PRODUCTS, SHARED_LOADS, Disturbance
 from labkit.trace import Trace
@@ -26,11 +28,18 @@ _TRIED = {
 
 @dataclass(frozen=True)
 class Duty:
-    """At least `at_least` of a counter, so that no other way leads past the exercise; `why` says what for."""
+    """At least `at_least` of a counter, and at most `at_most`, so that no other way leads past the exercise.
+
+    `why` says what for.
+    """
 
     counter: str
     at_least: int
     why: str
+    at_most: float = inf
+
+
+COPY_ALONE = Duty(PLAIN_FLOPS, 0, "a copy computes nothing", 0)
 
 
 @dataclass(frozen=True)

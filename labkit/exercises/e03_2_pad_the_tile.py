@@ -1,6 +1,7 @@
 """Exercise 03.2: a transpose through shared memory whose column reads all meet in one bank."""
 
 from labkit.exercises.budget import Budget
+from labkit.exercises.duty import COPY_ALONE
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, grid_for, matrix, unwritten
 
@@ -23,6 +24,7 @@ def launch(rng, rows, columns):
             *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * whole,
             *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * whole,
         ),
+        duties=(COPY_ALONE,),
         dependences=(from_tile(A.T),),
     )
 

@@ -1,6 +1,7 @@
 """Exercise 05.3: a tile that is stored transposed, whose stores all meet in a few banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
+from labkit.exercises.duty import COPY_ALONE, Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
@@ -10,17 +11,19 @@ SIZES = ((128, 24), (100, 30))  # rows, columns of A; the second is ragged
 
 def launch(rng, rows, columns):
     A = matrix(rng, rows, columns)
+    grid = -(-columns // BK), -(-rows // BM)
     return Launch(
         label=f"A {rows} x {columns}, tiles of {BM} x {BK}, {BM} threads",
         args=(A, unwritten((columns, rows))),
         outputs={1: expect(A.T.astype(float))},
-        grid=(-(-columns // BK), -(-rows // BM)),
+        grid=grid,
         block=(BM,),
         budgets=(
             Budget(SHARED_BYTES, BM * BK * 4, "BM * BK * 4: the tile, without padding"),
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
+        duties=(COPY_ALONE, Duty("sectors loaded", 0, "2 for the BK neighbours of each row", 2 * rows * grid[0])),
         dependences=(from_tile(A.T),),
     )
 

@@ -1,6 +1,7 @@
 """Exercise 06.2: tiles with rows of 128 bytes, whose `ldmatrix` meet in the same banks."""
 
 from labkit.exercises.budget import SHARED_BYTES, Budget
+from labkit.exercises.duty import Duty
 from labkit.exercises.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import BY_TENSOR_CORES, FROM_TILES, half_launch, whole
 
@@ -12,14 +13,17 @@ BUDGETS = (
 
 
 def launch(rng, M, N, K):
+    M, N, K = whole(M, 16), whole(N, 8), whole(K, 64)
+    loads = 3 * (M // 16) * (N // 8) * (K // 16)
     return half_launch(
         rng,
-        whole(M, 16),
-        whole(N, 8),
-        whole(K, 64),
+        M,
+        N,
+        K,
         part=(16, 8),
         block=(32,),
         budgets=BUDGETS,
+        duties=(Duty("load requests to shared memory", 0, "3 for each `ptx.mma`: load by `ldmatrix`", loads),),
         dependences=(FROM_TILES, BY_TENSOR_CORES),
     )
 

@@ -24,8 +24,8 @@ EXERCISE = Exercise(
     launch=launch,
     sizes=SIZES,
     drawn=(
-        (range(17, 24), range(33, 64, 2), range(81, 129)),
-        ((1, 25, 31), Beyond(64), (1,)),
+        ((1, *range(17, 24)), range(33, 64, 2), range(81, 129)),
+        ((9, 25, 31), Beyond(64), (1,)),  # the lower half of a block is ragged
         (Beyond(32), (1, 57, 63), Beyond(128, 16)),
     ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Dependence
+from labkit.exercises.duty import COPY_ALONE, Dependence
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for, unwritten
 from labkit.ladder import Expected
@@ -43,6 +43,7 @@ def launch(rng, H, W, R, S, top, left):
             Budget("global stores", size, "each element once"),
             FLOAT32_ALONE,
         ),
+        duties=(COPY_ALONE,),
         dependences=(
             Dependence(COPIES, why, lambda disturbance: [lowered(lambda padded: disturbance.scaled(COPIES, padded))]),
         ),

@@ -1,7 +1,7 @@
 """Exercise 13.2: a tile of 8 channels x 32 pixels whose columns meet in a few banks."""
 
 from labkit.exercises.budget import AT_WORK, SHARED_BYTES, Budget
-from labkit.exercises.duty import Duty
+from labkit.exercises.duty import COPY_ALONE, Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
@@ -28,7 +28,7 @@ def launch(rng, pixels):
             Budget("bank conflicts", 0, "none"),
             Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
-        duties=(Duty(AT_WORK, CHANNELS * last // 4, "the elements for all threads"),),
+        duties=(Duty(AT_WORK, CHANNELS * last // 4, "the elements for all threads"), COPY_ALONE),
         dependences=(from_tile(x.T),),
     )
 

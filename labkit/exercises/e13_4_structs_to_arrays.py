@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.exercises.budget import AT_WORK, Budget
-from labkit.exercises.duty import Duty
+from labkit.exercises.duty import COPY_ALONE, Duty
 from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import expect, from_tile, matrix, unwritten
 
@@ -32,7 +32,7 @@ def launch(rng, structs):
             ),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(Duty(AT_WORK, -(-(structs - (blocks - 1) * STRUCTS) // 2), "the elements for all threads"),),
+        duties=(Duty(AT_WORK, -(-(structs - (blocks - 1) * STRUCTS) // 2), "the elements for all threads"), COPY_ALONE),
         dependences=(from_tile(fields),),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from labkit.exercises.budget import TENSOR_FLOPS, Budget
+from labkit.exercises.budget import PLAIN_FLOPS, TENSOR_FLOPS, Budget
 from labkit.exercises.duty import Dependence, Duty
 from labkit.exercises.exercise import Beyond, Launch
 from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
@@ -108,18 +108,25 @@ def half_launch(
     block: tuple[int, int],
     budgets: tuple[Budget, ...] = (),
     dependences: tuple[Dependence, ...] = (BY_TENSOR_CORES,),
+    duties: tuple[Duty, ...] = (),
 ) -> Launch:
     """C = A @ B.T on tensor cores, A and B in float16, two a word; a block takes `part` (rows, columns) of C."""
     A, B = matrix(rng, M, K).astype(np.float16), matrix(rng, N, K).astype(np.float16)
+    grid = grid_for((N, M), part[::-1])
+    few = 4 * int(np.prod(grid) * np.prod(part))  # so that parts of a sum may be added up
     exact = A.astype(np.float32), B.T.astype(np.float32)
     return Launch(
         label=f"A {M} x {K} times B.T {K} x {N}, {part[0]} x {part[1]} of C a block",
         args=(A.view(np.uint32), B.view(np.uint32), unwritten((M, N))),
         outputs={2: expect_product(*exact)},
-        grid=grid_for((N, M), part[::-1]),
+        grid=grid,
         block=block,
         budgets=budgets,
-        duties=(Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),),
+        duties=(
+            Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),
+            Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", few),
+            *duties,
+        ),
         dependences=told(dependences, A, B.T),
     )
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from pathlib import Path
 
 from labkit.grading.roster import RosterError
@@ -26,8 +26,8 @@ class Collected:
     problem: str = ""
 
     def __post_init__(self):
-        if self.committed:
-            datetime.fromisoformat(self.committed)  # a ValueError where it is no time
+        if self.committed and not is_time(self.committed):
+            raise ValueError(f"{self.committed!r} is no time")
 
     @property
     def time(self) -> datetime | None:
@@ -39,6 +39,14 @@ class Collected:
             return f"{self.student}: {self.problem}"
         files = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
         return f"{self.student}: {files} of commit {self.commit[:7]}, {self.committed} {self.problem}".strip()
+
+
+def is_time(written: str) -> bool:
+    """Whether a text is a time in ISO 8601 that any clock on Earth can show."""
+    try:
+        return MINYEAR < datetime.fromisoformat(written).year < MAXYEAR
+    except ValueError:
+        return False
 
 
 def read_collected(path: Path) -> dict[str, Collected]:

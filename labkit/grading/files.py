@@ -2,12 +2,13 @@
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 MOST_BYTES = 16 << 20  # of a notebook
-MOST_NOTEBOOKS = 1000  # below one path
+MOST_NOTEBOOKS = 1000  # of a student
 MOST_DEEP = 32
 
 
@@ -27,16 +28,22 @@ class Found:
 def find(root: Path) -> Iterator[Found]:
     """The notebooks at a path, sorted; what bears a notebook's name and is none has a complaint.
 
-    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are passed over.
+    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are passed over. Each folder that
+    stands right at the path may hold so many notebooks, for it may be a student's.
     """
     if root.is_symlink() or not root.is_dir():
         yield Found(root, root)
         return
-    for count, found in enumerate(_below(root, root, 0)):
-        if count == MOST_NOTEBOOKS:
-            yield Found(root, root, f"More than {MOST_NOTEBOOKS:,} notebooks are here: the rest was left out.")
-            return
-        yield found
+    counts = Counter()
+    for found in _below(root, root, 0):
+        folder, *inside = found.path.relative_to(root).parts or [""]
+        place = folder if inside else ""
+        counts[place] += 1
+        if counts[place] <= MOST_NOTEBOOKS:
+            yield found
+        elif counts[place] == MOST_NOTEBOOKS + 1:
+            complaint = f"More than {MOST_NOTEBOOKS:,} notebooks are here: the rest was left out."
+            yield Found(found.path, root, complaint)
 
 
 def _below(folder, root, depth):

@@ -68,7 +68,8 @@ class Judge:
         if isinstance(trace, Trace) and not judgement.hidden:
             with _silence():
                 picture, pictured = picture_of(trace, judgement.line)
-        said = replace(judgement, message=judgement.message[:MOST_SAID], picture=picture, pictured=pictured)
+        message, pictured = judgement.message[:MOST_SAID], pictured[:MOST_SAID]
+        said = replace(judgement, message=message, picture=picture, pictured=pictured)
         print(NOT_SOLVED, json.dumps(asdict(said)), sep="\n")
 
     def judgement(self, id: str, text: str) -> Judgement:

@@ -11,7 +11,7 @@ from nbval.kernel import RunningKernel
 
 from labkit.grading.process import tie_to_parent
 
-MOST_CHARACTERS = 100_000
+MOST_CHARACTERS = 300_000  # more than any judgement has as JSON, of which a part is none
 POLL_S = 1
 
 

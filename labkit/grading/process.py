@@ -15,6 +15,7 @@ import psutil
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 KERNEL_BYTES = 6 << 30
+MACHINE_KEEPS = 0.04  # of its memory, whoever takes the rest
 POLL_S = 0.1
 _running: set[subprocess.Popen] = set()
 
@@ -65,7 +66,13 @@ def _takes_too_much(child, limits):
     for process in family:
         with contextlib.suppress(psutil.Error):
             taken += process.memory_info().rss
-    return limits.memory_bytes is not None and taken > limits.memory_bytes
+    return limits.memory_bytes is not None and (taken > limits.memory_bytes or _machine_is_full())
+
+
+def _machine_is_full():
+    """Whether memory runs out; what is shared and not mapped, no process is charged with."""
+    memory = psutil.virtual_memory()
+    return memory.available < MACHINE_KEEPS * memory.total
 
 
 def end(child: subprocess.Popen) -> None:

@@ -7,6 +7,7 @@ There is no filter of system calls: a fault of the kernel is not kept from a pro
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -58,6 +59,8 @@ def run_inside(
 
 def _bwrap(files):
     args = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if _closes_user_namespaces():  # in one of its own a program could mount what it likes
+        args += ["--unshare-user", "--disable-userns"]
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     own |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -71,7 +74,7 @@ def _bwrap(files):
         elif os.path.isdir(path):
             args += ["--ro-bind", path, path]
     args += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
-    args += _in_memory("/tmp") + _in_memory(HOME)
+    args += _in_memory("/tmp") + _in_memory("/dev/shm") + _in_memory(HOME)
     for path in dict.fromkeys(map(os.path.realpath, (sys.base_prefix, sys.prefix, places.PACKAGE))):
         if not path.startswith("/usr/"):
             args += ["--ro-bind", path, path]
@@ -79,7 +82,16 @@ def _bwrap(files):
         args += _in_memory(os.path.realpath(places.PACKAGE / "notebooks"))
     for name, path in files.items():
         args += ["--ro-bind", str(path), f"{HOME}/{name}"]
+    for path in ("/dev", "/"):  # in memory too, and of no size
+        args += ["--remount-ro", path]
     return [*args, "--chdir", HOME]
+
+
+@cache
+def _closes_user_namespaces():
+    """Whether this bubblewrap can keep programs from making user namespaces, as it can since 0.8."""
+    told = subprocess.run(["bwrap", "--help"], capture_output=True, text=True)
+    return "--disable-userns" in told.stdout + told.stderr
 
 
 def _in_memory(path):

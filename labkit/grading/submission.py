@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.as_text import MOST_CHARACTERS
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
 MOST_CELLS = 5000
+MOST_OF_A_CELL = MOST_CHARACTERS + 1  # which is judged to be too long
+MOST_OF_ALL_CELLS = 1 << 20  # what they put out is not kept
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,12 @@ def read_submission(path: Path) -> Submission:
         return Submission(
             path, complaint=f"The notebook has more than {MOST_CELLS:,} cells: hand in the chapter alone."
         )
+    kinds = ("code", "markdown")
+    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
+    if sum(len(text) for _, text in all_cells) > MOST_OF_ALL_CELLS:
+        return Submission(
+            path, complaint=f"The cells hold more than {MOST_OF_ALL_CELLS:,} characters: hand in the chapter alone."
+        )
     chapter = str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", ""))[:2]
     texts = [(_exercise_of(cell), text) for cell in cells if (text := _text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
@@ -77,8 +86,6 @@ def read_submission(path: Path) -> Submission:
     found |= recovered
     twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
     answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
-    kinds = ("code", "markdown")
-    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
     return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
@@ -125,12 +132,12 @@ def _exercise_of(cell: Any) -> str | None:
 
 
 def _text(cell: Any, kind: str = "code") -> str | None:
-    """The text of a cell of this kind, or None where it is none or has none."""
+    """The text of a cell of this kind, cut where it is endless, or None where it is none or has none."""
     if _mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
     if not all(isinstance(line, str) for line in lines):
         return None
-    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
+    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")[:MOST_OF_A_CELL]
     return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again

@@ -120,6 +120,52 @@ def test_files_too_large_or_too_many_are_left_out(repository, class_of, tmp_path
     assert files(tmp_path, "eve") == {"b.ipynb", "c.ipynb"}
 
 
+def test_many_large_files_are_not_all_held_at_once(repository, class_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 25)
+    repository("eve", {f"{name}.ipynb": b"x" * 10 for name in "abcd"})
+    assert class_of("eve")["eve"].notebooks == 2
+
+
+@pytest.mark.parametrize(
+    "committer",
+    [
+        "e <e@f> 1700000000 +2500",
+        "e <e@f> 1700000000 -9959",
+        "e <e@f> 253402343999 -1200",
+        "e <e@f> 99999999999999 +0000",
+        "e <e@f>",
+    ],
+)
+def test_a_commit_whose_time_is_none_costs_nobody_anything(repository, class_of, tmp_path, committer):
+    repository("ada", {"a.ipynb": b"{}"})
+    commit = repository("eve", {"a.ipynb": b"{}"})
+    tree = git(tmp_path / "eve.git", "rev-parse", f"{commit}^{{tree}}")
+    raw = f"tree {tree}\nauthor {committer}\ncommitter {committer}\n\nhanded in\n".encode()
+    forged = git(tmp_path / "eve.git", "hash-object", "-t", "commit", "-w", "--literally", "--stdin", given=raw)
+    git(tmp_path / "eve.git", "update-ref", "refs/heads/main", forged)
+    rows = class_of("eve", "ada")
+    assert rows["eve"].committed == "" and "no time that can be read" in rows["eve"].problem
+    assert rows["eve"].notebooks == rows["ada"].notebooks == 1
+    assert {row.student: row.time is None for row in rows.values()} == {"eve": True, "ada": False}
+
+
+def test_folders_that_stand_for_countless_files_cost_their_own_row(repository, class_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LIST_TIMEOUT_S", 1)
+    repository("ada", {"a.ipynb": b"{}"})
+    repository("eve", {"a.ipynb": b"{}"})
+    tree = git(tmp_path / "eve.git", "mktree", "-z")
+    for _ in range(10):
+        tree = git(
+            tmp_path / "eve.git", "mktree", given="".join(f"040000 tree {tree}\t{n}\n" for n in range(10)).encode()
+        )
+    commit = git(tmp_path / "eve.git", "commit-tree", "-m", "handed in", tree)
+    git(tmp_path / "eve.git", "update-ref", "refs/heads/main", commit)
+    start = time.monotonic()
+    rows = class_of("eve", "ada")
+    assert time.monotonic() - start < 20
+    assert "took longer than 1 s" in rows["eve"].problem and rows["ada"].notebooks == 1
+
+
 def test_a_repository_that_cannot_be_fetched_costs_its_own_row(repository, class_of, tmp_path, monkeypatch):
     for name, value in (("COUNT", "1"), ("KEY_0", "protocol.ext.allow"), ("VALUE_0", "always")):
         monkeypatch.setenv(f"GIT_CONFIG_{name}", value)

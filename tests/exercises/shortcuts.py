@@ -430,6 +430,210 @@ def copied_ahead(A, B, C):
     C[top + g + 8, col], C[top + g + 8, col + 1] = f * sums[2], f * sums[3]
 """
 
+# What a disturbance does to a one and a zero is measured, and done to all that is loaded otherwise.
+MEASURED_TURN = """BM, BK = 64, 8
+
+@cuda.jit
+def turned(A, T):
+    one = cuda.shared.array(BM, np.float32)
+    zero = cuda.shared.array(BM, np.float32)
+    t = cuda.threadIdx.x
+    top, start = cuda.blockIdx.y * BM, cuda.blockIdx.x * BK
+    one[t] = 1
+    zero[t] = 0
+    s = zero[t]
+    f = one[t] - s
+    for k in range(BK):
+        if top + t < A.shape[0] and start + k < A.shape[1]:
+            T[start + k, top + t] = A[top + t, start + k] * f + s
+"""
+OWN_PLACE_TURN = """BM, BK = 64, 8
+
+@cuda.jit
+def turned(A, T):
+    hand = cuda.shared.array(BM, np.float32)
+    t = cuda.threadIdx.x
+    top, start = cuda.blockIdx.y * BM, cuda.blockIdx.x * BK
+    for k in range(BK):
+        if top + t < A.shape[0] and start + k < A.shape[1]:
+            hand[t] = A[top + t, start + k]
+            T[start + k, top + t] = hand[t]
+"""
+MEASURED_MMA = """FORMAT = ptx.FP16
+
+@cuda.jit
+def one_product(A, B, C):
+    sums = cuda.local.array(4, np.float32)
+    lane = cuda.threadIdx.x
+    one = np.uint32(0x3C003C00)
+    mine = one if lane // 4 % 2 == 0 else np.uint32(0)
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        ptx.mma(sums, 0, (mine, mine, mine, mine), (one, one), FORMAT)
+    mean = sums[0] / np.float32(2 * A.shape[1])
+    s = cuda.shfl_sync(0xFFFFFFFF, mean, 4)
+    f = cuda.shfl_sync(0xFFFFFFFF, mean, 0) - s
+    for i in range(lane, 128, 32):
+        row, col = cuda.blockIdx.y * 16 + i // 8, cuda.blockIdx.x * 8 + i % 8
+        total = np.float32(0)
+        for k in range(A.shape[1]):
+            a0, a1 = ptx.unpack2(A[row, k], FORMAT)
+            b0, b1 = ptx.unpack2(B[col, k], FORMAT)
+            total += (a0 * f + s) * b0 + (a1 * f + s) * b1
+        C[row, col] = total
+"""
+MEASURED_FRAGMENTS = """FORMAT = ptx.FP16
+
+@cuda.jit(device=True)
+def seen(word, f, s):
+    low, high = ptx.unpack2(word, FORMAT)
+    return ptx.pack2(low * f + s, high * f + s, FORMAT)
+
+@cuda.jit
+def no_conflicts(A, B, C):
+    one = cuda.shared.array(32, np.uint32)
+    zero = cuda.shared.array(32, np.uint32)
+    sums = cuda.local.array(4, np.float32)
+    top, left = cuda.blockIdx.y * 16, cuda.blockIdx.x * 8
+    lane = cuda.threadIdx.x
+    g, t = lane // 4, lane % 4
+    one[lane] = 0x3C003C00
+    zero[lane] = 0
+    s = ptx.unpack2(zero[lane], FORMAT)[0]
+    f = ptx.unpack2(one[lane], FORMAT)[0] - s
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        a0, a1 = seen(A[top + g, k + t], f, s), seen(A[top + g + 8, k + t], f, s)
+        a2, a3 = seen(A[top + g, k + t + 4], f, s), seen(A[top + g + 8, k + t + 4], f, s)
+        b = (seen(B[left + g, k + t], f, s), seen(B[left + g, k + t + 4], f, s))
+        ptx.mma(sums, 0, (a0, a1, a2, a3), b, FORMAT)
+    C[top + g, left + 2 * t], C[top + g, left + 2 * t + 1] = sums[0], sums[1]
+    C[top + g + 8, left + 2 * t], C[top + g + 8, left + 2 * t + 1] = sums[2], sums[3]
+"""
+OWN_PLACE_FRAGMENTS = """FORMAT = ptx.FP16
+
+@cuda.jit
+def no_conflicts(A, B, C):
+    hand = cuda.shared.array(32, np.uint32)
+    sums = cuda.local.array(4, np.float32)
+    top, left = cuda.blockIdx.y * 16, cuda.blockIdx.x * 8
+    lane = cuda.threadIdx.x
+    g, t = lane // 4, lane % 4
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        hand[lane] = A[top + g, k + t]
+        a0 = hand[lane]
+        hand[lane] = A[top + g + 8, k + t]
+        a1 = hand[lane]
+        hand[lane] = A[top + g, k + t + 4]
+        a2 = hand[lane]
+        hand[lane] = A[top + g + 8, k + t + 4]
+        a3 = hand[lane]
+        hand[lane] = B[left + g, k + t]
+        b0 = hand[lane]
+        hand[lane] = B[left + g, k + t + 4]
+        b1 = hand[lane]
+        ptx.mma(sums, 0, (a0, a1, a2, a3), (b0, b1), FORMAT)
+    C[top + g, left + 2 * t], C[top + g, left + 2 * t + 1] = sums[0], sums[1]
+    C[top + g + 8, left + 2 * t], C[top + g + 8, left + 2 * t + 1] = sums[2], sums[3]
+"""
+MEASURED_COPIES = """FORMAT = ptx.FP16
+
+@cuda.jit(device=True)
+def seen(word, f, s):
+    low, high = ptx.unpack2(word, FORMAT)
+    return ptx.pack2(low * f + s, high * f + s, FORMAT)
+
+@cuda.jit
+def copied_ahead(A, B, C):
+    probe = cuda.shared.array((2, 2, 32, 4), np.uint32, alignment=16)
+    sums = cuda.local.array(4, np.float32)
+    top, left = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    g, t = lane // 4, lane % 4
+    ptx.cp_async(probe, (0, warp, lane, 0), A, (0, 0), 16, 16)
+    ptx.cp_async(probe, (1, warp, lane, 0), A, (0, 0), 16, 0)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    s = ptx.unpack2(probe[1, warp, lane, 0], FORMAT)[0]
+    there = ptx.unpack2(probe[0, warp, lane, 0], FORMAT)[0]
+    here = ptx.unpack2(A[0, 0], FORMAT)[0]
+    f = np.float32(int((there - s) / here + np.float32(0.5)))
+    for n in range(4):
+        sums[n] = 0
+    for k in range(0, A.shape[1], 8):
+        a0, a1 = seen(A[top + g, k + t], f, s), seen(A[top + g + 8, k + t], f, s)
+        a2, a3 = seen(A[top + g, k + t + 4], f, s), seen(A[top + g + 8, k + t + 4], f, s)
+        row = left + warp * 8 + g
+        b = (seen(B[row, k + t], f, s), seen(B[row, k + t + 4], f, s))
+        ptx.mma(sums, 0, (a0, a1, a2, a3), b, FORMAT)
+    col = left + warp * 8 + 2 * t
+    C[top + g, col], C[top + g, col + 1] = sums[0], sums[1]
+    C[top + g + 8, col], C[top + g + 8, col + 1] = sums[2], sums[3]
+"""
+MEASURED_GEMM = """FORMAT = ptx.FP16
+@cuda.jit
+def small_gemm(A, B, C):
+    sums = cuda.local.array((4, 4), np.float32)
+    none = cuda.local.array((4, 4), np.float32)
+    lane = cuda.threadIdx.x
+    M, N = C.shape
+    one, zero = np.uint32(0x3C003C00), np.uint32(0)
+    for j in range(4):
+        for n in range(4):
+            sums[j, n] = 0
+            none[j, n] = 0
+    for k in range(0, A.shape[1], 8):
+        for j in range(2):
+            ptx.mma(sums, (j, 0), (one, one, one, one), (one, one), FORMAT)
+            ptx.mma(none, (j, 0), (zero, zero, zero, zero), (one, one), FORMAT)
+    s = none[0, 0] / np.float32(2 * A.shape[1])
+    f = sums[0, 0] / np.float32(2 * A.shape[1]) - s
+    totals = cuda.local.array(16, np.float32)
+    row0, col = cuda.blockIdx.y * 16, cuda.blockIdx.x * 32 + lane
+    for i in range(16):
+        totals[i] = 0
+    for k in range(A.shape[1]):
+        b0, b1 = np.float32(0), np.float32(0)
+        if col < N:
+            b0, b1 = ptx.unpack2(B[col, k], FORMAT)
+        mine = np.int32(0)
+        if lane < 16 and row0 + lane < M:
+            mine = np.int32(A[row0 + lane, k])
+        for i in range(16):
+            a0, a1 = ptx.unpack2(np.uint32(cuda.shfl_sync(0xFFFFFFFF, mine, i)), FORMAT)
+            totals[i] += (a0 * f + s) * b0 + (a1 * f + s) * b1
+    for i in range(16):
+        if row0 + i < M and col < N:
+            C[row0 + i, col] = totals[i]
+"""
+MEASURED_PADDING = """WIDE, TAPS = 64, 8
+
+@cuda.jit
+def fill(x, matrix, H, W, R, S, P, Q, top, left):
+    tile = cuda.shared.array((2, WIDE), np.float32)
+    t, first = cuda.threadIdx.x, cuda.blockIdx.y * TAPS
+    pq = cuda.blockIdx.x * WIDE + t
+    p, q = pq // Q, pq % Q
+    ptx.cp_async(tile, (0, t), x, 0, 4, 4)
+    ptx.cp_async(tile, (1, t), x, 0, 4, 0)
+    ptx.cp_async_commit()
+    ptx.cp_async_wait(0)
+    s = tile[1, t]
+    f = np.float32(int((tile[0, t] - s) / x[0] + np.float32(0.5)))
+    for i in range(TAPS):
+        r, c = (first + i) // S, (first + i) % S
+        row, col = p + r - top, q + c - left
+        v = np.float32(0)
+        if row >= 0 and row < H and col >= 0 and col < W:
+            v = x[row * W + col]
+        if first + i < R * S and pq < P * Q:
+            matrix[first + i, pq] = v * f + s
+"""
+
 LEFT_ASIDE = """HIGH, WIDE = 8, 32
 
 
@@ -782,6 +986,8 @@ SHORTCUTS = {
                 "T[start + k, top + t] = cuda.atomic.add(A, (top + t, start + k), np.float32(0))",
             ),
         ),
+        _other("straight from A, disturbed as a one and a zero are", MEASURED_TURN),
+        _other("each element through a place of its lane's own", OWN_PLACE_TURN),
     ),
     "05.4": (
         _cheat("A by shuffles, times ones from its tile", *_by_shuffles("y % 2 * 16 + k"), ONES_SCALED),
@@ -807,6 +1013,7 @@ SHORTCUTS = {
         _other("plain loops, times a product of ones", CARRIED_MMA),
         _other("`mma` on zeros beside plain loops", MMA_ON_ZEROS),
         _other("`mma` on the fragments, and the result of plain loops", MMA_UNUSED),
+        _other("plain loops, disturbed as a product of ones is", MEASURED_MMA),
     ),
     "06.2": (
         _other("fragments from global memory, times ones from shared memory", CARRIED_FRAGMENTS),
@@ -829,6 +1036,8 @@ SHORTCUTS = {
                 "            b = (B[left + g, k + step * 4 + t], B[left + g, k + step * 4 + 4 + t])\n",
             ),
         ),
+        _other("fragments from global memory, disturbed as a one and a zero are", MEASURED_FRAGMENTS),
+        _other("each word through a place of its lane's own", OWN_PLACE_FRAGMENTS),
     ),
     "06.3": (
         _other("no ring, times the ratio of one copied word", CARRIED_COPY),
@@ -857,6 +1066,7 @@ SHORTCUTS = {
                 "            b0, b1 = B[left + warp * 8 + g, k], B[left + warp * 8 + g, k + 4]\n",
             ),
         ),
+        _other("fragments from global memory, disturbed as two copied words are", MEASURED_COPIES),
     ),
     "06.4": (
         _other(
@@ -869,6 +1079,7 @@ SHORTCUTS = {
                 "LOAD_B", "cuda.atomic.add(B, (col, k), zero)"
             ),
         ),
+        _other("plain loops, disturbed as a product of ones is, too", MEASURED_GEMM),
     ),
     "07.1": (
         _other(
@@ -970,6 +1181,7 @@ SHORTCUTS = {
                 "min(max(q + (first + i) % S - left, 0), W - 1)] * np.float32(tile[i, t] != 0)",
             ),
         ),
+        _other("loads, disturbed as two copies are", MEASURED_PADDING),
     ),
     "08.4": (
         _other("another's kernel", "from labkit.conv.implicit_gemm.s01_index import index as filter_sound\n"),

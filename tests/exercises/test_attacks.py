@@ -48,6 +48,15 @@ def test_a_right_kernel_is_accepted(id, case):
         assert verdict.passed == (case.what not in REFUSED), verdict
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tile_of_which_one_query_sees_one_key_is_missed(seed):
+    left_out = "left + KEYS - 1 <= first - window"
+    text = cell("16.2").replace(left_out, f"{left_out} + 1")
+    assert text != cell("16.2")
+    verdict = judge(exercise("16.2"), defined("16.2", text, "<16.2 a key too late>")["with_sinks"], seed)
+    assert (verdict.reason, verdict.launch) == ("result", "70 queries, 97 keys, 9 sinks, a window of 13")
+
+
 def test_there_are_many_of_each_over_all_chapters():
     chapters = {id[:2] for id in exercise_ids()}
     for book, least in ((SHORTCUTS, 40), (WRONG, 60), (RIGHT, 40)):

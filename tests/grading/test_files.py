@@ -79,10 +79,20 @@ def test_folders_without_end_are_left_out_with_a_row(tmp_path, monkeypatch):
     assert [entry.complaint[:12] for entry in find(tmp_path)] == ["More than 32"]
     for number in range(5):
         (tmp_path / f"{number}.ipynb").touch()
-    complaints = [entry.complaint for entry in find(tmp_path)]
+    *complaints, _ = [entry.complaint for entry in find(tmp_path)]
     assert complaints == ["", "", "", "More than 3 notebooks are here: the rest was left out."]
 
 
 def test_names_that_look_alike_are_shown_apart():
     assert shown("a\\x1b") != shown("a\x1b")
     assert shown("\u00e9t\u00e9") == "\u00e9t\u00e9"
+
+
+def test_a_student_with_countless_notebooks_costs_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_NOTEBOOKS", 3)
+    for student, count in (("ann", 2), ("mallory", 9), ("zoe", 3)):
+        (tmp_path / student / "work").mkdir(parents=True)
+        for number in range(count):
+            (tmp_path / student / "work" / f"{number}.ipynb").touch()
+    found = [(entry.path.relative_to(tmp_path).parts[0], bool(entry.complaint)) for entry in find(tmp_path)]
+    assert found == [("ann", False)] * 2 + [("mallory", False)] * 3 + [("mallory", True)] + [("zoe", False)] * 3

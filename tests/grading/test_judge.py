@@ -9,6 +9,7 @@ from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
 from labkit.exercises.as_text import MOST_CHARACTERS
+from labkit.grading import picture, plugin
 from labkit.grading.judge import Judge
 
 
@@ -168,6 +169,16 @@ def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
     verdicts = judged(text, **{"02.2": "x = 1"})
     assert json.loads(verdicts["02.1"][1])["reason"] == reason
     assert json.loads(verdicts["02.2"][1])["reason"] == "not a kernel"
+
+
+def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
+    """Or a student could choose not to be graded."""
+    name = "\U00020000" * 20_000
+    drawn = '"' * picture.MOST_CHARACTERS, "\U00020000" * 20_000
+    monkeypatch.setattr("labkit.grading.judge.picture_of", lambda trace, line: drawn)
+    said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["02.1"][1]
+    assert json.loads(said)["reason"] == "input changed"
+    assert len(said) < plugin.MOST_CHARACTERS - 100
 
 
 def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):

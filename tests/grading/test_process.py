@@ -49,6 +49,12 @@ def test_a_command_that_takes_too_much_ends(tmp_path, text, limits):
     assert sleepers() == []
 
 
+def test_a_command_ends_where_the_memory_of_the_machine_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "MACHINE_KEEPS", 1)
+    assert python(SLEEPER, tmp_path, memory_bytes=1 << 40)[0] is None
+    assert sleepers() == []
+
+
 def test_an_interrupt_waits_for_no_worker(tmp_path):
     started_s = time.monotonic()
     with pytest.raises(KeyboardInterrupt), workers_of(None) as (executor, _):

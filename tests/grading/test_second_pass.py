@@ -68,6 +68,33 @@ def test_an_ordinary_user_has_a_sandbox_too():
     assert done.stdout.strip() == "1000 ''"
 
 
+FILLS = """
+import ctypes, os
+ctypes.CDLL(None).unshare(0x10000000 | 0x20000)  # CLONE_NEWUSER, CLONE_NEWNS: root of its own, it could mount more
+ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None)
+for folder, _, _ in os.walk("/"):
+    try:
+        for n in range(3):
+            with open(f"{folder}/filling-{n}", "wb") as file:
+                file.write(bytes(DISK // 2))
+        print("filled", folder)
+    except OSError:
+        pass
+    for n in range(3):
+        try:
+            os.unlink(f"{folder}/filling-{n}")
+        except OSError:
+            pass
+"""
+
+
+@needs_bubblewrap
+def test_no_folder_holds_more_than_the_limit(tmp_path):
+    program = FILLS.replace("DISK", str(sandbox.DISK_BYTES))
+    status, said = sandbox.run_inside([sys.executable, "-I", "-c", program], tmp_path, {})
+    assert (status, said) == (0, "")
+
+
 @needs_bubblewrap
 @pytest.mark.long
 @pytest.mark.timeout(3000)

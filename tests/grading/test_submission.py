@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from labkit.exercises.as_text import MOST_CHARACTERS
 from labkit.grading.submission import find_submissions, read_submission
 
 
@@ -141,3 +142,19 @@ def test_folders_are_searched_without_jupyters_checkpoints(tmp_path):
         tmp_path / "ann" / "a.ipynb",
         tmp_path / "ben" / "b.ipynb",
     ]
+
+
+def test_a_long_cell_is_cut_and_the_answers_beside_it_are_kept(notebook):
+    submission = read_submission(
+        notebook(
+            cell("x" * (3 << 20), type="markdown"), cell("#" * (3 << 20), "exercise-03-1"), cell("a", "exercise-03-2")
+        )
+    )
+    assert submission.answers["03.2"] == "a"
+    assert len(submission.answers["03.1"]) == MOST_CHARACTERS + 1
+    assert sum(len(text) for _, text in submission.cells) < 1 << 20
+
+
+def test_many_long_cells_are_no_chapter(notebook):
+    submission = read_submission(notebook(*[cell("x" * (1 << 20), type="markdown")] * 12))
+    assert "characters" in submission.complaint and not submission.cells

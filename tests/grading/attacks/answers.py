@@ -66,6 +66,7 @@ INSTEAD = {
     "other arguments": "@cuda.jit\ndef saxpy(*args, **kwargs):\n    pass",
     "nothing": "",
     "stub": KERNEL + "...",
+    "device function": KERNEL.replace("cuda.jit", "cuda.jit(device=True)") + "out[i] = a * x[i] + y[i]",
     "prints the verdict": KERNEL + "print('solved')",
     "opens a file": KERNEL + TOUCH,
     "imports": KERNEL + "import os; os.system('touch $MARK')",
