@@ -38,7 +38,9 @@ def launch(rng, queries, keys):
             Budget("global stores", queries, "one for each query"),
             Budget(KEPT, HEAD, "those of a query"),
             Budget(
-                SHARED_BYTES, 4 * (TILE_BYTES + 2 * BARRIER_BYTES), "a ring of 4 stages, with two barriers each, at most"
+                SHARED_BYTES,
+                4 * (TILE_BYTES + 2 * BARRIER_BYTES),
+                "a ring of 4 stages, with two barriers each, at most",
             ),
             Budget(BARRIERS, blocks, "one for each block, after its mbarriers are set up"),
             FLOAT32_ALONE,
@@ -60,7 +62,7 @@ EXERCISE = Exercise(
     title="The missing arrive",
     task="Warp 0 brings tiles of keys into a ring of two stages, and lets the next copy run while it waits for the one "
     "before. Two warps of consumers find the largest score of each query. Of what the warps tell one another one "
-    "arrival is missing, so that the block hangs. And one comes too early, which nobody sees until it is too late. "
+    "arrival is missing, so that the block hangs. Another comes too early, which a GPU shows now and then. "
     "Repair both; keep the ring, and the one `cuda.syncthreads()`.",
     points=3,
     function="largest_scores",

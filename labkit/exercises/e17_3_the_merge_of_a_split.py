@@ -42,14 +42,18 @@ def launch(rng, parts, rows):
         label=f"{parts} part{'s' * (parts > 1)} of {rows} rows",
         args=(O, lse, unwritten((rows, HEAD)), unwritten((rows,))),
         outputs={
-            2: Expected((weights[:, :, None] * values).sum(0), off[:, None] * (weights[:, :, None] * np.abs(values)).sum(0)),
+            2: Expected(
+                (weights[:, :, None] * values).sum(0), off[:, None] * (weights[:, :, None] * np.abs(values)).sum(0)
+            ),
             3: Expected(merged, off),
         },
         grid=(1, -(-rows // ROWS)),
         block=(HEAD, ROWS),
         budgets=(
             Budget(
-                "global loads", 2 * parts * rows * HEAD, "an element of O and a log-sum-exp of each part for each thread"
+                "global loads",
+                2 * parts * rows * HEAD,
+                "an element of O and a log-sum-exp of each part for each thread",
             ),
             Budget("load requests", 2 * parts * rows, "2 of a warp for each part of its row"),
             Budget("global stores", rows * (HEAD + 1), "32 numbers and a log-sum-exp for each row"),
@@ -66,8 +70,8 @@ EXERCISE = Exercise(
     title="The merge of a split",
     task="The keys of a long cache were split into parts. For each row, a query, each part has left its own O, which "
     "is divided by the sum of its own weights, and its own log-sum-exp. Write O and the log-sum-exp of all keys; load "
-    "each number once. A part may hold no key that the query sees: then its log-sum-exp is -inf, and whatever stands in "
-    "its O means nothing. A row whose parts are all empty has O = 0 and a log-sum-exp of -inf.",
+    "each number once. A part may hold no key that the query sees: then its log-sum-exp is -inf, and whatever stands "
+    "in its O means nothing. A row whose parts are all empty has O = 0 and a log-sum-exp of -inf.",
     points=3,
     function="merge_split",
     launch=launch,

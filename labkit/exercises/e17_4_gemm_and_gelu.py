@@ -45,7 +45,11 @@ def launch(rng, M, N, K):
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
             Budget(BARRIERS, blocks * tiles, "one for each step of each block"),
-            Budget(ALONE, -(-100 // tiles), f"those of the last of {tiles} steps: before it the next tiles are on their way"),
+            Budget(
+                ALONE,
+                -(-100 // tiles),
+                f"those of the last of {tiles} steps: before it the next tiles are on their way",
+            ),
             Budget(KEPT, 0, "none: a thread has one sum"),
             FLOAT32_ALONE,
         ),
