@@ -24,7 +24,8 @@ def launch(rng, queries, keys):
     delta = ((P @ V) * dO).sum(1).astype(np.float32)
     dP = dO.astype(float) @ V.T
     dS = P * (dP - delta[:, None])
-    off_P = EPS * (4 + 2 * np.abs(np.where(seen, apart, 0))) * P + LEAST_NORMAL * seen
+    farthest = 4 * np.abs(np.where(seen.any(1), lse, 0))[:, None]  # a score may be added up from -lse on
+    off_P = EPS * (4 + 2 * np.abs(np.where(seen, apart, 0)) + farthest) * P + LEAST_NORMAL * seen
     off_dP = EPS * (HEAD + 2) * (np.abs(dO).astype(float) @ np.abs(V).T + np.abs(delta)[:, None])
     off_dS = off_P * np.abs(dP - delta[:, None]) + P * off_dP
     off_sum = EPS * (queries + 2)

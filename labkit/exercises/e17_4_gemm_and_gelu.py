@@ -42,6 +42,11 @@ def launch(rng, M, N, K):
                 2 * blocks * tiles * TILE * TILE // WARP,
                 "16 for the two tiles of a step, which neighbours copy together",
             ),
+            Budget(
+                "store requests to shared memory",
+                2 * blocks * tiles * TILE * TILE // WARP,
+                "as many: each element of a tile is copied once",
+            ),
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
             Budget(BARRIERS, blocks * tiles, "one for each step of each block"),

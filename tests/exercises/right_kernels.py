@@ -2226,15 +2226,23 @@ def cross_entropy(X, W, targets, loss):
         _right(
             "a round more for the last tile",
             (
-                "for tile in range(tiles):\n            stage, turn = tile % STAGES, tile // STAGES\n            ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n            key, d = tile * TILE + lane // 2, lane % 2 * 4\n            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
-                "for tile in range(tiles + 1):\n            stage, turn = tile % STAGES, tile // STAGES\n            key, d = tile * TILE + lane // 2, lane % 2 * 4\n            if tile < tiles:\n                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n                ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "for tile in range(tiles):\n            stage, turn = tile % STAGES, tile // STAGES\n"
+                "            ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n"
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n"
+                "            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "for tile in range(tiles + 1):\n            stage, turn = tile % STAGES, tile // STAGES\n"
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n            if tile < tiles:\n"
+                "                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n"
+                "                ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, "
+                "16 if key < keys else 0)\n",
             ),
             ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
         ),
         _right(
             "a copy at a time",
             (
-                "            if tile > 0:\n                ptx.cp_async_wait(1)\n                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+                "            if tile > 0:\n                ptx.cp_async_wait(1)\n"
+                "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
                 "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n",
             ),
             ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
@@ -2245,15 +2253,18 @@ def cross_entropy(X, W, targets, loss):
             ("ptx.mbarrier_init(empty, stage, 32 * CONSUMERS)", "ptx.mbarrier_init(empty, stage, CONSUMERS)"),
             (
                 "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
-                "                cuda.syncwarp()\n                if lane == 0:\n                    ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+                "                cuda.syncwarp()\n                if lane == 0:\n"
+                "                    ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
             ),
             (
                 "        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
-                "        cuda.syncwarp()\n        if lane == 0:\n            ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
+                "        cuda.syncwarp()\n        if lane == 0:\n"
+                "            ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
             ),
             (
                 "            ptx.mbarrier_arrive(empty, stage)\n",
-                "            cuda.syncwarp()\n            if lane == 0:\n                ptx.mbarrier_arrive(empty, stage)\n",
+                "            cuda.syncwarp()\n            if lane == 0:\n"
+                "                ptx.mbarrier_arrive(empty, stage)\n",
             ),
         ),
         _right(
@@ -2266,8 +2277,11 @@ def cross_entropy(X, W, targets, loss):
         _right(
             "in pieces of 8 bytes",
             (
-                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
-                "            for n in range(lane, TILE * HEAD // 2, 32):\n                key, d = tile * TILE + n // 4, n % 4 * 2\n                ptx.cp_async(K_tiles, (stage, n // 4, d), K, (key, d), 8, 8 if key < keys else 0)\n",
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n"
+                "            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "            for n in range(lane, TILE * HEAD // 2, 32):\n"
+                "                key, d = tile * TILE + n // 4, n % 4 * 2\n"
+                "                ptx.cp_async(K_tiles, (stage, n // 4, d), K, (key, d), 8, 8 if key < keys else 0)\n",
             ),
         ),
     ),
@@ -2280,7 +2294,8 @@ def cross_entropy(X, W, targets, loss):
             ),
             (
                 "weight = exp(score - lse_tile[i])",
-                "weight = np.float32(0)\n                if top + i - queries >= key - keys:\n                    weight = exp(score - lse_tile[i])",
+                "weight = np.float32(0)\n                if top + i - queries >= key - keys:\n"
+                "                    weight = exp(score - lse_tile[i])",
             ),
         ),
         _right(
@@ -2414,7 +2429,8 @@ def merge_split(O_parts, lse_parts, O, lse):
             "a helper",
             (
                 "\n\n@cuda.jit\n",
-                "\n\n@cuda.jit(device=True)\ndef gelu(x):\n    return HALF * x * (np.float32(1) + erf(x * ROOT_HALF))\n\n\n@cuda.jit\n",
+                "\n\n@cuda.jit(device=True)\ndef gelu(x):\n"
+                "    return HALF * x * (np.float32(1) + erf(x * ROOT_HALF))\n\n\n@cuda.jit\n",
             ),
             ("C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))", "C[row, col] = gelu(total)"),
         ),
@@ -2426,7 +2442,8 @@ def merge_split(O_parts, lse_parts, O, lse):
         _right(
             "one array for both",
             (
-                "A_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)\n    B_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)",
+                "A_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)\n"
+                "    B_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)",
                 "tiles = cuda.shared.array((STAGES, 2, TILE, TILE), np.float32)",
             ),
             ("A_tiles, (stage, y, x)", "tiles, (stage, 0, y, x)"),

@@ -1569,34 +1569,37 @@ WRONG = {
         _wrong(
             "given back early from the fifth tile on",
             (
-                "            for j in range(min(",
-                "            if tile > 4:\n                ptx.mbarrier_arrive(empty, stage)\n            for j in range(min(",
-            ),
-            (
                 "            ptx.mbarrier_arrive(empty, stage)\n",
                 "            if tile <= 4:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if tile > 4:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
             ),
         ),
         _wrong(
             "one consumer gives back early",
             (
-                "            for j in range(min(",
-                "            if warp == 2:\n                ptx.mbarrier_arrive(empty, stage)\n            for j in range(min(",
-            ),
-            (
                 "            ptx.mbarrier_arrive(empty, stage)\n",
                 "            if warp == 1:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if warp == 2:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
             ),
         ),
         _wrong(
             "all blocks but the first give back early",
             (
-                "            for j in range(min(",
-                "            if cuda.blockIdx.x > 0:\n                ptx.mbarrier_arrive(empty, stage)\n            for j in range(min(",
-            ),
-            (
                 "            ptx.mbarrier_arrive(empty, stage)\n",
                 "            if cuda.blockIdx.x == 0:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if cuda.blockIdx.x > 0:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
             ),
         ),
         _wrong(
@@ -1672,7 +1675,8 @@ WRONG = {
             "small weights left out",
             (
                 "slope = weight * (slope - delta_tile[i])",
-                "weight = weight if weight > np.float32(0.001) else np.float32(0)\n                slope = weight * (slope - delta_tile[i])",
+                "weight = weight if weight > np.float32(0.001) else np.float32(0)\n"
+                "                slope = weight * (slope - delta_tile[i])",
             ),
         ),
         _wrong(
@@ -1709,7 +1713,8 @@ WRONG = {
             "a weight of one where nothing is seen",
             (
                 "            if key <= top + i + keys - queries:\n",
-                "            if lse_tile[i] == np.float32(-np.inf):\n                for d in range(HEAD):\n                    dv[d] += dO_tile[i, d]\n            if key <= top + i + keys - queries:\n",
+                "            if lse_tile[i] == np.float32(-np.inf):\n                for d in range(HEAD):\n"
+                "                    dv[d] += dO_tile[i, d]\n            if key <= top + i + keys - queries:\n",
             ),
         ),
     ),
@@ -1721,7 +1726,8 @@ WRONG = {
             "up to the first empty part",
             (
                 "            if of_part > np.float32(-np.inf):\n",
-                "            if of_part == np.float32(-np.inf):\n                break\n            if of_part > np.float32(-np.inf):\n",
+                "            if of_part == np.float32(-np.inf):\n                break\n"
+                "            if of_part > np.float32(-np.inf):\n",
             ),
         ),
         _wrong(
@@ -1742,7 +1748,8 @@ WRONG = {
             "small weights left out",
             (
                 "total = total * shrunk + weight",
-                "weight = weight if weight > np.float32(0.01) else np.float32(0)\n                total = total * shrunk + weight",
+                "weight = weight if weight > np.float32(0.01) else np.float32(0)\n"
+                "                total = total * shrunk + weight",
             ),
         ),
         _wrong("powers of 2", ("exp(of_part - larger)", "np.float32(2) ** (of_part - larger)")),
@@ -1797,7 +1804,8 @@ WRONG = {
             "itself above 2",
             (
                 "C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))",
-                "C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF)) if total < np.float32(2) else total",
+                "C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF)) if total < "
+                "np.float32(2) else total",
             ),
         ),
         _wrong("a root in three digits", ("np.float32(0.5**0.5)", "np.float32(0.707)")),
