@@ -17,14 +17,12 @@ EPS = float(np.finfo(np.float32).eps)
 
 def launch(rng, parts, rows):
     lse = rng.uniform(-FAR, FAR, rows) + 10 ** rng.uniform(-1, 2, rows) * rng.standard_normal((parts, rows))
-    lse = np.where(rng.random(rows) < 0.3, np.sort(lse, 0), lse).astype(np.float32)
+    lse = np.where(rng.random(rows) < 0.3, np.sort(lse, 0), lse)
+    lse[0, rng.random(rows) < 0.3] += 300  # whose exponential overflows
+    lse = lse.astype(np.float32)
     O = rng.standard_normal((parts, rows, HEAD), np.float32)
-    lse[rng.random((parts, rows)) < EMPTY] = -np.inf
-    if rows > 1:
-        alone, none = rng.choice(rows, 2, replace=False)
-        lse[:, none] = -np.inf
-        lse[0, alone] = rng.uniform(-FAR, FAR)
-    empty = lse == -np.inf
+    empty = drawn_empty(rng, parts, rows)
+    lse[empty] = -np.inf
     left = np.float32((np.inf, -np.inf, 3e38, -1.0, 0.0))  # whatever was there
     O[empty] = rng.choice(left, (empty.sum(), HEAD))
 
@@ -63,6 +61,15 @@ def launch(rng, parts, rows):
         ),
         duties=(Duty(AT_WORK, HEAD * ((rows - 1) % ROWS + 1), "a thread for each number of a row"),),
     )
+
+
+def drawn_empty(rng, parts, rows):
+    """Which parts are empty: as many whatever the seed, all of one row, and of a single row those that chance says."""
+    if rows == 1:
+        return rng.random((parts, 1)) < EMPTY
+    others = parts * (rows - 1)
+    empty = rng.permuted(np.arange(others) < EMPTY * others).reshape(parts, rows - 1)
+    return np.insert(empty, rng.integers(rows), True, axis=1)
 
 
 EXERCISE = Exercise(

@@ -897,33 +897,255 @@ SHORTCUTS = {
             ("tile[ty + r, tx + s]", "(x[top + ty + r, left + tx + s] + np.float32(0) * tile[ty, tx])"),
         ),
         _cheat(
-            "barriers that have names",
+            "one warp for all",
+            ("range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE)", "range(tx, ROWS * COLS * (ty == 0), 2)"),
+        ),
+        _cheat(
+            "one lane of each warp",
+            ("range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE)", "range(ty, ROWS * COLS * (tx == 0), HIGH)"),
+        ),
+        _cheat(
+            "straight from x where the window ends",
+            ("tile[ty + r, tx + s]", "(tile[ty + r, tx + s] if s < S - 1 else x[top + ty + r, left + tx + s])"),
+        ),
+    ),
+    "07.3": (
+        _other("another's kernel", "from labkit.conv.direct.s01_naive import naive as holes_and_groups\n"),
+        _cheat(
+            "the sum kept in y, by atomics",
+            ("        total = np.float32(0)\n", "        y[p, q, k] = 0\n"),
+            ("                    total += pixel", "                    cuda.atomic.add(y, (p, q, k), pixel"),
+            ("s, c, k]\n", "s, c, k])\n"),
+            ("        y[p, q, k] = total", ""),
+        ),
+    ),
+    "07.4": (
+        _cheat(
+            "neighbours straight from t, by atomics",
+            ("now[r - 1, c] + now[r + 1, c]", "cuda.atomic.add(t, (max(row - 1, 0), col), zero) + now[r + 1, c]"),
+        ),
+        _cheat(
+            "one step, twice as far",
+            ("soon[r, c] = heated", "soon[r, c] = now[r, c]"),
+            ("soon[r, c] + rate", "soon[r, c] + rate * 2"),
+        ),
+        _cheat("a barrier of each warp", ("    cuda.syncthreads()\n    r, c", "    cuda.syncwarp()\n    r, c")),
+        _other("tiles filled and left aside", LEFT_ASIDE),
+    ),
+    "08.1": (
+        _other("another's kernel", "from labkit.conv.im2col.s01_batch import batch as lower\n"),
+        _other(
+            "an alias", "@cuda.jit\ndef mine(x, matrix, S, P, Q, stride):\n    matrix[0, 0] = 0\n\n\nlower = mine\n"
+        ),
+        _cheat("each element for all", ("        matrix[rsc", "        for i in range(2):\n            matrix[rsc")),
+    ),
+    "08.2": (
+        _other("the divisor found out", DIVISOR_FOUND),
+        _other("the divisor found out by counting", DIVISOR_COUNTED),
+        _other("twice the divisor found out", TWICE_THE_DIVISOR),
+        _other("by floats", IN_FLOATS),
+    ),
+    "08.3": (
+        _cheat(
+            "copied, and stored over",
+            (
+                "    cuda.syncthreads()\n",
+                "    for i in range(TAPS):\n"
+                "        row, col = p + (first + i) // S - top, q + (first + i) % S - left\n"
+                "        tile[i, t] = x[row * W + col] if 0 <= row < H and 0 <= col < W else np.float32(0)\n"
+                "    cuda.syncthreads()\n",
+            ),
+        ),
+        _cheat(
+            "zeros where the tile is stored",
+            ("= tile[i, t]", "= tile[i, t] if tile[i, t] != 0 else np.float32(0)"),
+            ("4 if inside else 0)", "4)"),
+            ("row * W + col, 4", "(row * W + col if inside else 0), 4"),
+        ),
+        _cheat(
+            "straight to the matrix",
+            (
+                "= tile[i, t]",
+                "= tile[i, t] * np.float32(0) + x[min(max(p + (first + i) // S - top, 0), H - 1) * W + "
+                "min(max(q + (first + i) % S - left, 0), W - 1)] * np.float32(tile[i, t] != 0)",
+            ),
+        ),
+    ),
+    "08.4": (
+        _other("another's kernel", "from labkit.conv.implicit_gemm.s01_index import index as filter_sound\n"),
+        _cheat(
+            "x by atomics",
+            (
+                "w_tile[down, i] * x_tile[i, across]",
+                "w_tile[down, i] * (cuda.atomic.add(x, ((start + i) // L, t * hop + (start + i) % L), zero) "
+                "if t < y.shape[1] and start + i < C * L else zero)",
+            ),
+        ),
+        _cheat(
+            "w from memory, the tile of ones",
+            ("w[k, c, l] if k < K and c < C else zero", "np.float32(1)"),
+            (
+                "w_tile[down, i] *",
+                "w_tile[down, i] * (w[k, (start + i) // L, (start + i) % L] if k < K and start + i < C * L else 0) *",
+            ),
+        ),
+        _cheat(
+            "w by shuffles, the tile of ones",
+            (
+                "        w_tile[down, across] = w[k, c, l] if k < K and c < C else zero",
+                "        w_tile[down, across] = 1\n        tap = w[k, c, l] if k < K and c < C else zero",
+            ),
+            ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
+        ),
+    ),
+    "09.1": (
+        _cheat(
+            "the definition beside no transform",
+            (
+                "        v0 = two * d0 - three * d1 + d2\n        v1 = d2 - two * d1\n        v2 = d2 - d1\n"
+                "        v3 = two * d1 - three * d2 + d3\n",
+                "        v0, v1, v2, v3 = d0, d1, d2, d3\n        g0, g2 = two * U[0], U[3]\n"
+                "        g1 = -U[1] - g0 - g2\n",
+            ),
+            ("m0 + m1 + m2", "d0 * g0 + d1 * g1 + d2 * g2"),
+            ("m1 + two * m2 + m3", "d1 * g0 + d2 * g1 + d3 * g2"),
+        ),
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as other_points\n"),
+        _cheat("outputs of nothing", ("V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3", "V[0, t] = v0")),
+    ),
+    "09.2": (
+        _other("another's kernel", "from labkit.conv.winograd.s01_f2x2 import f2x2 as up_to_the_edge\n"),
+        _cheat(
+            "pixels by atomics",
+            ("d[i, j] = x[row, col]", "d[i, j] = cuda.atomic.add(x, (row, col), np.float32(0))"),
+            (
+                "            d[i, j] = 0\n            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:\n    ",
+                "            row, col = min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)\n",
+            ),
+        ),
+        _cheat(
+            "the definition, by taps that U gives away",
+            ("    for i in range(2):\n        row, col = 2 * tile_y + i, 2 * tile_x\n", _TAPS_FROM_U),
+        ),
+    ),
+    "09.3": (
+        _cheat(
+            "a list for the usual sizes",
+            ("for m in range(2, 7)", "for m in range(4 if R[i] == 3 else 2, 5 if P[i] % 7 == 0 else 7)"),
+        ),
+        _cheat("the definition for all", ("if count < least", "if count < least and False")),
+        _cheat("whole tiles alone", ("if count < least", "if count < least and P[i] % m == 0 and Q[i] % m == 0")),
+    ),
+    "09.4": (
+        _other("another's kernel", "from labkit.conv.winograd.s02_f4x4 import f4x4 as five_taps\n"),
+        _cheat("outputs as sums of V", ("m[i] += U[i, c] * V[i, c, t]", "m[i] += V[i, c, t]")),
+        _cheat(
+            "the definition beside V, by taps that U gives away",
+            ("            for i in range(6):\n                m[i] += U[i, c] * V[i, c, t]\n", _FIVE_TAPS_FROM_U),
+            ("m[0] + m[1] + m[2] + m[3] + m[4]", "m[0]"),
+            ("m[1] - m[2] + two * (m[3] - m[4]) + m[5]", "m[1]"),
+        ),
+        _cheat(
+            "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
+        ),
+    ),
+    "10.1": (
+        _other("another's kernel", "from labkit.conv.fft.s01_whole import restored as transform_lines\n"),
+        _other("by definition, straight from x", DEFINITION.format(re="x[line, n, 0]", im="x[line, n, 1]")),
+        _other(
+            "by definition, by atomics",
+            DEFINITION.format(re="cuda.atomic.add(re, n, np.float32(0))", im="cuda.atomic.add(im, n, np.float32(0))"),
+        ),
+        _other("by definition, from shared memory", DEFINITION.format(re="re[n]", im="im[n]")),
+    ),
+    "10.2": (
+        _other(
+            "another's kernel",
+            "T = 32\nfrom labkit.conv.direct.s01_naive import naive as overlap_save\n",
+        ),
+        _cheat("straight from x", ("tile[(t - s) % T]", "(x[begin + t - s] if 0 <= begin + t - s < x.size else 0)")),
+        _cheat(
+            "straight from x, by atomics",
+            ("tile[(t - s) % T]", "(cuda.atomic.add(x, begin + t - s, 0) if 0 <= begin + t - s < x.size else 0)"),
+        ),
+        _cheat(
+            "every output by the first block",
+            (
+                "    total = np.float32(0)\n",
+                "    for p in range(t, y.size * (cuda.blockIdx.x == 0), T):\n"
+                "        y[p] = 0\n        for s in range(S):\n            if 0 <= p - s < x.size:\n"
+                "                y[p] += w[s] * x[p - s]\n    total = np.float32(0)\n",
+            ),
+            ("if t >= S - 1 and begin + t < y.size:", "if False:"),
+        ),
+    ),
+    "10.3": (
+        _other("another's kernel", "from labkit.conv.fft.s01_whole import multiplied as whole_spectrum\n"),
+        _cheat(
+            "each bin for itself, by atomics",
+            ("if 0 < k < T - k:", "if 0 < k < T - k and cuda.atomic.add(X, (line, k, 0), 0) != 7:"),
+        ),
+        _cheat(
+            "loaded twice",
+            (
+                "        if turned == 0:\n            w_im = -w_im\n",
+                "        w_im = W[line, k, 1] if turned else -W[line, k, 1]\n",
+            ),
+        ),
+    ),
+    "10.4": (
+        _other(
+            "an alias",
+            "@cuda.jit\ndef mine(a, b, product, roots, bits):\n    product[0] = bits\n\n\nbig_product = mine\n",
+        ),
+        _other(
+            "as in school, by atomics",
+            SCHOOLBOOK.format(a="cuda.atomic.add(a, i, 0)", b="cuda.atomic.add(b, k - i, 0)"),
+        ),
+        _other("as in school, straight from the numbers", SCHOOLBOOK.format(a="a[i]", b="b[k - i]")),
+        _other("as in school, four digits at a time", LIMBS),
+        _other("as in school, with idle barriers", LIMBS + IDLE),
+        *(
+            _other(
+                f"as in school, with idle barriers, {what}",
+                (LIMBS + IDLE).replace("carry += limbs[2, k]", f"carry += limbs[2, k] {more}"),
+            )
+            for what, more in (
+                ("plus roots times 0", "+ int(np.float32(0) * roots[k % roots.shape[0], 0])"),
+                ("if the first root is 1", "* int(roots[0, 0])"),
+                (
+                    "if a root lies on the circle",
+                    "* int(round(roots[k % roots.shape[0], 0] * roots[k % roots.shape[0], 0] "
+                    "+ roots[k % roots.shape[0], 1] * roots[k % roots.shape[0], 1]))",
+                ),
+            )
+        ),
+    ),
+    "11.1": (
+        _cheat("asked of the package", ("return taps", "return not problem.misfit({}) and taps")),
+        _other(
+            "the problem's own check",
+            "def applies(problem, format):\n    return problem.R == 3 and not problem.misfit\n",
+        ),
+        _other(
+            "the library asked",
+            "from labkit import conv\n\n\ndef applies(problem, format):\n    return len(conv.heuristic(problem)) > 9\n",
+        ),
+        _other("another's function", "from labkit.exercises.e11_1_does_it_apply import misfit as applies\n"),
+        _other(
+            "true to all",
+            "class Yes:\n    __eq__ = lambda a, b: True\n\n\ndef applies(problem, format):\n    return Yes()\n",
+        ),
+        _other(
+            "a table of the published cases",
             """
-@cuda.jit
-def largest_scores(Q, K, largest):
-    K_tiles = cuda.shared.array((4, 16, 8), np.float32, alignment=16)
-    q = cuda.local.array(8, np.float32)
-    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-    row = cuda.blockIdx.x * 64 + (warp - 1) * 32 + lane
-    most = np.float32(-np.inf)
-    for d in range(8):
-        q[d] = Q[d, row] if warp > 0 and row < largest.size else np.float32(0)
-    for first in range(0, K.shape[0], 16):
-        stage = first // 16 % 4
-        if warp == 0:
-            key, d = first + lane // 2, lane % 2 * 4
-            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < K.shape[0] else 0)
-            ptx.cp_async_commit()
-            ptx.cp_async_wait(0)
-        ptx.barrier_sync(1, 96)
-        if warp > 0:
-            for j in range(min(16, K.shape[0] - first)):
-                score = np.float32(0)
-                for d in range(8):
-                    score += q[d] * K_tiles[stage, j, d]
-                most = max(most, score)
-    if warp > 0 and row < largest.size:
-        largest[row] = most
+REFUSED = ((5, 5), (1, 1), (1, 3), (3, 1), (3, 5), (9, 1), (1, 9))
+
+
+def applies(problem, format):
+    ones = (problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w, problem.groups)
+    listed = (problem.R, problem.S) in REFUSED or 2 in ones or problem.dilation_h == 3 or problem.groups == 8
+    return format == "float32" and problem.layout == "NCHW" and not listed
 """,
         ),
         _other(
@@ -2802,36 +3024,33 @@ def largest_scores(Q, K, largest):
 """,
         ),
         _other(
-            "one warp for all",
+            "barriers that have names",
             """
 @cuda.jit
 def largest_scores(Q, K, largest):
-    K_tiles = cuda.shared.array((2, 16, 8), np.float32, alignment=16)
-    more = cuda.shared.array(8, np.float32)
+    K_tiles = cuda.shared.array((4, 16, 8), np.float32, alignment=16)
     q = cuda.local.array(8, np.float32)
-    lane, keys = cuda.threadIdx.x, K.shape[0]
-    if cuda.threadIdx.y == 0:
-        row = cuda.blockIdx.x * 64 + lane
-        most, other = np.float32(-np.inf), np.float32(-np.inf)
-        for first in range(0, keys, 16):
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    row = cuda.blockIdx.x * 64 + (warp - 1) * 32 + lane
+    most = np.float32(-np.inf)
+    for d in range(8):
+        q[d] = Q[d, row] if warp > 0 and row < largest.size else np.float32(0)
+    for first in range(0, K.shape[0], 16):
+        stage = first // 16 % 4
+        if warp == 0:
             key, d = first + lane // 2, lane % 2 * 4
-            cuda.syncwarp()
-            ptx.cp_async(K_tiles, (first // 16 % 2, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)
+            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < K.shape[0] else 0)
             ptx.cp_async_commit()
             ptx.cp_async_wait(0)
-            cuda.syncwarp()
-            for j in range(min(16, keys - first)):
-                score, second = np.float32(0), np.float32(0)
+        ptx.barrier_sync(1, 96)
+        if warp > 0:
+            for j in range(min(16, K.shape[0] - first)):
+                score = np.float32(0)
                 for d in range(8):
-                    if row < largest.size:
-                        score += Q[d, row] * K_tiles[first // 16 % 2, j, d]
-                    if row + 32 < largest.size:
-                        second += Q[d, row + 32] * K_tiles[first // 16 % 2, j, d]
-                most, other = max(most, score), max(other, second)
-        if row < largest.size:
-            largest[row] = most
-        if row + 32 < largest.size:
-            largest[row + 32] = other
+                    score += q[d] * K_tiles[stage, j, d]
+                most = max(most, score)
+    if warp > 0 and row < largest.size:
+        largest[row] = most
 """,
         ),
     ),
