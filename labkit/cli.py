@@ -239,7 +239,7 @@ def grade(
         try:
             course = Course.read(assignment) if assignment else None
             assessment = grading.Assessment(
-                tuple(rosters.read_roster(roster)) if roster else (),
+                rosters.read_roster(roster) if roster else {},
                 course.points if course else {},
                 read_collected(collected) if collected else {},
                 policy.Deadline(_time(deadline), late) if deadline else None,
@@ -262,14 +262,13 @@ def _print_grades(grades, out):
     from rich.text import Text
 
     from labkit.grading.grades import totals
-    from labkit.grading.verbatim import for_student
 
     table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
         if row.points == row.out_of and row.exercise and not row.ran:
             continue
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        said = Text("\n".join(filter(None, [for_student(row).said, row.ran])))
+        said = Text("\n".join(filter(None, [row.said, row.ran])))
         table.add_row(Text(row.student), Text(row.exercise or row.submission), points, said)
     console = Console()
     if table.row_count:

@@ -108,6 +108,7 @@ class Problem(ABC):
     called: ClassVar[str] = "problem"
     arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
     in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format
+    in_int32: ClassVar[Sequence[str]] = ()
     in_order: ClassVar[bool] = True  # whether steps take arrays in C order alone
 
     def __str__(self):
@@ -181,7 +182,7 @@ class Problem(ABC):
         takes
             As `misfit` has it.
         dtype
-            What the arrays hold, but for those of `in_float32`.
+            What the arrays hold, but for those of `in_float32` and `in_int32`.
 
         Raises
         ------
@@ -194,7 +195,8 @@ class Problem(ABC):
             raise ValueError(f"{why}: choose another step")
         for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
             check_array(name, X)
-            wanted = np.dtype(np.float32 if name in self.in_float32 else dtype)
+            kinds = dict.fromkeys(self.in_float32, np.float32) | dict.fromkeys(self.in_int32, np.int32)
+            wanted = np.dtype(kinds.get(name, dtype))
             if dtype_of(X) != wanted:
                 raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
             said = self.arrays_called.get(name, name)

@@ -1,6 +1,7 @@
 """The names that functions use: where their values come from, and copies that see other values under them."""
 
 import ast
+import builtins
 import dis
 import sys
 from functools import cache, lru_cache
@@ -16,6 +17,11 @@ def names_of(function) -> dict:
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         found[name] = _contents(cell)
     return found
+
+
+def unbound(function) -> set[str]:
+    """The globals that a function reads and nothing has given a value."""
+    return {*_globals_of(function.__code__)} - function.__globals__.keys() - vars(builtins).keys()
 
 
 @cache

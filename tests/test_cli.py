@@ -109,7 +109,7 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     policy = ["--deadline", "2026-11-19T12:00:00", "--late", "10", "--run", "--scheduler", "tcp://a:1"]
     invoke("grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), *lists, *policy)
     ((assessment, options),) = seen
-    assert (assessment.students, assessment.points) == (("ada", "ben"), {"02.1": 5})
+    assert (assessment.students, assessment.points) == ({"ada": {}, "ben": {}}, {"02.1": 5})
     assert assessment.assignment == "hw2"
     assert (assessment.deadline.percent_a_day, assessment.deadline.due.day) == (10, 19)
     assert assessment.collected["ada"].time.year == 2026
@@ -185,6 +185,17 @@ def test_grading_a_fork_names_the_solutions_that_it_leaves_out_and_looks_for_the
     result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
     assert result.output.count("Left out: the book's own solutions in") == 1
     assert searched == [tmp_path]
+
+
+def test_grading_names_whose_work_is_there_without_a_line_in_the_roster(tmp_path):
+    for student in ("ada", "eve"):
+        (tmp_path / "work" / student).mkdir(parents=True)
+        (tmp_path / "work" / student / "a.ipynb").write_text("{")
+    (tmp_path / "roster.csv").write_text("student\nada\nben\n")
+    asked = ["grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades")]
+    told = "Not on the roster, and graded all the same: "
+    assert f"{told}eve\n" in invoke(*asked, "--roster", str(tmp_path / "roster.csv")).output
+    assert told not in invoke(*asked).output
 
 
 def test_grading_what_is_not_there(tmp_path):

@@ -6,6 +6,7 @@
 >>> attention.ladder("forward").step("rows").launch(*operands)
 >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
 >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
+>>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence
 """
 
 from functools import partial
@@ -14,6 +15,7 @@ from pkgutil import resolve_name
 from labkit import ladder as _ladder
 from labkit.attention import traffic
 from labkit.attention.backward.problem import AttentionBackward
+from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
@@ -22,9 +24,11 @@ ladder = partial(_ladder.ladder, "attention")
 _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
+    "attend_cached": "labkit.attention.interface.cached:attend_cached",
     "plan": "labkit.attention.interface.attend:plan",
+    "plan_cached": "labkit.attention.interface.cached:plan_cached",
 }
-__all__ = ["AttentionBackward", "AttentionForward", "ladder", "traffic", *_PLACES]
+__all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
 
 
 def __getattr__(name):

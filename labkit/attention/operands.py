@@ -42,14 +42,14 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
 
 
 def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
-    """All arrays but log-sum-exp as matrices of rows, or of 32-bit words of these, and how far apart they are.
+    """All arrays in the problem's format as matrices of rows, or of 32-bit words of these, and how far apart they are.
 
     Raises
     ------
     ValueError
         As `as_rows`; or rows of words do not begin at multiples of 16 bytes.
     """
-    names = [name for name in problem.ARRAYS if name not in problem.in_float32]
+    names = [name for name in problem.ARRAYS if name not in (*problem.in_float32, *problem.in_int32)]
     found = [as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)]
     if words:
         for name, (X, _) in zip(names, found):

@@ -37,10 +37,15 @@ def as_heads_of_torch(X, layout: str):
     return X if layout == "BHSD" else X.transpose(1, 2)
 
 
+def is_known(problem) -> bool:
+    """Whether torch is here and computes this problem: it aligns a causal mask top left, and has no window."""
+    is_same = problem.window is None and not (problem.causal and problem.keys != problem.queries)
+    return _torch.is_here() and is_same
+
+
 def rivals(problem, format):
-    """The backends that compute this problem: torch aligns a causal mask top left, and has no window."""
-    is_known = problem.window is None and not (problem.causal and problem.keys != problem.queries)
-    if not (_torch.is_here() and is_known):
+    """The backends that compute this problem."""
+    if not is_known(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
     return {backend: partial(of_torch, backend=backend) for backend in backends}

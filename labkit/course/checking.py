@@ -18,12 +18,12 @@ class Checked:
     """How one exercise stands: the points it would get, and why no more."""
 
     exercise: str
-    points: int
-    out_of: int
+    points: float
+    out_of: float
     message: str
 
     def __str__(self):
-        headline = f"{self.exercise} {exercise(self.exercise).title}: {self.points} of {self.out_of} points"
+        headline = f"{self.exercise} {exercise(self.exercise).title}: {self.points:g} of {self.out_of:g} points"
         reasons = self.message.splitlines() if self.points < self.out_of else []
         return "\n    ".join([headline, *reasons])
 
@@ -39,10 +39,10 @@ def check_course(course: Course, folder: Path) -> Iterator[Checked]:
 
 def summary(course: Course, rows: Iterable[Checked]) -> str:
     """The points so far, as a line to print."""
-    return f"{course.assignment}: {sum(row.points for row in rows)} of {course.out_of} points so far."
+    return f"{course.assignment}: {sum(row.points for row in rows):g} of {course.out_of:g} points so far."
 
 
-def _check_chapter(path: Path, wanted: Mapping[str, int], seed: int) -> Iterator[Checked]:
+def _check_chapter(path: Path, wanted: Mapping[str, float], seed: int) -> Iterator[Checked]:
     submission = read_submission(path)
     missing = (
         submission.complaint or "The cell of this exercise is gone: take it from the chapter as it was handed out."

@@ -40,16 +40,15 @@ def _changed(folder: Path) -> bool:
     return bool(git(folder, "status", "--porcelain", "--", NOTEBOOKS))
 
 
-def submit(course: Course, folder: Path, solved: Iterable[str], points: int) -> list[str]:
+def submit(course: Course, folder: Path, solved: Iterable[str], points: float) -> list[str]:
     """Commit the notebooks and push them to the branch's remote, if there is one; sentences say what was done.
 
     Nothing but the folder of the notebooks is committed, whatever else is staged.
     """
     told = []
     if _changed(folder):
-        note = (
-            f"Submit {course.assignment}: {points} of {course.out_of} points\n\nSolved: {', '.join(solved) or 'none'}"
-        )
+        headline = f"Submit {course.assignment}: {points:g} of {course.out_of:g} points"
+        note = f"{headline}\n\nSolved: {', '.join(solved) or 'none'}"
         git(folder, "add", "--", NOTEBOOKS)
         git(folder, "commit", "--quiet", "--message", note, "--", NOTEBOOKS)
         told.append(f"Committed as {_last(folder)}.")

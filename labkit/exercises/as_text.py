@@ -1,6 +1,7 @@
 """An answer as grading reads it: what the text of its cell defines, of which nothing runs."""
 
 import ast
+import difflib
 import inspect
 import linecache
 import warnings
@@ -13,7 +14,8 @@ from typing import Any
 from labkit.exercises.definitions import definitions
 from labkit.exercises.exercise import Exercise
 from labkit.exercises.source import python_function
-from labkit.rebinding import named, names_of
+from labkit.rebinding import named, names_of, unbound
+from labkit.simulator.language import nearest
 
 MOST_CHARACTERS = 100_000  # of an answer
 MOST_SHOWN = 80  # of a line
@@ -59,7 +61,9 @@ class Texts:
         function = python_function(self.namespace[rules.function])
         if function is None:
             return Unreadable("not a kernel", _no_function(rules.function, statements))
-        return _unknown(function, statements) if inspect.isfunction(function) else None
+        if not inspect.isfunction(function):
+            return None
+        return _unknown(function, statements) or _undefined(function, statements)
 
 
 def functions_of(function: FunctionType) -> Iterator[FunctionType]:
@@ -101,6 +105,25 @@ def _unknown(function, statements):
                 return Unreadable("refused", message)
             if not _is_none(given[name]):
                 return Unreadable("refused", _not_known(name, given[name]), given[name].lineno)
+    return None
+
+
+def _undefined(function, statements):
+    """The first name that the function reads and nothing defines: misspelt, or of a cell that grading does not read."""
+    for one in functions_of(function):
+        missing = unbound(one)
+        own = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == one.__name__]
+        reads = [node for root in own for node in ast.walk(root) if isinstance(node, ast.Name) and node.id in missing]
+        if reads:
+            first = min(reads, key=lambda node: (node.lineno, node.col_offset))
+            known = {name.lower(): name for name in [*one.__globals__, *one.__code__.co_varnames]}
+            close = difflib.get_close_matches(first.id.lower(), known, 1)
+            hint = f" (did you mean `{known[close[0]]}`?)" if close else nearest(first.id)
+            message = (
+                f"Line {first.lineno}: `{first.id}` is not defined{hint}; if another cell defines it, move that into "
+                "this one, for grading reads the cells of the exercises and the chapter's setup alone."
+            )
+            return Unreadable("refused", message, first.lineno)
     return None
 
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from labkit.exercises import exercise_ids
+from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import Found, shown
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
-from labkit.grading.ledger import Assessment, HandedIn, Ledger
+from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.rebuild import chapters, setups
 from labkit.grading.reports import write_reports
 from labkit.grading.roster import student_of
@@ -62,7 +63,7 @@ def grade(
     progress
         Is told how many answers are graded, and of how many.
     tell
-        Is told in a sentence which folders are left out.
+        Is told in a sentence which folders are left out, and who is not on the roster.
     """
     assessment = assessment or Assessment()
     out.mkdir(parents=True, exist_ok=True)
@@ -71,6 +72,9 @@ def grade(
     for folder in dict.fromkeys(path.parent for path in solutions_found):
         tell(f"Left out: the book's own solutions in {shown(folder)}")
     files = handed_in(found, paths, assessment)
+    strays = sorted({file.student for file in files} - assessment.students.keys())
+    if assessment.students and strays:
+        tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
     ledger = Ledger(files, assessment, journal.seed)
     solutions = chapters()
     texts = {chapter: setups(solutions[chapter]) for chapter in solutions}
@@ -130,7 +134,6 @@ class _Reporting:
     def write(self) -> list[Grade]:
         """Write what is known."""
         grades = self.ledger.grades()
-        name = self.ledger.assessment.assignment
-        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, name)
+        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
         self.written_s = time.monotonic()
         return grades

@@ -14,7 +14,8 @@ class Grade:
     is one; `line` and `launch` are what the message speaks of, `hidden` that nobody else knows what that run was on.
     `seed` drew the sizes of the checks: grading with it draws them again. `note` is what the teacher should know
     besides, `late` what lateness cost, `by_hand` what the teacher says who gave the points, `ran` what became of the
-    answer when it was run as code, which changes no points.
+    answer when it was run as code, which changes no points. `verbatim` says that a right answer is the book's own,
+    word for word: only the teacher is told.
     """
 
     student: str
@@ -32,6 +33,7 @@ class Grade:
     ran: str = ""
     late: str = ""
     by_hand: str = ""
+    verbatim: bool = False
 
     @property
     def said(self) -> str:

@@ -1,42 +1,19 @@
 """The rows of a class: which exercises of whose files are graded, and what is known of each so far."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from labkit.exercises import exercise, exercise_ids
 from labkit.grading import policy
-from labkit.grading.collected import Collected
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
 from labkit.grading.reports.page import Picture
 from labkit.grading.submission import Submission
-from labkit.grading.verbatim import NOTE, stands_in_the_book
+from labkit.grading.verbatim import stands_in_the_book
 
 PENDING = "pending"
 MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """What a teacher wants graded: `points` of the exercises of an `assignment`, or none for all chapters handed in."""
-
-    students: tuple[str, ...] = ()
-    points: Mapping[str, float] = field(default_factory=dict)
-    collected: Mapping[str, Collected] = field(default_factory=dict)
-    deadline: policy.Deadline | None = None
-    by_hand: Path | None = None
-    assignment: str = ""
-
-    def worth(self, id: str) -> float:
-        """The points of an exercise."""
-        return self.points[id] if self.points else exercise(id).points
-
-    @property
-    def exercises(self) -> list[str]:
-        """The exercises to grade, in the book's order."""
-        return [id for id in exercise_ids() if id in self.points or not self.points]
 
 
 @dataclass(frozen=True)
@@ -87,8 +64,6 @@ class Ledger:
         row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
         if id in file.submission.recovered:
             row = policy.noted(row, "The cell had lost its id and was found by its function.")
-        if id in file.submission.answers and stands_in_the_book(id, file.submission.answers[id]):
-            row = policy.noted(row, NOTE)
         return row
 
     def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
@@ -100,8 +75,14 @@ class Ledger:
             message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
             self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
             return
-        points = most if judgement.reason == SOLVED else 0
-        more = {"line": judgement.line, "launch": printable(judgement.launch), "hidden": judgement.hidden}
+        solved = judgement.reason == SOLVED
+        points = most if solved else 0
+        more = {
+            "line": judgement.line,
+            "launch": printable(judgement.launch),
+            "hidden": judgement.hidden,
+            "verbatim": solved and stands_in_the_book(id, file.submission.answers[id]),
+        }
         self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
         if judgement.picture and not judgement.hidden:
             self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))

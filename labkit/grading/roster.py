@@ -11,9 +11,14 @@ class RosterError(Exception):
     """A list of the teacher's that cannot be used; the message says what to do."""
 
 
-def read_roster(path: Path) -> list[str]:
-    """The students of a CSV with a column `student`."""
-    return list(dict.fromkeys(row["student"].strip() for row in read_table(path, "student") if row["student"].strip()))
+def read_roster(path: Path) -> dict[str, dict[str, str]]:
+    """The students of a CSV with a column `student`, each with what its further columns hold."""
+    students: dict[str, dict[str, str]] = {}
+    for row in read_table(path, "student"):
+        if student := row.pop("student").strip():
+            row.pop("repository", None)
+            students.setdefault(student, row)
+    return students
 
 
 def read_table(path: Path, *columns: str) -> list[dict[str, str]]:

@@ -1,41 +1,20 @@
-"""Answers that stand verbatim in the book, as a copy would; of interest where there are many ways to the answer.
-
-Only the teacher is told, and only of answers that earned points.
-"""
+"""Answers that stand verbatim in the book, as a copy would; of interest where there are many ways to the answer."""
 
 import ast
-from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise
 from labkit.exercises.as_text import MOST_CHARACTERS, names_given
-from labkit.grading.grades import Grade
 from labkit.grading.rebuild import chapters, solved_chapters
 from labkit.rebinding import named
-
-NOTE = "The answer stands verbatim in the book."
 
 
 def stands_in_the_book(id: str, text: str) -> bool:
     """Whether an answer is the book's solution but for comments and layout, where that is not the only way."""
     book = _of_the_book(id)
     return bool(book) and _statements(id, text) == book and not _one_way(id)
-
-
-def for_teacher(row: Grade) -> Grade:
-    """The row without the note where the answer has no points."""
-    return row if row.points else _without(row)
-
-
-def for_student(row: Grade) -> Grade:
-    """The row without the note: who found the same words alone should not read of a copy."""
-    return _without(row)
-
-
-def _without(row):
-    return replace(row, note=row.note.replace(NOTE, "").strip())
 
 
 @cache

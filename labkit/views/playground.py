@@ -8,6 +8,7 @@ from numbers import Integral
 import labkit
 from labkit import loops
 from labkit.gpus import Cpu
+from labkit.rebinding import names_of
 from labkit.roofline import time_bound
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
@@ -44,7 +45,8 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
         For a loop of chapter 01: the CPU whose caches it is traced through.
     **sliders
         The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first
-        position is the middle one. Constants of the kernel are set by `specialise`.
+        position is the value that the kernel has, or else the middle one. Constants of the kernel are set by
+        `specialise`.
 
     Examples
     --------
@@ -72,8 +74,7 @@ class Playground(View):
         self.trace: Trace | None = None
         self._shown = None
         self._before = {}
-        positions = {name: len(values) // 2 for name, values in choices.items()}
-        data = self._state(positions)
+        data = self._state(_start(kernel, choices))
         super().__init__("playground", f"Playground: `{self.name}`", data, self._still)
 
     def move(self, **values):
@@ -182,6 +183,18 @@ def _choices(name, slider):
     if isinstance(slider, list | range) and len(slider):
         return list(slider)
     raise ValueError(f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}.")
+
+
+def _start(kernel, choices):
+    """The positions of the values that the kernel's own constants have; the middle ones of all others."""
+    function = getattr(kernel, "py_func", kernel)
+    own = names_of(function) if inspect.isfunction(function) else {}
+    positions = {}
+    for name, values in choices.items():
+        value = own.get(name)
+        known = isinstance(value, int | float) and value in values
+        positions[name] = values.index(value) if known else len(values) // 2
+    return positions
 
 
 def _newest(kernel, name):

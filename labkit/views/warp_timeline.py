@@ -37,8 +37,8 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
     runs
         Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
     products
-        What a product is called, by the shared array that its right operand lies in, two at most; the arrays' names
-        if left out.
+        What a product is called, by the shared array that its right operand lies in: two names at most, which arrays may
+        share; the arrays' own if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {named(runs)}.")
@@ -46,8 +46,9 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         check_trace("warp_timeline", trace)
     arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
     calls = {array: (products or {}).get(array, array) for array in arrays}
-    if len(calls) > 2:
-        raise ValueError(f"The picture tells two products apart, and these have {len(calls)}: {join(list(calls))}.")
+    names = list(dict.fromkeys(calls.values()))
+    if len(names) > 2:
+        raise ValueError(f"The picture tells two products apart, and these have {len(names)}: {join(names)}.")
     lines = {
         words: {name: timeline(trace, in_turns=in_turns) for name, trace in runs.items()}
         for words, in_turns in ORDERS.items()
@@ -57,7 +58,7 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
     common = {
         "orders": list(ORDERS),
         "cycles": longest,
-        "products": list(calls.values()),
+        "products": names,
         "gpu": next(iter(lines[words].values())).gpu.name if (words := next(iter(ORDERS))) else "",
     }
     data = {**kept[0], "chosen": 0, "kept": kept, "common": common, "start": INSTANTS}
@@ -93,7 +94,7 @@ def _run(line: Timeline, calls) -> dict:
     """A run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
     asking = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
     leaders = {group: group * WARPS for group in asking}  # whose first warp stands for it
-    numbers = {array: FIRST + n for n, array in enumerate(calls)}
+    numbers = {name: FIRST + n for n, name in enumerate(dict.fromkeys(calls.values()))}
     lanes = ["copies", *(f"warpgroup {n}" for n in range(1, len(asking) + 1)), "tensor cores"]
     spans, words = [], []
 
@@ -119,7 +120,7 @@ def _run(line: Timeline, calls) -> dict:
     for (group, array), start, end in _runs_of_products(line):
         # two warpgroups share the lane: each has a half of it
         number = asking.index(group)
-        add(len(lanes) - 1 + number, numbers[array], start, end, f"make {calls[array]} of warpgroup {number + 1}")
+        add(len(lanes) - 1 + number, numbers[calls[array]], start, end, f"make {calls[array]} of warpgroup {number + 1}")
     edges = 0.0
     for bubble in line.bubbles():
         edges += (bubble.end - bubble.start) * bubble.at_edge

@@ -135,6 +135,19 @@ def test_a_part_is_the_first_head_of_keys_and_those_that_share_it(layout, monkey
         assert np.array_equal(first, as_heads(whole[place].value, layout)[:1, : first.shape[1]])
 
 
+def test_heads_of_a_large_problem_are_as_the_first_ones(monkeypatch):
+    problem = Problem(2, 4, 40, 16, 30, 2, True, layout="BSHD")
+    monkeypatch.setattr(backward.problem, "LARGE", 16)
+    *arrays, same = problem.operands(seed=3)
+    assert same == problem and [X.shape for X in arrays] == list(problem.shapes.values())
+    heads = [as_heads(X, "BSHD") if X.ndim == 4 else X for X in arrays[:6]]
+    for X in heads:
+        first = X[:1, : X.shape[1] // problem.kv_heads]
+        assert np.array_equal(X, np.tile(first, np.floor_divide(X.shape, first.shape)))
+    Q, K, V, O = (X.astype(float) for X in heads[:4])
+    assert np.allclose(O, output(problem, Q, K, V), atol=1e-6)
+
+
 def test_what_it_costs_at_least():
     problem = Problem(2, 4, 100, 64, 50, 2)
     assert problem.flops == 10 * 2 * 4 * 100 * 50 * 64

@@ -3,12 +3,14 @@
 import dataclasses
 import inspect
 import re
+from collections import Counter
+from itertools import product
 from math import prod
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE, sampled
 
@@ -23,6 +25,14 @@ GRADIENTS = [Problem.ARRAYS.index(name) for name in ("dQ", "dK", "dV")]
 
 @pytest.fixture(params=STEPS, ids=lambda step: step.slug)
 def step(request):
+    return request.param
+
+
+BY_TILES = {step.slug for step in STEPS if hasattr(step.module, "WARPGROUPS")}  # test_backward_wgmma.py has more
+
+
+@pytest.fixture(params=[step for step in STEPS if step.slug not in BY_TILES], ids=lambda step: step.slug)
+def step_by_rows(request):
     return request.param
 
 
@@ -44,21 +54,25 @@ def test_examples_are_right(step, format, problem):
     assert not [finding for trace in found.traces for finding in trace.findings if finding.severity == "error"]
 
 
-def test_a_step_costs_what_its_docstring_says(step):
-    problem = Problem(1, 1, 128, 64)
+def loads_of(trace):
+    """How often elements, or vectors, of each array in global memory are loaded."""
+    found = Counter()
+    for one in trace.sites:
+        if (one.site.space, one.site.kind) == ("global", "load"):
+            found[one.site.array] += one.accesses
+    return found
+
+
+def test_a_step_costs_what_its_docstring_says(step_by_rows):
+    step, problem = step_by_rows, Problem(1, 1, 128, 64)
     traces = ran(step, problem).traces
-    of_delta, of_keys, of_queries = (
-        sum(
-            s.accesses
-            for s in trace.sites
-            if (s.site.space, s.site.kind) == ("global", "load") and s.site.array in names
-        )
-        for trace, names in zip(traces, ({"O", "dO"}, *({"Q", "K", "V", "dO"},) * 2), strict=True)
-    )
+    names = {"O", "dO"}, *({"Q", "K", "V", "dO"},) * 2
+    loads = [sum(loads_of(trace)[name] for name in some) for trace, some in zip(traces, names, strict=True)]
+    each = "vectors" if hasattr(step.module, "MI") else "numbers"
     counted = {
-        "numbers of O and dO loaded for delta": of_delta,
-        "numbers loaded for dK and dV": of_keys,
-        "numbers loaded for dQ": of_queries,
+        f"{each} of O and dO loaded for delta": loads[0],
+        f"{each} loaded for dK and dV": loads[1],
+        f"{each} loaded for dQ": loads[2],
         "bytes of shared memory per block": max(trace.shared_bytes for trace in traces),
     }
     costs = {what: cost for cost, what in re.findall(r"^    (\S.*?)  +(\S.*)$", step.module.__doc__, re.MULTILINE)}
@@ -68,18 +82,23 @@ def test_a_step_costs_what_its_docstring_says(step):
     assert sum(trace.counters.bank_conflicts for trace in traces) == 0
 
 
-def test_no_tile_is_touched_that_is_all_masked(step):
-    problem = Problem(1, 1, 256, 64, causal=True)
+def test_no_tile_is_touched_that_is_all_masked(step_by_rows):
+    step, problem = step_by_rows, Problem(1, 1, 256, 64, causal=True)
     _, of_keys, of_queries = ran(step, problem).traces
-    tiles = 256 // step.TILE
-    seen = tiles * (tiles + 1) // 2
-    for trace, outside in ((of_keys, ("K", "V")), (of_queries, ("Q", "dO"))):
-        loads = {name: 0 for name in ("Q", "K", "V", "dO")}
-        for found in trace.sites:
-            if found.site.kind == "load" and found.site.array in loads:
-                loads[found.site.array] += found.accesses
-        tile = step.TILE * 64
-        assert loads == {name: (tiles if name in outside else seen) * tile for name in loads}
+    is_in_vectors = hasattr(step.module, "MI")
+    own, passing = (step.BM, step.BN) if is_in_vectors else (step.TILE, step.TILE)
+    blocks = range(0, 256, own)
+    seen = {"keys": sum((256 - left) // passing for left in blocks), "queries": sum(top + own for top in blocks)}
+    seen["queries"] //= passing
+    for trace, outside, tiles in ((of_keys, "KV", seen["keys"]), (of_queries, ("Q", "dO"), seen["queries"])):
+        loads, row = loads_of(trace), 64 // (8 if is_in_vectors else 1)
+        for name in ("Q", "K", "V", "dO"):
+            assert loads[name] == row * (256 if name in outside else tiles * passing)
+
+
+def widest(step) -> int:
+    """The widest heads that a step takes."""
+    return max(getattr(step.module, "TILES", [256]))
 
 
 @settings(max_examples=60 if WHOLE else 4, deadline=None, phases=[Phase.generate])
@@ -99,22 +118,24 @@ def test_random_problems_are_right(data):
         layout=data.draw(st.sampled_from(["BHSD", "BSHD"])),
         hard=data.draw(st.sampled_from(["", "huge", "rising"])),
     )
+    assume(problem.head_dim <= widest(step))
     ran(step, problem, data.draw(st.sampled_from(step.formats)), seed=data.draw(st.integers(0, 9)))
 
 
 def test_queries_without_keys_get_and_give_nothing(step):
     problem = Problem(1, 2, 50, 64, 20, 1, True)
-    dQ = ran(step, problem).operands[GRADIENTS[0]]
-    assert not dQ[:, :, :30].any() and dQ[:, :, 30:].any(-1).all()
+    dQ = step.formats[0].decode(ran(step, problem).operands[GRADIENTS[0]])
+    assert not dQ[:, :, :30].any() and dQ[:, :, 31:].any(-1).all()  # one key alone has the weight 1, and no slope
 
 
 def test_a_gradient_that_is_no_number_spoils_its_query_and_the_keys_that_this_one_sees(step):
-    problem = Problem(1, 2, 70, 64, causal=True)
-    before = problem.operands()
+    problem, format = Problem(1, 2, 70, 64, causal=True), step.formats[0]
+    before = problem.operands(format)
     dO = before[5].copy()
-    dO[0, 0, 40, 3] = np.nan
-    after = step.simulate(*before[:5], dO, *before[6:]).operands
-    dQ, dK, dV = (after[place] for place in GRADIENTS)
+    dO[0, 0, 40, 3] = format.encode(np.nan)
+    with np.errstate(invalid="ignore"):
+        after = step.simulate(*before[:5], dO, *before[6:], format=format).operands
+    dQ, dK, dV = (format.decode(after[place]) for place in GRADIENTS)
     assert np.isnan(dQ[0, 0, 40]).all() and np.isfinite(np.delete(dQ[0, 0], 40, 0)).all()
     assert np.isnan(dK[0, 0, :41]).all() and np.isnan(dV[0, 0, :41, 3]).all()
     assert np.isfinite(np.delete(dV[0, 0], 3, 1)).all()
@@ -124,7 +145,7 @@ def test_a_gradient_that_is_no_number_spoils_its_query_and_the_keys_that_this_on
 def test_rows_that_lie_apart_are_found(step):
     """Q, K and V as parts of one array, and their gradients as parts of another."""
     problem = Problem(2, 2, 40, 64, causal=True, layout="BSHD")
-    before = problem.operands()
+    before = problem.operands(step.formats[0])
     given, gradients = (cuda.to_device(np.stack(before[place : place + 3], axis=2)) for place in (0, 6))  # B S 3 H D
     parts, slopes = ([X[:, :, n] for n in range(3)] for X in (given, gradients))
     O, lse, dO = map(cuda.to_device, before[3:6])
@@ -154,7 +175,8 @@ def test_arrays_that_do_not_fit_are_refused_in_a_sentence(step):
             step.simulate(*wrong)
 
 
-def test_tiles_that_fit_nowhere_are_refused(step, monkeypatch):
+def test_tiles_that_fit_nowhere_are_refused(monkeypatch):
+    step = STEPS.step("recomputed")
     gpu = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=64 * 1024, MULTIPROCESSOR_COUNT=72)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
     assert step.constants(128, gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)["TILE"] == 16
@@ -169,8 +191,31 @@ def test_all_steps_have_the_same_form(step):
     assert all(prod(launch.grid if isinstance(launch.grid, tuple) else (launch.grid,)) for launch in _launches(step))
 
 
-def _launches(step):
+COMPILED = [(step, head_dim) for step, head_dim in product(STEPS, (64, 128, 192, 256)) if head_dim <= widest(step)]
+
+
+@pytest.mark.needs("numba-cuda", "toolkit")
+@pytest.mark.long
+@pytest.mark.parametrize(("step", "head_dim"), sampled(COMPILED, 2), ids=lambda value: getattr(value, "slug", None))
+def test_a_step_spills_nothing_for_any_head_dim(step, head_dim, tmp_path, monkeypatch):
+    """On all GPUs that have its instructions, from compute capability 7.5 on; in float32 alone before 8.0."""
+    from argument_types import argument_type
+    from assembler import assembled, ptx_for_the_oldest
+
+    gpu = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=227 * 1024, MULTIPROCESSOR_COUNT=132)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
+    for launch in _launches(step, Problem(1, 1, 64, head_dim)):
+        types = [argument_type(argument) for argument in launch.arguments]
+        code, targets = ptx_for_the_oldest(launch.kernel, types, [(7, 5), (8, 0), (8, 9), (9, 0, "a")])
+        assert ".f64" not in code
+        for target in targets:
+            report, _ = assembled(code, target, tmp_path)
+            assert "0 bytes spill stores, 0 bytes spill loads" in report and "serialized" not in report
+
+
+def _launches(step, problem=None):
     from labkit.arrays.workspace import Workspace
     from labkit.simulator import host
 
-    return step.launches(*step.examples[0].operands(step.formats[0]), workspace=Workspace(memory=host))
+    operands = (problem or step.examples[0]).operands(step.formats[0])
+    return step.launches(*operands, workspace=Workspace(memory=host))

@@ -4,6 +4,8 @@ The simulator must say so, in whatever order its warps ran.
 """
 
 import re
+from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,17 @@ from cells import run_cell
 from sampling import sampled
 
 from labkit import attention
+from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16
+from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
-STEPS = attention.ladder("forward")
-AHEAD = [step for step in STEPS if step.slug in ("pipelined", "wgmma", "overlap", "ping_pong", "persistent")]
-PROBLEM = attention.AttentionForward(1, 1, 129, 64, keys=600)  # two tiles of queries, five of keys or more
+SLUGS = {"forward": ("pipelined", "wgmma", "overlap", "ping_pong", "persistent"), "backward": ("wgmma",)}
+AHEAD = [step for name, slugs in SLUGS.items() for step in attention.ladder(name) if step.slug in slugs]
+PROBLEMS = {
+    "forward": attention.AttentionForward(1, 1, 129, 64, keys=600),  # two tiles of queries, five of keys or more
+    "backward": attention.AttentionBackward(1, 1, 600, 64),  # seven tiles of queries, five of keys
+}
 WAITS = re.compile(r" +(cuda\.sync|ptx\.(\w+_(wait|sync|arrive|commit|init|async)|wgmma_fence)\(|prepare\()")
 CHANGES = (
     (r", parity\)", ", 1 - parity)"),
@@ -32,33 +39,47 @@ CHANGES = (
     (r"V_tiles, before\)", "V_tiles, stage)"),
     (r"empty_v, before\)", "empty_v, stage)"),
 )
+# A wait that stands there for the compiler; the fence before a fragment that another function packed.
+UNTOLD = "passes at once", "Begins sums += P B"
 
 
 def wrong(step):
     """The step's source with one line left out or changed, and which."""
     lines = Path(step.module.__file__).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
+        if any(words in line or words in lines[number - 1] for words in UNTOLD):
+            continue
         others = [re.sub(before, after, line) for before, after in CHANGES if re.search(before, line)]
         if WAITS.match(line):
             others.append(re.match(" *", line)[0] + "pass")
         if line.startswith("    "):
             for other in others:
                 text = "\n".join([*lines[:number], other, *lines[number + 1 :]])
-                yield pytest.param(text, id=f"{step.slug} {number + 1}{other.strip()}")
+                yield pytest.param(step, text, id=f"{step.ladder.name} {step.slug} {number + 1}{other.strip()}")
 
 
-def errors_of(text):
-    operands = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in PROBLEM.operands(BF16))
-    (launch,) = run_cell(text)["launches"](*operands, format=BF16)
-    shared = {"shared_bytes": launch.shared_bytes}
-    return simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors
+@cache
+def operands_of(ladder):
+    return PROBLEMS[ladder].operands(BF16)
+
+
+def errors_of(step, text):
+    operands = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in operands_of(step.ladder.name))
+    launches, found = run_cell(text)["launches"], []
+    memory = {"workspace": Workspace(memory=host)} if "workspace" in signature(launches).parameters else {}
+    for launch in launches(*operands, format=BF16, **memory):
+        shared = {"shared_bytes": launch.shared_bytes}
+        found += simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors
+        if found:
+            break
+    return found
 
 
 @pytest.mark.parametrize("step", AHEAD, ids=lambda step: step.slug)
 def test_a_step_as_it_stands_has_no_error(step):
-    assert errors_of(Path(step.module.__file__).read_text(encoding="utf-8")) == ()
+    assert errors_of(step, Path(step.module.__file__).read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("text", sampled((case for step in AHEAD for case in wrong(step)), 12))
-def test_a_step_without_one_of_its_waits_is_told(text):
-    assert errors_of(text)
+@pytest.mark.parametrize(("step", "text"), sampled((case for step in AHEAD for case in wrong(step)), 12))
+def test_a_step_without_one_of_its_waits_is_told(step, text):
+    assert errors_of(step, text)

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from labkit import places
-from labkit.course.checking import check_course, summary
+from labkit.course.checking import Checked, check_course, summary
 from labkit.grading.course import Course
 
 COURSE = Course("hw2", ("03-tiled-gemm", "90-trusting-the-simulator"), {"03.1": 2, "03.2": 2, "03.4": 4})
@@ -25,6 +25,13 @@ def notebook(tmp_path):
         return tmp_path
 
     return write
+
+
+def test_points_of_a_teacher_s_own_are_written_without_needless_digits():
+    rows = [Checked("03.1", 3.0, 3.0, ""), Checked("03.2", 0, 1.5, "Wrong.")]
+    course = Course("hw2", (), {row.exercise: row.out_of for row in rows})
+    assert [str(row).split(": ")[1] for row in rows] == ["3 of 3 points", "0 of 1.5 points\n    Wrong."]
+    assert summary(course, rows) == "hw2: 3 of 4.5 points so far."
 
 
 def test_each_exercise_has_its_points_or_a_reason(notebook):

@@ -84,6 +84,18 @@ def test_a_release_carries_neither_sources_nor_solutions_nor_tests(whole):
     assert {"labkit/cli.py", "pyproject.toml", "constraints.txt", "course.json", ".gitignore"} <= {*whole}
 
 
+def test_git_tracks_what_is_released_and_what_a_student_adds_and_nothing_that_tools_make(whole, tmp_path):
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / ".gitignore").write_bytes(whole[".gitignore"])
+    work = [*whole, "notebooks/my-notes.ipynb", "notebooks/data/points.csv", "notebooks/helper.py"]
+    made = [".venv/pyvenv.cfg", "labkit/__pycache__/cli.pyc", "notebooks/.ipynb_checkpoints/00.ipynb"]
+    made += ["notebooks/.DS_Store", "grades/gradebook.csv"]
+    asked = subprocess.run(
+        ["git", "check-ignore", "--stdin"], cwd=tmp_path, input="\n".join(work + made), capture_output=True, text=True
+    )
+    assert asked.stdout.splitlines() == made
+
+
 def test_the_same_release_twice_is_the_same_bytes(whole):
     assert released("00-90", "book")[1] == whole
 

@@ -60,7 +60,8 @@ def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
     assert verdict.passed and verdict.points == 0
     shown = repr(verdict)
     assert "✓ 02.1 Write saxpy: solved here, but not as it is graded" in shown
-    assert "The cell lacks a value of another cell: write `ZERO = np.float32(0.0)` into it." in shown
+    assert "`ZERO` is not defined; if another cell defines it, move that into this one" in shown
+    assert verdict.as_text.endswith("Here that is `ZERO = np.float32(0.0)`.")
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
 
 
@@ -92,7 +93,7 @@ def test_what_an_earlier_answer_defines_counts():
     assert "ZERO" in add
     assert not check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
     del names["saxpy"]
-    assert "lacks a value" in check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    assert "`ZERO` is not defined" in check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"metadata": {}}, {}]}', None])

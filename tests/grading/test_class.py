@@ -10,7 +10,8 @@ from sampling import WHOLE
 
 from labkit.exercises import exercise, exercise_ids
 from labkit.grading import judging
-from labkit.grading.grade import Assessment, grade
+from labkit.grading.assessment import Assessment
+from labkit.grading.grade import grade
 
 pytestmark = pytest.mark.long
 STUDENTS = 300 if WHOLE else 12
@@ -87,7 +88,7 @@ def kill_a_worker(stop):
 
 @pytest.mark.timeout(3000)
 def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(students, tmp_path, monkeypatch):
-    assessment = Assessment(students=tuple(students))
+    assessment = Assessment(students={name: {} for name in students})
     arguments = ([tmp_path / "class"], tmp_path / "grades", assessment)
     monkeypatch.setattr(judging, "MOST_TASKS", max(3, STUDENTS // 12))
     stop = threading.Event()

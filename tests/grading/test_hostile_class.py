@@ -13,7 +13,8 @@ from sampling import WHOLE, sampled
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise, exercise_ids
-from labkit.grading.grade import Assessment, grade
+from labkit.grading.assessment import Assessment
+from labkit.grading.grade import grade
 
 pytestmark = pytest.mark.long
 CANARY = "canary-7f3a9"
@@ -94,7 +95,7 @@ def test_files_that_attack_cost_their_own_rows(classroom):
             elif os.access(path, os.R_OK) and path.is_file() and path.stat().st_size < 1 << 24:
                 content = path.read_bytes()
                 path.write_bytes(content.replace(b"$MARK", str(classroom / "mark").encode()))
-    found = graded(classroom, assessment=Assessment(students=("a-honest", "mallory")))
+    found = graded(classroom, assessment=Assessment(students={"a-honest": {}, "mallory": {}}))
     assert_honest(found, "a-honest")
     assert_honest(found, "z-honest")
     for name in hostile:

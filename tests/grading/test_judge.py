@@ -134,6 +134,27 @@ def test_a_constant_of_a_helper_is_named_too(judged):
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("x[i] +", "twice(x[i]) +", "Line 6: `twice` is not defined; if another cell defines it, move that into this"),
+        ("x[i] +", "X[i] +", "Line 6: `X` is not defined (did you mean `x`?); if"),
+        ("[i]", "[j]", "Line 6: `j` is not defined; if"),
+        ("cuda.grid", "grid", "Line 4: `grid` is not defined (did you mean `cuda.grid`?); if"),
+        ("out.size", "SIZES", "Line 5: `SIZES` is not defined (did you mean `SIZE`?); if"),
+    ],
+)
+def test_a_name_that_nothing_defines_is_told_with_what_to_do(judged, old, new, said):
+    text = SAXPY.replace(old, new).replace("y[", "y[0 *\\\n        ") + "SIZE = 4\n"
+    assert json.loads(judged(text)["02.1"][1])["message"].startswith(said)
+
+
+def test_a_name_that_nothing_defines_is_told_of_a_helper_too(judged):
+    helper = "@cuda.jit(device=True)\ndef twice(v):\n    return v * factor\n"
+    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["02.1"][1])
+    assert (said["line"], "`factor` is not defined; if another" in said["message"]) == (3, True)
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("def saxpy(", "syntax"),

@@ -109,11 +109,11 @@ def test_what_is_no_number_of_points_is_refused(tmp_path, points):
 def test_a_roster_has_each_student_once(tmp_path):
     path = tmp_path / "roster.csv"
     path.write_bytes(b"\xef\xbb\xbfstudent,repository\r\nann,x\r\n,\r\nben\r\nann,y\r\n")
-    assert read_roster(path) == ["ann", "ben"]
+    assert read_roster(path) == {"ann": {}, "ben": {}}
     with pytest.raises(RosterError, match="cannot be read"):
         read_roster(tmp_path / "absent.csv")
     path.write_text("Name;Student ;Email\nAnn, A.;ann;a@x\n")
-    assert read_roster(path) == ["ann"]
+    assert read_roster(path) == {"ann": {"name": "Ann, A.", "email": "a@x"}}
     path.write_text("name;email\n")
     with pytest.raises(RosterError, match="has no column `student`; the first line has name, email"):
         read_roster(path)

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from base64 import b64decode
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -12,11 +13,13 @@ import mistune
 import pytest
 
 from labkit.grading import reports
+from labkit.grading.assessment import Assessment
+from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, printable, totals
+from labkit.grading.policy import Deadline
 from labkit.grading.reports import write_reports
-from labkit.grading.reports.page import Picture, file_name, page, told
+from labkit.grading.reports.page import Picture, file_name, page
 from labkit.grading.reports.summary import plain
-from labkit.grading.verbatim import NOTE
 
 HOSTILE = (
     "=HYPERLINK(1) <script>alert(1)</script> <img src=x onerror=alert(1)> ]]> &lt; \x1b[31m\x00\ud800\u202e | `a` ```\n"
@@ -93,6 +96,26 @@ def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
     assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
 
 
+def test_the_gradebook_has_the_further_columns_of_the_roster(tmp_path):
+    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    roster = {"ann": {"section": "B", "points": "9", "email": "=a@x"}}
+    write_reports(rows, tmp_path, assessment=Assessment(students=roster))
+    assert list(csv.reader((tmp_path / "gradebook.csv").open(encoding="utf-8", newline=""))) == [
+        ["student", "section", "points", "email", "out_of", "not_graded", "03.1"],
+        ["ann", "B", "1", "'=a@x", "2", "0", "1"],
+        ["eve", "", "1", "", "2", "0", "1"],
+    ]
+
+
+def test_points_are_written_alike_in_every_report(tmp_path):
+    """Points after a deduction, by hand, or of a teacher's course.json are floats."""
+    rows = [Grade("ann", "a.ipynb", "03.1", 3.0, 4.0, "Late.", 7), Grade("ann", "a.ipynb", "03.2", 1.5, 4, "Late.", 7)]
+    for path in write_reports(rows, tmp_path, assessment=Assessment(assignment="hw")):
+        text = path.read_text(encoding="utf-8")
+        assert path.name == "grades.json" or ("3.0" not in text and "4.0" not in text), path
+        assert "4.5" in text or path.name in ("grades.csv", "grades.xml")
+
+
 def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
     rows = [
         Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),
@@ -102,7 +125,7 @@ def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
         Grade("eve", "e.ipynb", "03.2", None, 2, "Not graded.", 7),
         Grade("=mal", "m.ipynb", "03.1", 0, 4, "Wrong.", 7),
     ]
-    write_reports(rows, tmp_path, assignment="hw2")
+    write_reports(rows, tmp_path, assessment=Assessment(assignment="hw2"))
     lines = list(csv.reader((tmp_path / "canvas.csv").open(encoding="utf-8", newline="")))
     assert lines == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "hw2"],
@@ -135,6 +158,54 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
 
 
+def test_what_an_earlier_run_wrote_and_this_one_does_not_is_gone_and_nothing_else(tmp_path):
+    ann, eve = (Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "Eve"))
+    write_reports([eve, ann], tmp_path, assessment=Assessment(assignment="hw2"))
+    kept = {"students/ann.html", "students/mine.html", "notes.csv", "grades.json", "gradebook.csv"}
+    for name in ("students/mine.html", "notes.csv"):
+        (tmp_path / name).write_text("mine")
+    before = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    write_reports([ann], tmp_path)
+    after = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    assert before - after == {f"students/{file_name('Eve')}", "canvas.csv", "moodle.csv"}
+    assert kept <= after
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"totals": 1, "assignment": "a"}'])
+def test_reports_are_written_over_data_that_cannot_be_read(tmp_path, content):
+    (tmp_path / "grades.json").write_text(content)
+    write_reports(GRADES, tmp_path)
+    assert json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["totals"]
+
+
+def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
+    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    collected = {
+        "ann": Collected("ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00"),
+        "eve": Collected("eve", problem="Not fetched."),
+    }
+    deadline = Deadline(datetime(2026, 11, 30, 23, 59, tzinfo=UTC))
+    write_reports(rows, tmp_path, assessment=Assessment(collected=collected, deadline=deadline, assignment="hw<2>"))
+    ann, eve = (
+        Tags((tmp_path / "students" / f"{name}.html").read_text(encoding="utf-8")).text for name in ("ann", "eve")
+    )
+    time = f"{collected['ann'].time:%Y-%m-%d %H:%M %z}"
+    assert f"Assignment hw<2>. Commit abcdef0 of {time}. Due 2026-11-30 23:59 +0000. Each answer" in ann
+    assert "Assignment hw<2>. Due" in eve
+    assert all("drawn anew" in text for text in (ann, eve, page("ann", rows, {}, {}, Assessment())))
+
+
+def test_what_is_missing_for_one_reason_is_said_once():
+    rows = [Grade("ann", "", f"02.{n}", 0, 2, "Nothing was handed in.", 7, "missing") for n in (1, 2, 3, 4)]
+    rows += [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2)]
+    rows += [
+        Grade("ann", "", f"04.{n}", n, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.") for n in (1, 2)
+    ]
+    text = Tags(page("ann", rows, {}, {}, Assessment())).text
+    assert text.count("Nothing was handed in.") == 3 and text.count("Wrong.") == 2
+    assert "02.1, 02.2, 02.3, 02.4: 0 of 8 points" in text and "3 of 16 points" in text
+
+
 def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
     text = (written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8")
     (image,) = [attributes for tag, attributes in Tags(text).found if tag == "img"]
@@ -147,7 +218,7 @@ def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
 def test_a_page_has_an_end_however_many_pictures_there_are():
     rows = [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2, 3, 4)] * 3
     pictures = {("a.ipynb", row.exercise): Picture("<svg>" + "a" * 55_000, "words") for row in rows}
-    text = page("ann", rows, {}, pictures)
+    text = page("ann", rows, {}, pictures, Assessment())
     assert 100_000 < len(text) < 200_000
     assert text.count("<img") == 2 and text.count("no room") == 10
 
@@ -167,18 +238,13 @@ def test_a_summary_is_text_in_tables(written):
     assert not re.search(r"[<>`\[\]@*_$!]|javascript:", plain.replace("|---|---|---|---|", ""))
 
 
-def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone_and_where_it_earned_points(tmp_path):
-    note = f"The best of 2 answers. {NOTE}"
-    right, wrong = (
-        Grade("ann", "a.ipynb", id, points, 2, "Wrong.", 7, "result", note=note)
-        for id, points in (("03.1", 1), ("03.2", 0))
-    )
-    write_reports([right, wrong], tmp_path)
-    counts = {path.name: path.read_text(encoding="utf-8").count(NOTE) for path in tmp_path.rglob("*.*")}
-    assert {name for name, count in counts.items() if count} == {"grades.csv", "grades.json"}
-    assert set(counts.values()) == {0, 1}
-    assert "The best of 2 answers." in told(right) and note not in told(right)
-    assert all("The best of 2" in (tmp_path / name).read_text() for name in ("grades.xml", "students/ann.html"))
+def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone(tmp_path):
+    def written(folder, verbatim):
+        rows = [Grade("ann", "a.ipynb", "03.1", 1, 2, "Wrong.", 7, "result", verbatim=verbatim)]
+        return {path.name: path.read_bytes() for path in write_reports(rows, tmp_path / folder)}
+
+    with_it, without = written("with", True), written("without", False)
+    assert {name for name in with_it if with_it[name] != without[name]} == {"grades.csv", "grades.json"}
 
 
 def test_the_teacher_s_words_stand_first_on_the_page_and_in_the_summary(tmp_path):

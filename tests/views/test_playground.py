@@ -34,16 +34,28 @@ def view():
     return playground(walk, setup_walk, view=memory, STRIDE=[1, 2, 4], n=(32, 96, 32))
 
 
-def test_sliders_start_in_the_middle_and_set_constants_and_sizes(view):
-    assert repr(view) == "STRIDE = 2, n = 64: no errors, no advice."
-    assert view.trace.grid == (2, 1, 1) and "50% of the bytes" in view.data["shown"]["data"]["say"][0]
+def test_sliders_start_at_the_kernel_s_own_values_or_in_the_middle_and_set_constants_and_sizes(view):
+    assert repr(view) == "STRIDE = 1, n = 64: no errors, no advice."
+    assert view.trace.grid == (2, 1, 1) and "100% of the bytes" in view.data["shown"]["data"]["say"][0]
+    assert playground(walk, setup_walk, STRIDE=[2, 4, 8], n=[32]).data["setting"] == "STRIDE = 4, n = 32"
+
+
+@pytest.mark.parametrize("own", [np.ones(3), None, "4", 5])
+def test_a_value_of_the_kernel_that_the_slider_does_not_hold_is_no_stumbling_block(own):
+    @cuda.jit
+    def held(out):
+        out[0] = WIDTH
+
+    WIDTH = own
+    view = playground(held, lambda: (1, 1, np.zeros(1, np.float32)), WIDTH=[2, 4, 8])
+    assert view.data["setting"] == "WIDTH = 4"
 
 
 def test_a_move_runs_again_and_keeps_the_numbers_before(view):
-    view.move(STRIDE=1)
-    assert "100% of the bytes" in view.data["shown"]["data"]["say"][0]
+    view.move(STRIDE=2)
+    assert "50% of the bytes" in view.data["shown"]["data"]["say"][0]
     counters = {label: (now, before) for label, now, before in view.data["counters"]}
-    assert counters["sectors moved"] == ("16", "24")
+    assert counters["sectors moved"] == ("24", "16")
 
 
 def test_a_message_from_the_browser_is_answered_in_one_update(view):
@@ -175,6 +187,6 @@ def test_a_setup_that_returns_no_launch_is_told_in_the_view(prepared):
 def test_the_numbers_beside_it_can_be_ones_own():
     view = playground(tiled, setup, counters=lambda trace: {"blocks": f"{np.prod(trace.grid)}"}, TILE=[4, 8, 16])
     before = view.data["counters"]
-    view.move(TILE=16)
+    view.move(TILE=8)
     assert [row[0] for row in before] == ["blocks"]
     assert view.data["counters"][0][2] == before[0][1] != view.data["counters"][0][1]

@@ -98,3 +98,5 @@ def test_what_cannot_be_shown_is_refused(runs):
     third = replace(next(e for e in trace.events if e.kind == "product"), array="W_tiles")
     with pytest.raises(ValueError, match="tells two products apart, and these have 3"):
         warp_timeline({"three": replace(trace, events=(*trace.events, third))})
+    shared = warp_timeline({"three": replace(trace, events=(*trace.events, third))}, {"W_tiles": "V_tiles"})
+    assert shared.data["common"]["products"] == ["K_tiles", "V_tiles"]

@@ -7,9 +7,13 @@ time, since no two blocks add to the same number.
 from labkit.attention.backward.problem import AttentionBackward
 from labkit.attention.forward import COMPARED as COMPARED
 from labkit.attention.forward import EXAMPLES as EXAMPLES
+from labkit.attention.forward import LENGTHS, benched
 from labkit.formats import BF16, FP16
 
 PROBLEM = AttentionBackward
 FORMATS = BF16, FP16
 STANDING = (1, 1, 128, 64)
-BENCHED = ()
+BENCHED = tuple(
+    sizes for head_dim in (128, 64) for causal in (False, True) for sizes in benched(head_dim, causal, *LENGTHS)
+)
+RECORD = "attention_backward"

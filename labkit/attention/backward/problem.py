@@ -31,17 +31,27 @@ class AttentionBackward(Attention):
         return 10 * self.batch * self.heads * self.pairs * self.head_dim
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random Q, K, V and dO, what attention makes of them; gradients of NaN, and the problem."""
-        forward = AttentionForward(**asdict(self))
+        """Random Q, K, V and dO, what attention makes of them; gradients of NaN, and the problem.
+
+        In a large problem the heads of all of the batch that share a head of K are as the first ones.
+        """
+        of = replace(self, batch=1, heads=self.group, kv_heads=1) if self._is_large else self
+        forward = AttentionForward(**asdict(of))
         given = forward.operands(format, seed)
         O, lse = (np.ascontiguousarray(one.value) for one in forward.expected(given, format).values())
         rng = np.random.default_rng([seed, self.queries, self.head_dim, 1])
+        dO = normal(rng, of.shapes["dO"], format)
+        found = *given[:3], format.result.encode(O), lse.astype(np.float32), dO
         shapes = self.shapes
+        found = (np.tile(X, np.floor_divide(shapes[name], X.shape)) for name, X in zip(self.ARRAYS, found))
         blank = (
             np.full(shapes[name], format.result.encode(np.nan), format.result.dtype) for name in ("dQ", "dK", "dV")
         )
-        dO = normal(rng, shapes["dO"], format)
-        return *given[:3], format.result.encode(O), lse.astype(np.float32), dO, *blank, self
+        return *found, *blank, self
+
+    @property
+    def _is_large(self) -> bool:
+        return self.queries * self.keys * self.batch * self.heads > LARGE**2
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """The gradients in float64 of exact weights, and how far a step may be off them.
@@ -70,7 +80,7 @@ class AttentionBackward(Attention):
 
     def part(self, operands: tuple) -> tuple:
         """Of a large problem the first head of K, and the heads of Q that share it."""
-        if self.queries * self.keys * self.batch * self.heads <= LARGE**2:
+        if not self._is_large:
             return operands
         *arrays, _ = operands
         few = replace(self, batch=1, heads=self.group, kv_heads=1)
@@ -88,7 +98,7 @@ def _of_head(problem, q, dO, k, v, format: Format) -> tuple[Pair, Pair, Pair]:
     spreads = [np.zeros(X.shape) for X in (k, v)]  # variances of sums of roundings
     allowed, factor = problem.allowed(), problem.factor
     of_operands = format.rounding if format.itemsize == 2 else 0.0
-    lost = 2.0**-25 if format.dtype == np.float16 else 0.0
+    lost = 2.0**-25 if format.dtype == np.float16 else 2.0**-126  # of a weight near zero
     of_sum = EPS * (8 + 2 * problem.head_dim**0.5)  # what a sum over head_dim is off, of the sum of its sizes
     for first in range(0, problem.queries, AT_ONCE):
         own = slice(first, first + AT_ONCE)

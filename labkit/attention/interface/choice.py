@@ -9,9 +9,10 @@ from labkit.ptx.capabilities import runs
 
 WIDEST = 256  # head_dim
 FORWARD = {"persistent": 128, "ping_pong": WIDEST, "pipelined": WIDEST}  # head_dim at most, the best first
+BACKWARD = {"wgmma": 128, "mma": WIDEST}
 STEPS = {
     "forward": {FP32: {"rows": WIDEST}, BF16: FORWARD, FP16: FORWARD},
-    "backward": {FP32: {"recomputed": WIDEST}},
+    "backward": {FP32: {"recomputed": WIDEST}, BF16: BACKWARD, FP16: BACKWARD},
 }
 FORMATS = FP32, BF16, FP16
 

@@ -1,10 +1,12 @@
 """Reports of grades, in one folder; each file is whole at any time."""
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 from labkit.grading.reports.data import data
 from labkit.grading.reports.junit import junit
@@ -12,9 +14,10 @@ from labkit.grading.reports.page import Picture, file_name, page
 from labkit.grading.reports.platforms import canvas, moodle
 from labkit.grading.reports.summary import summary
 from labkit.grading.reports.tables import gradebook, rows
-from labkit.grading.verbatim import for_student, for_teacher
 
 PAGES = "students"
+DATA = "grades.json"
+PLATFORMS = {"canvas.csv": canvas, "moodle.csv": moodle}
 
 
 def write_reports(
@@ -23,32 +26,45 @@ def write_reports(
     texts: Mapping[tuple[str, str], str] | None = None,
     remark: str = "",
     pictures: Mapping[tuple[str, str], Picture] | None = None,
-    assignment: str = "",
+    assessment: Assessment | None = None,
 ) -> list[Path]:
     """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. With the name of an assignment
-    there are files for learning platforms too.
+    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. Where the assessment is
+    that of an assignment, there are files for learning platforms too. Pages and files of an earlier run that have no
+    place in this one are taken away.
     """
-    told, shown = [for_teacher(row) for row in grades], [for_student(row) for row in grades]
+    assessment = assessment or Assessment()
     written = {
-        folder / "grades.xml": junit(shown),
-        folder / "grades.csv": rows(told),
-        folder / "gradebook.csv": gradebook(told),
-        folder / "grades.json": data(told, remark),
-        folder / "summary.md": summary(shown, remark),
+        folder / "grades.xml": junit(grades),
+        folder / "grades.csv": rows(grades),
+        folder / "gradebook.csv": gradebook(grades, assessment.students),
+        folder / DATA: data(grades, remark, assessment.assignment),
+        folder / "summary.md": summary(grades, remark),
     }
-    if assignment:
-        written |= {
-            folder / "canvas.csv": canvas(grades, assignment),
-            folder / "moodle.csv": moodle(grades, assignment),
-        }
+    if assessment.assignment:
+        written |= {folder / name: made(grades, assessment.assignment) for name, made in PLATFORMS.items()}
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {})
+        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {}, assessment)
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
+    for path in _of_run_before(folder):
+        if path not in written:
+            path.unlink(missing_ok=True)
     for path, text in written.items():
         replace_file(path, text)
     return list(written)
+
+
+def _of_run_before(folder: Path) -> Iterable[Path]:
+    """The files that not every run writes, and that the one before wrote, as its data tell: no others are ours."""
+    try:
+        before = json.loads((folder / DATA).read_text(encoding="utf-8"))
+        students, assignment = list(before["totals"]), before["assignment"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    yield from (folder / PAGES / file_name(student) for student in students)
+    if assignment:
+        yield from (folder / name for name in PLATFORMS)
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from labkit.grading.grades import Grade, totals
 
 
-def data(grades: list[Grade], remark: str) -> str:
-    """Totals by student, and all rows."""
+def data(grades: list[Grade], remark: str, assignment: str) -> str:
+    """The assignment, totals by student, and all rows."""
     summary = {name: {"points": points, "out_of": out_of} for name, (points, out_of) in totals(grades).items()}
-    found = {"remark": remark, "totals": summary, "grades": [asdict(row) for row in grades]}
+    found = {"assignment": assignment, "remark": remark, "totals": summary, "grades": [asdict(row) for row in grades]}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"

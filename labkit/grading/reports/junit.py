@@ -33,4 +33,4 @@ def _fails(row):
 
 
 def _text(value):
-    return "" if value is None else str(value)
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

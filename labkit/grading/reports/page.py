@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from html import escape
+from itertools import groupby
 
 from labkit.exercises import exercise
+from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
-from labkit.grading.verbatim import for_student
 
 MOST_DRAWN = 160_000  # characters of pictures on a page
 AROUND = 2  # lines of the answer that are shown before and after the one that is meant
@@ -21,13 +22,19 @@ HIDDEN = {  # what is said where the run itself is not to be known
     "bounds": "An access goes outside its array, on sizes that are drawn anew for each grading.",
     "race": "Two threads race, on sizes that are drawn anew for each grading.",
 }
+DRAWN_ANEW = (
+    "Each answer was also checked on sizes that are drawn anew for each grading and that nobody knows before: "
+    "one that passes the check in the notebook can fail there."
+)
+TIME = "%Y-%m-%d %H:%M %z"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2, p, pre { overflow-wrap: anywhere; }
 section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
-pre { overflow-x: auto; background: #8881; padding: .5rem; }
+pre { white-space: pre-wrap; background: #8881; padding: .5rem; }
 mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
 """
@@ -56,22 +63,26 @@ def page(
     rows: list[Grade],
     texts: Mapping[tuple[str, str], str],
     pictures: Mapping[tuple[str, str], Picture],
+    assessment: Assessment,
 ) -> str:
     """The page of a student. It names no seed and no drawn size, and of others nothing."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for row in rows:
+    for _, group in groupby(rows, key=_section):
+        section = list(group)
+        row = section[0]
         key = row.submission, row.exercise
         picture = pictures[key].html if key in pictures and not row.hidden else ""
         if drawn + len(picture) > MOST_DRAWN:
             picture = "<p>There is a picture of this run too, for which the page has no room: run the check.</p>"
         drawn += len(picture)
-        parts.append(_part(row, texts.get(key, ""), picture))
+        parts.append(_part(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n"
+        f"<p>{escape(_circumstances(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
@@ -87,10 +98,15 @@ def plain_name(text: str) -> str:
     return plain if plain and plain == text.lower() else f"{plain}-{digest}"
 
 
-def headline(row: Grade) -> str:
-    """What a row is on, and its points."""
-    title = f"{row.exercise} {exercise(row.exercise).title}" if row.exercise else row.submission
-    return f"{title}: " + ("not graded yet" if row.points is None else f"{row.points:g} of {row.out_of:g} points")
+def headline(*rows: Grade) -> str:
+    """What a row is on, or rows that are told together, and their points."""
+    first, *more = rows
+    title = f"{first.exercise} {exercise(first.exercise).title}" if first.exercise else first.submission
+    title = ", ".join(row.exercise for row in rows) if more else title
+    points = [row.points for row in rows]
+    if None in points:
+        return f"{title}: not graded yet"
+    return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
 def told(row: Grade) -> list[str]:
@@ -98,13 +114,31 @@ def told(row: Grade) -> list[str]:
     said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     said = said if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, said, for_student(row).note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
 
 
-def _part(row, text, picture):
+def _circumstances(student, assessment):
+    """Which work was graded and when it was due, as far as that is known, and how."""
+    collected, deadline = assessment.collected.get(student), assessment.deadline
+    known = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
+    if collected and collected.commit:
+        of = f" of {collected.time:{TIME}}" if collected.time else ""
+        known.append(f"Commit {collected.commit[:7]}{of}.")
+    if deadline:
+        known.append(f"Due {deadline.due:{TIME}}.")
+    return " ".join([*known, DRAWN_ANEW])
+
+
+def _section(row):
+    """Equal for rows that make one section: missing ones of which the same is told."""
+    return (row.points, told(row)) if row.reason == "missing" else (row.submission, row.exercise)
+
+
+def _part(rows, text, picture):
+    row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
     paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
-    content = f"<h2>{escape(headline(row))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
     return f'<section class="{kind}">{content}</section>'
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from labkit.grading.grades import Grade, totals
@@ -16,15 +17,17 @@ def rows(grades: list[Grade]) -> str:
     return table([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
 
 
-def gradebook(grades: list[Grade]) -> str:
-    """A line for each student: points, and those of each exercise; empty where one could not be graded."""
+def gradebook(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
+    """A line for each student: the roster's columns, points, those of each exercise; empty where one is not graded."""
     exercises = sorted({row.exercise for row in grades} - {""})
     lines = []
     for student, (points, out_of) in totals(grades).items():
         own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
         open_ = sum(value is None for value in own.values())
-        lines.append({"student": student, "points": points, "out_of": out_of, "not_graded": open_, **own})
-    return table(lines, ["student", "points", "out_of", "not_graded", *exercises])
+        sums = {"student": student, "points": points, "out_of": out_of, "not_graded": open_}
+        lines.append({**roster.get(student, {}), **sums, **own})
+    further = [name for columns in roster.values() for name in columns]
+    return table(lines, [*dict.fromkeys(["student", *further, "points", "out_of", "not_graded", *exercises])])
 
 
 def table(lines: list[dict], columns: list[str]) -> str:
@@ -37,5 +40,7 @@ def table(lines: list[dict], columns: list[str]) -> str:
 
 
 def _plain(value):
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that no spreadsheet takes for a formula; a whole number of points is written as one: 3, never 3.0."""
+    if isinstance(value, float):
+        return f"{value:g}"
     return _FORMULA.sub(r"\1'\2", value) if isinstance(value, str) else value

@@ -1,0 +1,38 @@
+"""Attention of a few queries to a long cache: from a block a head to a GPU whose blocks all have as much to read.
+
+A score of a query costs as many bytes of K as of V, and hardly any arithmetic: the time is that of reading the cache.
+The queries of all heads that share a head of K are rows of one tile, so that the cache is read once for all of them.
+All steps give the same bits each time.
+"""
+
+from labkit.attention.decode.problem import AttentionDecode
+from labkit.formats import BF16, FP16
+
+PROBLEM = AttentionDecode
+FORMATS = BF16, FP16
+EXAMPLES = (
+    (1, 8, 1, 128, 200, 1),
+    (5, 4, 2, 64, 90, 1, True, None, 0.2, "BSHD", "", None, True),
+    (4, 3, 4, 40, 70, 3, True, None, None, "BHSD", "rising", 16, True),
+    (3, 8, 3, 128, 100, 2, False, None, -0.1, "BSHD", "huge", 32, True),
+    (1, 2, 10, 64, 150, 1, True),
+)
+LONG, SHORT = 32768, 2048
+
+
+def benched(batch: int, keys: int, *more) -> tuple:
+    """Sizes to be timed: one query a sequence, 32 heads of 128 numbers over 8 of the cache."""
+    return (batch, 32, 1, 128, keys, 8, *more)
+
+
+COMPARED = benched(1, LONG)
+BENCHED = (
+    COMPARED,
+    benched(8, LONG),
+    benched(64, LONG),
+    benched(64, SHORT),
+    benched(64, LONG, False, None, None, "BHSD", "", None, True),
+    benched(8, LONG, False, None, None, "BSHD", "", 64),
+)
+STANDING = (1, 4, 1, 64, 256, 1)
+RECORD = "attention_decode"

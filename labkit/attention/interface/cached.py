@@ -1,0 +1,178 @@
+"""Attention of a few queries a sequence to a cache, as it lies, in pages or not."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float32, Int32, Shaped
+
+from labkit import cuda
+from labkit.arrays.operands import dtype_of, format_held, type_name
+from labkit.arrays.workspace import Workspace, current_device, even_while_captured
+from labkit.attention.decode.problem import AttentionDecode
+from labkit.attention.problem import Layout, check_options
+from labkit.formats import BF16, FP16, Format
+from labkit.ladder import Launch, ladder
+from labkit.norm.interface.operation import Operation, called, planned
+from labkit.planned import Plan
+
+FORMATS = BF16, FP16
+ARRAYS = AttentionDecode.ARRAYS
+MOST_KEPT = 64  # arrays in place of those that were not given
+
+
+def attend_cached(
+    Q: Shaped[np.ndarray, "B H S D"],
+    K: Shaped[np.ndarray, "B G T D"],
+    V: Shaped[np.ndarray, "B G T D"],
+    lengths: Int32[np.ndarray, " B"] | None = None,
+    table: Int32[np.ndarray, "B P"] | None = None,
+    O: Shaped[np.ndarray, "B H S D"] | None = None,
+    *,
+    causal: bool = True,
+    scale: float | None = None,
+    lse: Float32[np.ndarray, "B H S"] | None = None,
+    layout: Layout = "BHSD",
+    format: str | Format | None = None,
+    stream=0,
+) -> Shaped[np.ndarray, "B H S D"]:
+    """O = softmax(scale Q K^T) V of the last queries of each sequence, whose keys and values are in a cache.
+
+    Parameters
+    ----------
+    Q, K, V
+        Arrays of the device, or NumPy arrays, which are copied there; they hold float16 or bfloat16. Rows have a
+        multiple of 8 elements, 128 at most. Q may have a multiple of the heads of K and V, which neighbours share.
+    lengths
+        How many keys each sequence has, int32; as many as there is room for, if it is None. They are looked at on the
+        device alone, and may change between the runs of a graph: nothing says so where one is too large.
+    table
+        Of a cache in pages, int32: position p of sequence b is position p % T of page `table[b, p // T]`, where K and V
+        have pages of T positions, a multiple of 16, along their first axis. If it is None, they have a sequence there.
+    O
+        Where the result goes. If it is None, a new array of the kind that Q is.
+    causal
+        Whether a query sees no key behind its position; the last query stands at the last key. A query that sees no
+        key gives 0.
+    scale
+        Of the scores; 1 / sqrt(head_dim), if it is None.
+    lse
+        Where log-sum-exp of the scores of each query goes, if it is wanted; minus infinity where there are none.
+    layout
+        The order of the axes: "BHSD" or "BSHD", for batch or page, heads, positions and head_dim.
+    format
+        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+    stream
+        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass O where it is captured into a graph.
+
+    Returns
+    -------
+    O. The same call gives the same bits each time.
+
+    Raises
+    ------
+    TypeError
+        An operand is no array, or holds what it should not, or some are the host's and some the device's.
+    ValueError
+        Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
+
+    Notes
+    -----
+    The kernel is the last one of `attention.ladder("decode")`. The first call makes a plan, which later ones find again
+    by how their operands lie.
+    (Osama and others, Stream-K, 2023; Kwon and others, PagedAttention, 2023.)
+
+    Examples
+    --------
+    >>> O = attention.attend_cached(Q, K, V, lengths)
+    """
+    given = dict(zip(ARRAYS, (Q, K, V, lengths, table, O, lse), strict=True))
+    return called(CachedAttention(causal, scale, layout, format), given, stream)
+
+
+def plan_cached(Q, K, V, lengths=None, table=None, O=None, *, lse=None, stream=0, **options) -> Plan:
+    """A call of `attend_cached` worked out once, to be run many times; O must be there. The rest is as in `plan`.
+
+    Examples
+    --------
+    >>> plan = attention.plan_cached(Q, K, V, lengths, table, O)
+    >>> plan()
+    """
+    arrays = dict(zip(ARRAYS, (Q, K, V, lengths, table, O, lse), strict=True))
+    return planned(CachedAttention(**options), arrays, stream=stream)
+
+
+@dataclass(frozen=True)
+class CachedAttention(Operation):
+    """A call of `attend_cached` without its arrays; for the options see there."""
+
+    causal: bool = True
+    scale: float | None = None
+    layout: Layout = "BHSD"
+    format: str | Format | None = None
+
+    arrays, written, needed = ARRAYS, ("O", "lse"), ("Q", "K", "V")
+    results, in_place = {"O": "Q"}, {}
+
+    def __post_init__(self):
+        check_options(self.causal, None, self.scale, self.layout)
+
+    def declared(self, given: Mapping[str, object]) -> "CachedAttention":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        for name, axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
+            if name in given and len(given[name].shape) != axes:
+                wanted = "batch and pages" if name == "table" else self.layout
+                raise ValueError(f"{name} is {_sides(given[name])}: give it {axes} axes, {wanted}")
+        self._format(given)
+        asked = self._problem(given)
+        for name, X in given.items():
+            if tuple(X.shape) != asked.shapes[name]:
+                wanted = " x ".join(map(str, asked.shapes[name]))
+                raise ValueError(f"{name} is {_sides(X)}, but {wanted} beside the other arrays: change it")
+            known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.in_int32, np.dtype(np.int32))
+            if name in known:
+                if dtype_of(X) != known[name]:
+                    raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {known[name]}: convert it")
+            elif type_name(X) != type_name(given["Q"]):
+                raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        asked = self._problem(given)
+        instead = {
+            "lengths": lambda: _kept(current_device(), (asked.batch,), asked.keys, 0),
+            "table": lambda: _kept(current_device(), (asked.batch, 1), 0, 1),
+            "lse": lambda: workspace.array("instead of lse", asked.shapes["lse"], np.float32),
+        }
+        arrays = [given[name] if name in given else instead[name]() for name in ARRAYS]
+        step = ladder("attention", "decode")[-1]
+        return step.launches(*arrays, asked, format=self._format(given), workspace=workspace)
+
+    def _problem(self, given) -> AttentionDecode:
+        """Raises where the arrays make no attention."""
+        of_q, of_k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        page = of_k["S"] if "table" in given else None
+        keys = of_k["S"] * (1 if page is None else given["table"].shape[1])
+        sizes = of_q["B"], of_q["H"], of_q["S"], of_q["D"], keys, of_k["H"], self.causal, None, self.scale, self.layout
+        return AttentionDecode(*sizes, page=page, pool=of_q["B"] if page is None else of_k["B"])
+
+    def _format(self, given) -> Format:
+        return format_held("Q", given["Q"], self.format, FORMATS)
+
+
+@lru_cache(MOST_KEPT)
+def _kept(device: int, shape: tuple[int, ...], first: int, step: int):
+    """An int32 array of the device that holds first, first + step, and so on along its first axis."""
+    values = np.arange(shape[0], dtype=np.int32) * step + first
+    with even_while_captured() if cuda.on_gpu() else nullcontext():
+        stream = cuda.stream()
+        X = cuda.to_device(values.astype(np.int32).reshape(shape), stream=stream)
+        stream.synchronize()
+    return X
+
+
+def _sides(X):
+    return " x ".join(map(str, X.shape)) or "a number"

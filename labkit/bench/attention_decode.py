@@ -1,0 +1,82 @@
+"""`labkit bench attention_decode`: every step of decoding beside each backend of torch's, and flex_attention."""
+
+from functools import partial
+from pathlib import Path
+
+from labkit import attention
+from labkit.bench import _harness, _torch
+from labkit.bench.attention import as_heads_of_torch
+
+BACKENDS = {
+    "flash": "FLASH_ATTENTION",
+    "cuDNN": "CUDNN_ATTENTION",
+    "efficient": "EFFICIENT_ATTENTION",
+    "math": "MATH",
+}
+SHARING = "flash", "cuDNN"  # backends that take more heads of Q than of K
+MOST_BYTES_OF_MATH = 2**31  # of the cache, which it copies to float32
+
+
+def tensors_of(problem, format, Q, K, V, O):
+    """Tensors with the axes batch, heads, positions, head_dim."""
+    return [as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O)]
+
+
+def of_call(call, O):
+    """A contender that makes a call of torch's, whose first result goes to O for its error to be found."""
+    done = []
+
+    def launch():
+        found = call()
+        if not done:
+            done.append(True)
+            O.copy_(found.reshape(O.shape))
+
+    return _torch.on_stream(launch)
+
+
+def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
+    """torch's attention by one of its backends.
+
+    Folded, the one query of each head that shares a head of K is a query of that head, which every backend takes.
+    """
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
+    if folded:
+        Q = Q.reshape(problem.batch, problem.kv_heads, problem.group, problem.head_dim)
+    chosen, options = getattr(SDPBackend, BACKENDS[backend]), {"scale": problem.scale, "enable_gqa": not folded}
+
+    def call():
+        with sdpa_kernel(chosen):
+            return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
+
+    return of_call(call, O)
+
+
+def flex(problem, format, Q, K, V, lengths, table, O, *_):
+    """torch.compile of flex_attention, which has a kernel of its own for few queries."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
+    compiled = _torch.compiled(flex_attention)
+    return of_call(lambda: compiled(Q, K, V, scale=problem.scale, enable_gqa=True), O)
+
+
+def rivals(problem, format):
+    """Who computes this problem: one query a sequence, sequences of one length, and no pages."""
+    if not _torch.is_here() or problem.queries > 1 or problem.ragged or problem.page is not None:
+        return {}
+    backends = [name for name in BACKENDS if name != "math" or problem.least_bytes(format) <= MOST_BYTES_OF_MATH]
+    ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}
+    ways |= {f"{name} folded": partial(of_torch, backend=name, folded=True) for name in backends}
+    return ways | {"flex_attention": flex}
+
+
+LADDER = attention.ladder("decode")
+TABLE = _harness.Table(LADDER.record, "Attention of few queries", (LADDER,), rivals=rivals, fastest=1)
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    _harness.run(TABLE, record, out)
