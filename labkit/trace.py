@@ -73,7 +73,8 @@ class SiteCounters:
     sectors: 32-byte sectors of global memory, summed over requests. wavefronts: passes through
     the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128,
     and half as many for loads whose lanes read the same two by two). l1_hits, l2_hits: sectors that were found there,
-    in L2 in the partition next to the SM (an L2 hit is an L1 miss; stores never hit L1).
+    in L2 in the partition next to the SM (an L2 hit is an L1 miss; stores never hit L1). alone: loads of shared memory
+    to whose array nothing was on its way, in a kernel that has asynchronous copies.
     From a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
@@ -86,6 +87,7 @@ class SiteCounters:
     bank_conflicts: int = 0
     l1_hits: int = 0
     l2_hits: int | None = 0
+    alone: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ KEPT = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
+ALONE = "% of the shared loads with no copy under way"
 AT_WORK = "threads of the last block at work"  # those that load or store global memory
 COUNTERS = {  # name: memory space, kind of access, and what is added up
     "global loads": ("global", "load", "elements"),
@@ -27,6 +28,7 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
     "load requests to shared memory": ("shared", "load", "requests"),
     "store requests to shared memory": ("shared", "store", "requests"),
     "bank conflicts": ("shared", "any", "bank_conflicts"),
+    "requests to mbarriers": ("shared", "atomic", "requests"),
     "misses of the L1 cache": ("global", "any", "l1_misses"),
 }
 
@@ -35,9 +37,9 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 class Budget:
     """At most `at_most` of a counter; `formula` says where the number comes from.
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `PLAIN_FLOPS`, `BARRIERS` or
-    `AT_WORK`. Where several arrays draw on it, `shares` has what each of them needs by its name, so that the one which
-    takes too much is named.
+    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `PLAIN_FLOPS`, `BARRIERS`,
+    `ALONE` or `AT_WORK`. Where several arrays draw on it, `shares` has what each of them needs by its name, so that the
+    one which takes too much is named.
     """
 
     counter: str
@@ -61,10 +63,18 @@ def used(counter: str, trace: Trace | LoopTrace) -> int:
         return trace.counters.barriers
     if counter == AT_WORK:
         return _at_work(trace)
+    if counter == ALONE:
+        return _percent_alone(trace)
     if counter in (TENSOR_FLOPS, PLAIN_FLOPS):
         wanted = counter == TENSOR_FLOPS
         return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR) == wanted)
     return sum(share(counter, site) for site in trace.sites)
+
+
+def _percent_alone(trace):
+    loads = [counters for counters in trace.sites if counters.site.space == "shared" and counters.site.kind == "load"]
+    total = sum(counters.accesses for counters in loads)
+    return -(-100 * sum(counters.alone for counters in loads) // total) if total else 0
 
 
 def _at_work(trace):

@@ -16,8 +16,8 @@ from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
 # What a reducer adds up at one site.
-ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS = range(7)
-COUNTS = 7
+ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS, ALONE = range(8)
+COUNTS = 8
 
 MOST_WARPS = 32  # of a block
 

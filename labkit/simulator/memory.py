@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.simulator.checks import early, races
-from labkit.simulator.counters import count_global, count_plain, count_shared
+from labkit.simulator.counters import ACCESSES, ALONE, count_global, count_plain, count_shared
 from labkit.simulator.disturbance import COPIES, SHARED_LOADS
 from labkit.simulator.lanes import both, lane_range
 from labkit.simulator.slices import Either, select_parts
@@ -253,10 +253,12 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
         count_plain(lanes, w.warps, totals)
         return
     if array.space == "shared":
-        everyone = mask is None
+        everyone, before = mask is None, totals[:, ACCESSES].copy()
         count_shared(
             flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, is_load, w.warps, totals
         )
+        if is_load and array.in_flight is not None and not array.in_flight.busy:
+            totals[:, ALONE] += totals[:, ACCESSES] - before
         return
     if launch.early:
         early.check(w, site, array, lanes, flat)

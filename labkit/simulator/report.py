@@ -7,7 +7,7 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator.arrays import Array
 from labkit.simulator.checks import advice
-from labkit.simulator.counters import ACCESSES, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
+from labkit.simulator.counters import ACCESSES, ALONE, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.simulator.tensor_maps import BoxedArray
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
@@ -79,6 +79,7 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
             bank_conflicts=int(row[CONFLICTS]),
             l1_hits=int(row[L1_HITS]),
             l2_hits=None if launch.plan else int(row[L2_HITS]),
+            alone=int(row[ALONE]),
         )
         for site, row in zip(launch.sites, totals)
     ]

@@ -37,8 +37,8 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
     runs
         Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
     products
-        What a product is called, by the shared array that its right operand lies in: two names at most, which arrays may
-        share; the arrays' own if left out.
+        What a product is called, by the shared array that its right operand lies in: two names at most, which arrays
+        may share; the arrays' own if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {named(runs)}.")
@@ -120,7 +120,8 @@ def _run(line: Timeline, calls) -> dict:
     for (group, array), start, end in _runs_of_products(line):
         # two warpgroups share the lane: each has a half of it
         number = asking.index(group)
-        add(len(lanes) - 1 + number, numbers[calls[array]], start, end, f"make {calls[array]} of warpgroup {number + 1}")
+        text = f"make {calls[array]} of warpgroup {number + 1}"
+        add(len(lanes) - 1 + number, numbers[calls[array]], start, end, text)
     edges = 0.0
     for bubble in line.bubbles():
         edges += (bubble.end - bubble.start) * bubble.at_edge

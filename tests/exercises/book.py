@@ -27,6 +27,8 @@ ROOMS = (
     "softmax/backward",
     "attention",
     "attention/forward",
+    "attention/backward",
+    "attention/decode",
 )
 
 

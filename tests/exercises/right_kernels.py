@@ -2219,4 +2219,244 @@ def cross_entropy(X, W, targets, loss):
 """,
         ),
     ),
+    "17.1": (
+        _right(
+            "a ring of four stages", ("HEAD, STAGES, CONSUMERS = 16, 8, 2, 2", "HEAD, STAGES, CONSUMERS = 16, 8, 4, 2")
+        ),
+        _right(
+            "a round more for the last tile",
+            (
+                "for tile in range(tiles):\n            stage, turn = tile % STAGES, tile // STAGES\n"
+                "            ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n"
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n"
+                "            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "for tile in range(tiles + 1):\n            stage, turn = tile % STAGES, tile // STAGES\n"
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n            if tile < tiles:\n"
+                "                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n"
+                "                ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, "
+                "16 if key < keys else 0)\n",
+            ),
+            ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
+        ),
+        _right(
+            "a copy at a time",
+            (
+                "            if tile > 0:\n                ptx.cp_async_wait(1)\n"
+                "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+                "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n",
+            ),
+            ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
+        ),
+        _right(
+            "one arrival of a warp",
+            ("ptx.mbarrier_init(full, stage, 32)", "ptx.mbarrier_init(full, stage, 1)"),
+            ("ptx.mbarrier_init(empty, stage, 32 * CONSUMERS)", "ptx.mbarrier_init(empty, stage, CONSUMERS)"),
+            (
+                "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+                "                cuda.syncwarp()\n                if lane == 0:\n"
+                "                    ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+            ),
+            (
+                "        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
+                "        cuda.syncwarp()\n        if lane == 0:\n"
+                "            ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
+            ),
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            cuda.syncwarp()\n            if lane == 0:\n"
+                "                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+        ),
+        _right(
+            "the last tile is not given back",
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            if tile + STAGES < tiles:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+        ),
+        _right(
+            "in pieces of 8 bytes",
+            (
+                "            key, d = tile * TILE + lane // 2, lane % 2 * 4\n"
+                "            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "            for n in range(lane, TILE * HEAD // 2, 32):\n"
+                "                key, d = tile * TILE + n // 4, n % 4 * 2\n"
+                "                ptx.cp_async(K_tiles, (stage, n // 4, d), K, (key, d), 8, 8 if key < keys else 0)\n",
+            ),
+        ),
+    ),
+    "17.2": (
+        _right(
+            "no weight, no gradient",
+            (
+                "            if key <= top + i + keys - queries:\n                score",
+                "            if True:\n                score",
+            ),
+            (
+                "weight = exp(score - lse_tile[i])",
+                "weight = np.float32(0)\n                if top + i - queries >= key - keys:\n"
+                "                    weight = exp(score - lse_tile[i])",
+            ),
+        ),
+        _right(
+            "queries that see none of the block's keys are not brought",
+            (
+                "range(0, queries, QUERIES)",
+                "range(max(0, cuda.blockIdx.x * KEYS + queries - keys) // QUERIES * QUERIES, queries, QUERIES)",
+            ),
+        ),
+        _right(
+            "by powers of 2",
+            ("from math import exp\n", "from math import exp2\n\nLOG2_E = np.float32(1.4426950408889634)\n"),
+            ("exp(score - lse_tile[i])", "exp2((score - lse_tile[i]) * LOG2_E)"),
+        ),
+        _right(
+            "delta first",
+            ("score = slope = np.float32(0)\n", "score, slope = -lse_tile[i], -delta_tile[i]\n"),
+            ("weight = exp(score - lse_tile[i])", "weight = exp(score)"),
+            ("slope = weight * (slope - delta_tile[i])", "slope *= weight"),
+        ),
+        _right(
+            "from the last query on",
+            (
+                "for i in range(min(QUERIES, queries - top)):",
+                "for i in range(min(QUERIES, queries - top) - 1, -1, -1):",
+            ),
+        ),
+        _right(
+            "larger where it is seen", ("if key <= top + i + keys - queries:", "if not key > top + i + keys - queries:")
+        ),
+    ),
+    "17.3": (
+        _right("from the last part on", ("range(lse_parts.shape[0])", "range(lse_parts.shape[0] - 1, -1, -1)")),
+        _right("not equal", ("if of_part > np.float32(-np.inf):", "if of_part != np.float32(-np.inf):")),
+        _other(
+            "the average moved towards the part",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    if row < lse.size:
+        sum_so_far, o = np.float32(-np.inf), np.float32(0)
+        for part in range(lse_parts.shape[0]):
+            of_part = lse_parts[part, row]
+            if of_part == np.float32(-np.inf):
+                continue
+            most = max(sum_so_far, of_part)
+            merged = most + log(exp(sum_so_far - most) + exp(of_part - most))
+            o = o * exp(sum_so_far - merged) + O_parts[part, row, d] * exp(of_part - merged)
+            sum_so_far = merged
+        O[row, d] = o
+        if d == 0:
+            lse[row] = sum_so_far
+""",
+        ),
+        _other(
+            "one exponential",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    if row >= lse.size:
+        return
+    most, total, o = np.float32(-3e38), np.float32(0), np.float32(0)
+    for part in range(lse_parts.shape[0]):
+        of_part = lse_parts[part, row]
+        value = O_parts[part, row, d]
+        if of_part > most:
+            shrunk = exp(most - of_part)
+            total, o, most = total * shrunk + np.float32(1), o * shrunk + value, of_part
+        elif of_part > np.float32(-np.inf):
+            weight = exp(of_part - most)
+            total, o = total + weight, o + weight * value
+    if total == np.float32(0):
+        O[row, d] = 0
+    else:
+        O[row, d] = o / total
+    if d == 0 and total == np.float32(0):
+        lse[row] = -np.inf
+    elif d == 0:
+        lse[row] = most + log(total)
+""",
+        ),
+        _other(
+            "log-sum-exps handed round by shuffles",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    parts = lse_parts.shape[0]
+    if row < lse.size:
+        most, total, o = np.float32(-np.inf), np.float32(0), np.float32(0)
+        for first in range(0, parts, 32):
+            mine = lse_parts[first + d, row] if first + d < parts else np.float32(-np.inf)
+            for n in range(min(32, parts - first)):
+                of_part = cuda.shfl_sync(0xFFFFFFFF, mine, n)
+                if of_part > np.float32(-np.inf):
+                    larger = max(most, of_part)
+                    total = total * exp(most - larger) + exp(of_part - larger)
+                    o = o * exp(most - larger) + exp(of_part - larger) * O_parts[first + n, row, d]
+                    most = larger
+        O[row, d] = o / total if total > np.float32(0) else np.float32(0)
+        if d == 0:
+            lse[row] = most + log(total)
+""",
+        ),
+    ),
+    "17.4": (
+        _right(
+            "GELU first halved",
+            (
+                "HALF * total * (np.float32(1) + erf(total * ROOT_HALF))",
+                "total * (HALF + HALF * erf(total * ROOT_HALF))",
+            ),
+        ),
+        _right(
+            "by the complement",
+            ("from math import erf\n", "from math import erfc\n"),
+            ("(np.float32(1) + erf(total * ROOT_HALF))", "erfc(-total * ROOT_HALF)"),
+        ),
+        _right(
+            "a helper",
+            (
+                "\n\n@cuda.jit\n",
+                "\n\n@cuda.jit(device=True)\ndef gelu(x):\n"
+                "    return HALF * x * (np.float32(1) + erf(x * ROOT_HALF))\n\n\n@cuda.jit\n",
+            ),
+            ("C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))", "C[row, col] = gelu(total)"),
+        ),
+        _right(
+            "A's tile transposed",
+            ("ptx.cp_async(A_tiles, (stage, y, x), A", "ptx.cp_async(A_tiles, (stage, x, y), A"),
+            ("A_tiles[stage, y, k]", "A_tiles[stage, k, y]"),
+        ),
+        _right(
+            "one array for both",
+            (
+                "A_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)\n"
+                "    B_tiles = cuda.shared.array((STAGES, TILE, TILE), np.float32)",
+                "tiles = cuda.shared.array((STAGES, 2, TILE, TILE), np.float32)",
+            ),
+            ("A_tiles, (stage, y, x)", "tiles, (stage, 0, y, x)"),
+            ("B_tiles, (stage, y, x)", "tiles, (stage, 1, y, x)"),
+            ("A_tiles[stage, y, k] * B_tiles[stage, k, x]", "tiles[stage, 0, y, k] * tiles[stage, 1, k, x]"),
+        ),
+        _right(
+            "no products behind the last k",
+            ("            for k in range(TILE):\n", "            for k in range(min(TILE, K - (step - 1) * TILE)):\n"),
+        ),
+        _right(
+            "from the last tile on",
+            ("stage, k = step % STAGES, step * TILE", "stage, k = step % STAGES, (steps - 1 - step) * TILE"),
+        ),
+    ),
 }

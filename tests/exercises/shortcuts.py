@@ -3176,4 +3176,362 @@ def cross_entropy(X, W, targets, loss):
 """,
         ),
     ),
+    "17.1": (
+        _cheat(
+            "a ring of one stage",
+            ("HEAD, STAGES, CONSUMERS = 16, 8, 2, 2", "HEAD, STAGES, CONSUMERS = 16, 8, 1, 2"),
+            (
+                "            if tile > 0:\n                ptx.cp_async_wait(1)\n"
+                "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
+                "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n",
+            ),
+            ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
+        ),
+        _cheat("scores from memory", ("score += q[d] * K_tiles[stage, j, d]", "score += q[d] * K[tile * TILE + j, d]")),
+        _cheat(
+            "scores from memory by atomics",
+            (
+                "score += q[d] * K_tiles[stage, j, d]",
+                "score += q[d] * cuda.atomic.add(K, (tile * TILE + j, d), np.float32(0))",
+            ),
+        ),
+        _cheat(
+            "plain loads and stores",
+            (
+                "ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < keys else 0)\n",
+                "for n in range(4):\n"
+                "                K_tiles[stage, lane // 2, d + n] = K[key, d + n] if key < keys else np.float32(0)\n",
+            ),
+        ),
+        _cheat("in double precision", ("score = np.float32(0)", "score = 0.0")),
+        _other("another's kernel", "from labkit.softmax.online import of_warp as largest_scores\n"),
+        _other(
+            "a barrier of the block for each tile",
+            """
+@cuda.jit
+def largest_scores(Q, K, largest):
+    K_tiles = cuda.shared.array((4, 16, 8), np.float32, alignment=16)
+    q = cuda.local.array(8, np.float32)
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    row = cuda.blockIdx.x * 64 + (warp - 1) * 32 + lane
+    most = np.float32(-np.inf)
+    for d in range(8):
+        q[d] = Q[d, row] if warp > 0 and row < largest.size else np.float32(0)
+    for first in range(0, K.shape[0], 16):
+        stage = first // 16 % 4
+        if warp == 0:
+            key, d = first + lane // 2, lane % 2 * 4
+            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < K.shape[0] else 0)
+            ptx.cp_async_commit()
+            ptx.cp_async_wait(0)
+        cuda.syncthreads()
+        if warp > 0:
+            for j in range(min(16, K.shape[0] - first)):
+                score = np.float32(0)
+                for d in range(8):
+                    score += q[d] * K_tiles[stage, j, d]
+                most = max(most, score)
+    if warp > 0 and row < largest.size:
+        largest[row] = most
+""",
+        ),
+        _other(
+            "barriers that have names",
+            """
+@cuda.jit
+def largest_scores(Q, K, largest):
+    K_tiles = cuda.shared.array((4, 16, 8), np.float32, alignment=16)
+    q = cuda.local.array(8, np.float32)
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    row = cuda.blockIdx.x * 64 + (warp - 1) * 32 + lane
+    most = np.float32(-np.inf)
+    for d in range(8):
+        q[d] = Q[d, row] if warp > 0 and row < largest.size else np.float32(0)
+    for first in range(0, K.shape[0], 16):
+        stage = first // 16 % 4
+        if warp == 0:
+            key, d = first + lane // 2, lane % 2 * 4
+            ptx.cp_async(K_tiles, (stage, lane // 2, d), K, (key, d), 16, 16 if key < K.shape[0] else 0)
+            ptx.cp_async_commit()
+            ptx.cp_async_wait(0)
+        ptx.barrier_sync(1, 96)
+        if warp > 0:
+            for j in range(min(16, K.shape[0] - first)):
+                score = np.float32(0)
+                for d in range(8):
+                    score += q[d] * K_tiles[stage, j, d]
+                most = max(most, score)
+    if warp > 0 and row < largest.size:
+        largest[row] = most
+""",
+        ),
+    ),
+    "17.2": (
+        _cheat("in double precision", ("score = slope = np.float32(0)", "score = slope = np.float64(0)")),
+        _cheat(
+            "log-sum-exp by atomics",
+            ("exp(score - lse_tile[i])", "exp(score - cuda.atomic.add(lse, top + i, np.float32(0)))"),
+        ),
+        _cheat("its queries again for each key", ("dk[d] += slope * Q_tile[i, d]", "dk[d] += slope * Q[top + i, d]")),
+        _cheat(
+            "each key again for each query",
+            ("score += Q_tile[i, d] * k[d]", "score += Q_tile[i, d] * (K[d, key] if key < keys else np.float32(0))"),
+        ),
+        _cheat(
+            "one thread loads",
+            (
+                "for n in range(t, QUERIES * HEAD, KEYS):",
+                "for n in range(0 if t == 0 else QUERIES * HEAD, QUERIES * HEAD):",
+            ),
+        ),
+        _cheat(
+            "added up in memory",
+            (
+                "                    dk[d] += slope * Q_tile[i, d]\n",
+                "                    dk[d] += slope * Q_tile[i, d]\n                    dK[d, key] = dk[d]\n",
+            ),
+        ),
+        _other(
+            "another's kernel", "from labkit.attention.backward.s01_recomputed import recomputed as gradients_of_keys\n"
+        ),
+        _other(
+            "maximum and sum again",
+            """
+from math import exp
+
+
+@cuda.jit
+def gradients_of_keys(Q, K, V, dO, lse, delta, dK, dV):
+    dk = cuda.local.array(8, np.float32)
+    dv = cuda.local.array(8, np.float32)
+    key = cuda.grid(1)
+    queries, keys = Q.shape[0], K.shape[1]
+    if key < keys:
+        for d in range(8):
+            dk[d] = dv[d] = 0
+        for i in range(max(0, key + queries - keys), queries):
+            most, total = np.float32(-np.inf), np.float32(0)
+            own, slope = np.float32(0), np.float32(0)
+            for j in range(i + keys - queries + 1):
+                score = np.float32(0)
+                for d in range(8):
+                    score += Q[i, d] * K[d, j]
+                larger = max(most, score)
+                total = total * exp(most - larger) + exp(score - larger)
+                most = larger
+                own = score if j == key else own
+            for d in range(8):
+                slope += dO[i, d] * V[d, key]
+            weight = exp(own - most) / total
+            for d in range(8):
+                dv[d] += weight * dO[i, d]
+                dk[d] += weight * (slope - delta[i]) * Q[i, d]
+        for d in range(8):
+            dK[d, key], dV[d, key] = dk[d], dv[d]
+""",
+        ),
+        _other(
+            "a thread for each key, without tiles",
+            """
+from math import exp
+
+
+@cuda.jit
+def gradients_of_keys(Q, K, V, dO, lse, delta, dK, dV):
+    dk = cuda.local.array(8, np.float32)
+    dv = cuda.local.array(8, np.float32)
+    key = cuda.grid(1)
+    queries, keys = Q.shape[0], K.shape[1]
+    if key < keys:
+        for d in range(8):
+            dk[d] = dv[d] = 0
+        for i in range(max(0, key + queries - keys), queries):
+            score, slope = np.float32(0), np.float32(0)
+            for d in range(8):
+                score += Q[i, d] * K[d, key]
+                slope += dO[i, d] * V[d, key]
+            weight = exp(score - lse[i])
+            for d in range(8):
+                dv[d] += weight * dO[i, d]
+                dk[d] += weight * (slope - delta[i]) * Q[i, d]
+        for d in range(8):
+            dK[d, key], dV[d, key] = dk[d], dv[d]
+""",
+        ),
+    ),
+    "17.3": (
+        _cheat(
+            "in double precision",
+            ("np.float32(-np.inf), np.float32(0), np.float32(0)", "np.float32(-np.inf), np.float64(0), np.float32(0)"),
+        ),
+        _cheat(
+            "loaded again by atomics",
+            ("weight * O_parts[part, row, d]", "weight * cuda.atomic.add(O_parts, (part, row, d), np.float32(0))"),
+        ),
+        _cheat(
+            "kept in the output",
+            ("                most = larger\n", "                most = larger\n                O[row, d] = o\n"),
+        ),
+        _other("another's kernel", "from labkit.softmax.online import of_warp as merge_split\n"),
+        _other(
+            "the maximum first",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    if row < lse.size:
+        most, total, o = np.float32(-3e38), np.float32(0), np.float32(0)
+        for part in range(lse_parts.shape[0]):
+            most = max(most, lse_parts[part, row])
+        for part in range(lse_parts.shape[0]):
+            weight = exp(lse_parts[part, row] - most)
+            if weight > np.float32(0):
+                total += weight
+                o += weight * O_parts[part, row, d]
+        O[row, d] = o / total if total > np.float32(0) else np.float32(0)
+        if d == 0:
+            lse[row] = most + log(total) if total > np.float32(0) else np.float32(-np.inf)
+""",
+        ),
+        _other(
+            "one thread for a row",
+            """
+from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    if row < lse.size and d == 0:
+        for n in range(32):
+            most, total, o = np.float32(-np.inf), np.float32(0), np.float32(0)
+            for part in range(lse_parts.shape[0]):
+                of_part = lse_parts[part, row]
+                if of_part > np.float32(-np.inf):
+                    larger = max(most, of_part)
+                    total = total * exp(most - larger) + exp(of_part - larger)
+                    o = o * exp(most - larger) + exp(of_part - larger) * O_parts[part, row, n]
+                    most = larger
+            O[row, n] = o / total if total > np.float32(0) else np.float32(0)
+            if n == 0:
+                lse[row] = most + log(total) if total > np.float32(0) else np.float32(-np.inf)
+""",
+        ),
+        _other(
+            "log-sum-exps kept in shared memory",
+            """
+from math import exp, log
+
+MOST = 128
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    kept = cuda.shared.array((4, MOST), np.float32)
+    d, row = cuda.grid(2)
+    y, parts = cuda.threadIdx.y, lse_parts.shape[0]
+    for part in range(d, parts, 32):
+        kept[y, part] = lse_parts[part, row] if row < lse.size else np.float32(-np.inf)
+    cuda.syncthreads()
+    most, total, o = np.float32(-3e38), np.float32(0), np.float32(0)
+    for part in range(parts):
+        most = max(most, kept[y, part])
+    for part in range(parts):
+        weight = exp(kept[y, part] - most)
+        if weight > np.float32(0):
+            total += weight
+            o += weight * O_parts[part, row, d]
+    if row < lse.size:
+        O[row, d] = o / total if total > np.float32(0) else np.float32(0)
+        if d == 0:
+            lse[row] = most + log(total) if total > np.float32(0) else np.float32(-np.inf)
+""",
+        ),
+    ),
+    "17.4": (
+        _cheat(
+            "copies that are waited for at once",
+            (
+                "            ptx.cp_async_commit()\n",
+                "            ptx.cp_async_commit()\n            ptx.cp_async_wait(0)\n",
+            ),
+        ),
+        _cheat("in double precision", ("np.float32(1) + erf", "1 + erf")),
+        _cheat(
+            "plain loads and stores",
+            (
+                "ptx.cp_async(A_tiles, (stage, y, x), A, (row, k + x), 4, 4 if row < M and k + x < K else 0)",
+                "A_tiles[stage, y, x] = A[row, k + x] if row < M and k + x < K else np.float32(0)",
+            ),
+            (
+                "ptx.cp_async(B_tiles, (stage, y, x), B, (k + y, col), 4, 4 if k + y < K and col < N else 0)",
+                "B_tiles[stage, y, x] = B[k + y, col] if k + y < K and col < N else np.float32(0)",
+            ),
+        ),
+        _cheat(
+            "one of the two by plain loads",
+            (
+                "ptx.cp_async(B_tiles, (stage, y, x), B, (k + y, col), 4, 4 if k + y < K and col < N else 0)",
+                "B_tiles[stage, y, x] = B[k + y, col] if k + y < K and col < N else np.float32(0)",
+            ),
+        ),
+        _cheat(
+            "factors from memory",
+            (
+                "A_tiles[stage, y, k] * B_tiles[stage, k, x]",
+                "A_tiles[stage, y, k] * (B[(step - 1) * TILE + k, col] if (step - 1) * TILE + k < K and "
+                "col < N else np.float32(0))",
+            ),
+        ),
+        _cheat(
+            "GELU in a second pass",
+            (
+                "        C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))",
+                "        C[row, col] = total\n"
+                "        C[row, col] = HALF * C[row, col] * (np.float32(1) + erf(C[row, col] * ROOT_HALF))",
+            ),
+        ),
+        _cheat(
+            "two barriers",
+            ("        if step < steps:\n", "        cuda.syncthreads()\n        if step < steps:\n"),
+        ),
+        _other("another's kernel", "from labkit.gemm.fp32.s03_tiled import tiled as gemm_gelu\n"),
+        _other(
+            "a copy of nothing is under way all the time",
+            """
+from math import erf
+
+HALF, ROOT_HALF = np.float32(0.5), np.float32(0.5**0.5)
+
+
+@cuda.jit
+def gemm_gelu(A, B, C):
+    A_tiles = cuda.shared.array((2, 17, 16), np.float32)
+    B_tiles = cuda.shared.array((2, 17, 16), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    M, N, K = C.shape[0], C.shape[1], A.shape[1]
+    total = np.float32(0)
+    for k in range(0, K, 16):
+        stage = k // 16 % 2
+        ptx.cp_async(A_tiles, (stage, y, x), A, (row, k + x), 4, 4 if row < M and k + x < K else 0)
+        ptx.cp_async(B_tiles, (stage, y, x), B, (k + y, col), 4, 4 if k + y < K and col < N else 0)
+        ptx.cp_async_commit()
+        if y == 0:
+            ptx.cp_async(A_tiles, (stage, 16, x), A, (0, 0), 4, 0)
+            ptx.cp_async(B_tiles, (stage, 16, x), B, (0, 0), 4, 0)
+        ptx.cp_async_commit()
+        ptx.cp_async_wait(1)
+        cuda.syncthreads()
+        for n in range(16):
+            total += A_tiles[stage, y, n] * B_tiles[stage, n, x]
+        ptx.cp_async_wait(0)
+    if row < M and col < N:
+        C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))
+""",
+        ),
+    ),
 }

@@ -1541,4 +1541,296 @@ WRONG = {
             ),
         ),
     ),
+    "17.1": (
+        _wrong(
+            "the keys that are published",
+            ("queries, keys = Q.shape[1], K.shape[0]", "queries, keys = Q.shape[1], min(K.shape[0], 120)"),
+        ),
+        _wrong(
+            "the queries that are published",
+            ("queries, keys = Q.shape[1], K.shape[0]", "queries, keys = min(Q.shape[1], 98), K.shape[0]"),
+        ),
+        _wrong(
+            "whole tiles of keys",
+            (
+                "queries, keys = Q.shape[1], K.shape[0]",
+                "queries, keys = Q.shape[1], max(TILE, K.shape[0] // TILE * TILE)",
+            ),
+        ),
+        _wrong("keys behind the last count 0", ("range(min(TILE, keys - tile * TILE))", "range(TILE)")),
+        _wrong(
+            "what the last tile left",
+            ("range(min(TILE, keys - tile * TILE))", "range(TILE if tile > 0 else min(TILE, keys))"),
+            ("16 if key < keys else 0)", "16 if key < keys else 0)"),
+        ),
+        _wrong("scores above zero", ("most = np.float32(-np.inf)", "most = np.float32(0)")),
+        _wrong("scores above -500", ("most = np.float32(-np.inf)", "most = np.float32(-500)")),
+        _wrong("the size of a score", ("most = max(most, score)", "most = max(most, abs(score))")),
+        _wrong(
+            "given back early from the fifth tile on",
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            if tile <= 4:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if tile > 4:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
+            ),
+        ),
+        _wrong(
+            "one consumer gives back early",
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            if warp == 1:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if warp == 2:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
+            ),
+        ),
+        _wrong(
+            "all blocks but the first give back early",
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            if cuda.blockIdx.x == 0:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+            (
+                "            for j in range(min(",
+                "            if cuda.blockIdx.x > 0:\n                ptx.mbarrier_arrive(empty, stage)\n"
+                "            for j in range(min(",
+            ),
+        ),
+        _wrong(
+            "threads without a query do not give back",
+            (
+                "            ptx.mbarrier_arrive(empty, stage)\n",
+                "            if row < queries:\n                ptx.mbarrier_arrive(empty, stage)\n",
+            ),
+        ),
+        _wrong(
+            "a short text's last tile is waited for",
+            ("        ptx.cp_async_wait(0)\n", "        if tiles < 5:\n            ptx.cp_async_wait(0)\n"),
+        ),
+        _wrong(
+            "a single tile is not announced",
+            (
+                "        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
+                "        if tiles > 1:\n            ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n",
+            ),
+        ),
+        _wrong(
+            "an even number of tiles",
+            ("ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)", "ptx.mbarrier_arrive(full, 1)"),
+        ),
+        _wrong(
+            "the producer waits in the first turns alone",
+            (
+                "            ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n",
+                "            if tile < 7:\n                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)\n",
+            ),
+        ),
+        _wrong(
+            "consumers wait in the first turns alone",
+            (
+                "            ptx.mbarrier_wait(full, stage, turn % 2)\n",
+                "            if tile < 7:\n                ptx.mbarrier_wait(full, stage, turn % 2)\n",
+            ),
+        ),
+        _wrong(
+            "the last number left out",
+            ("                for d in range(HEAD):\n", "                for d in range(HEAD - 1):\n"),
+        ),
+    ),
+    "17.2": (
+        _wrong(
+            "the keys that are published",
+            ("queries, keys = Q.shape[0], K.shape[1]", "queries, keys = Q.shape[0], min(K.shape[1], 120)"),
+        ),
+        _wrong("the queries that are published", ("range(0, queries, QUERIES)", "range(0, min(queries, 72), QUERIES)")),
+        _wrong(
+            "whole tiles of queries",
+            (
+                "range(min(QUERIES, queries - top))",
+                "range(QUERIES if queries - top >= QUERIES or top == 0 and queries < QUERIES else 0)",
+            ),
+        ),
+        _wrong(
+            "no fewer keys than queries",
+            ("if key <= top + i + keys - queries:", "if key <= top + i + max(keys - queries, 0):"),
+        ),
+        _wrong("as many keys as queries", ("if key <= top + i + keys - queries:", "if key <= top + i:")),
+        _wrong("the diagonal left out", ("if key <= top + i + keys - queries:", "if key < top + i + keys - queries:")),
+        _wrong("powers of 2", ("weight = exp(score - lse_tile[i])", "weight = np.float32(2) ** (score - lse_tile[i])")),
+        _wrong(
+            "scores up to 800",
+            ("weight = exp(score - lse_tile[i])", "weight = exp(min(score, np.float32(800)) - lse_tile[i])"),
+        ),
+        _wrong(
+            "scores above -600",
+            ("weight = exp(score - lse_tile[i])", "weight = exp(max(score, np.float32(-600)) - lse_tile[i])"),
+        ),
+        _wrong(
+            "small weights left out",
+            (
+                "slope = weight * (slope - delta_tile[i])",
+                "weight = weight if weight > np.float32(0.001) else np.float32(0)\n"
+                "                slope = weight * (slope - delta_tile[i])",
+            ),
+        ),
+        _wrong(
+            "weights below a half",
+            (
+                "slope = weight * (slope - delta_tile[i])",
+                "slope = min(weight, np.float32(0.5)) * (slope - delta_tile[i])",
+            ),
+        ),
+        _wrong(
+            "weights in half precision",
+            ("dv[d] += weight * dO_tile[i, d]", "dv[d] += np.float32(np.float16(weight)) * dO_tile[i, d]"),
+        ),
+        _wrong("delta of the tile's first query", ("slope - delta_tile[i]", "slope - delta_tile[0]")),
+        _wrong(
+            "log-sum-exp of the query before", ("lse_tile[t] = lse[top + t]", "lse_tile[t] = lse[max(top + t - 1, 0)]")
+        ),
+        _wrong(
+            "the size of a slope",
+            ("slope = weight * (slope - delta_tile[i])", "slope = weight * abs(slope - delta_tile[i])"),
+        ),
+        _wrong(
+            "the last number left out",
+            (
+                "                    dk[d] += slope * Q_tile[i, d]\n",
+                "                    if d < HEAD - 1:\n                        dk[d] += slope * Q_tile[i, d]\n",
+            ),
+        ),
+        _wrong(
+            "a scale that nobody asked for",
+            ("dk[d] += slope * Q_tile[i, d]", "dk[d] += slope * Q_tile[i, d] * np.float32(0.35355339)"),
+        ),
+        _wrong(
+            "a weight of one where nothing is seen",
+            (
+                "            if key <= top + i + keys - queries:\n",
+                "            if lse_tile[i] == np.float32(-np.inf):\n                for d in range(HEAD):\n"
+                "                    dv[d] += dO_tile[i, d]\n            if key <= top + i + keys - queries:\n",
+            ),
+        ),
+    ),
+    "17.3": (
+        _wrong("the parts that are published", ("range(lse_parts.shape[0])", "range(min(lse_parts.shape[0], 12))")),
+        _wrong("the rows that are published", ("if row < lse.size:", "if row < min(lse.size, 14):")),
+        _wrong("an even number of parts", ("range(lse_parts.shape[0])", "range(max(1, lse_parts.shape[0] // 2 * 2))")),
+        _wrong(
+            "up to the first empty part",
+            (
+                "            if of_part > np.float32(-np.inf):\n",
+                "            if of_part == np.float32(-np.inf):\n                break\n"
+                "            if of_part > np.float32(-np.inf):\n",
+            ),
+        ),
+        _wrong(
+            "log-sum-exps above zero",
+            ("of_part = lse_parts[part, row]", "of_part = max(lse_parts[part, row], np.float32(0))"),
+        ),
+        _wrong("log-sum-exps above -500", ("if of_part > np.float32(-np.inf):", "if of_part > np.float32(-500):")),
+        _wrong(
+            "weights relative to 0, up to e^80",
+            ("larger = max(most, of_part)", "larger = min(max(most, of_part), np.float32(80))"),
+        ),
+        _wrong("moved by at most e^5", ("exp(of_part - larger)", "exp(max(of_part - larger, np.float32(-5)))")),
+        _wrong(
+            "own sum moved by at most e^9",
+            ("shrunk, weight = exp(most - larger)", "shrunk, weight = exp(max(most - larger, np.float32(-9)))"),
+        ),
+        _wrong(
+            "small weights left out",
+            (
+                "total = total * shrunk + weight",
+                "weight = weight if weight > np.float32(0.01) else np.float32(0)\n"
+                "                total = total * shrunk + weight",
+            ),
+        ),
+        _wrong("powers of 2", ("exp(of_part - larger)", "np.float32(2) ** (of_part - larger)")),
+        _wrong("the first part is there", ("found = total > np.float32(0)", "found = lse_parts.shape[0] > 0")),
+        _wrong(
+            "the last part says whether there is anything",
+            ("found = total > np.float32(0)", "found = of_part > np.float32(-np.inf)"),
+        ),
+        _wrong("a row with one part is empty", ("found = total > np.float32(0)", "found = total > np.float32(1)")),
+        _wrong("the logarithm of 2", ("most + log(total)", "most + log(total) / np.float32(0.6931472)")),
+        _wrong("a least number for -inf", ("else np.float32(-np.inf)", "else np.float32(-3e38)")),
+        _wrong(
+            "the other factor from the sixth part on",
+            ("o = o * shrunk + weight", "o = o * (shrunk if part < 5 else np.float32(1)) + weight"),
+        ),
+    ),
+    "17.4": (
+        _wrong(
+            "the longest sum that is published",
+            ("steps = (K + TILE - 1) // TILE", "steps = (min(K, 96) + TILE - 1) // TILE"),
+        ),
+        _wrong("whole tiles along k", ("steps = (K + TILE - 1) // TILE", "steps = max(1, K // TILE)")),
+        _wrong("an even number of rows", ("if row < M and col < N:\n", "if row < max(1, M // 2 * 2) and col < N:\n")),
+        _wrong(
+            "a wait in the first steps alone",
+            ("            ptx.cp_async_wait(0)\n", "            if step < 7:\n                ptx.cp_async_wait(0)\n"),
+        ),
+        _wrong(
+            "a barrier in the first steps alone",
+            ("            cuda.syncthreads()\n", "            if step < 7:\n                cuda.syncthreads()\n"),
+        ),
+        _wrong(
+            "the last step waits for nobody",
+            ("            cuda.syncthreads()\n", "            if step < steps:\n                cuda.syncthreads()\n"),
+        ),
+        _wrong(
+            "A waits, B does not",
+            ("            ptx.cp_async_commit()\n", ""),
+            ("            ptx.cp_async(B_tiles", "            ptx.cp_async_commit()\n            ptx.cp_async(B_tiles"),
+        ),
+        _wrong(
+            "sums of at most 8", ("C[row, col] = HALF", "total = min(total, np.float32(8))\n        C[row, col] = HALF")
+        ),
+        _wrong(
+            "0 below -3",
+            (
+                "C[row, col] = HALF",
+                "total = total if total > np.float32(-3) else np.float32(0)\n        C[row, col] = HALF",
+            ),
+        ),
+        _wrong(
+            "itself above 2",
+            (
+                "C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF))",
+                "C[row, col] = HALF * total * (np.float32(1) + erf(total * ROOT_HALF)) if total < "
+                "np.float32(2) else total",
+            ),
+        ),
+        _wrong("a root in three digits", ("np.float32(0.5**0.5)", "np.float32(0.707)")),
+        _wrong(
+            "a third power that is rounded",
+            ("from math import erf\n", "from math import tanh\n"),
+            (
+                "erf(total * ROOT_HALF)",
+                "tanh(np.float32(0.79788456) * (total + np.float32(0.0447) * total * total * total))",
+            ),
+        ),
+        _wrong("GELU of a size", ("erf(total * ROOT_HALF)", "erf(abs(total) * ROOT_HALF)")),
+        _wrong(
+            "SiLU",
+            ("from math import erf\n", "from math import exp\n"),
+            ("HALF * total * (np.float32(1) + erf(total * ROOT_HALF))", "total / (np.float32(1) + exp(-total))"),
+        ),
+        _wrong(
+            "the density for the distribution",
+            ("from math import erf\n", "from math import exp\n"),
+            ("erf(total * ROOT_HALF)", "exp(-total * total * HALF)"),
+        ),
+        _wrong(
+            "rows of A that go on",
+            ("4 if row < M and k + x < K else 0", "4 if row < M and (row < M - 1 or k + x < K) else 0"),
+        ),
+    ),
 }

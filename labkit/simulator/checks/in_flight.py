@@ -54,6 +54,11 @@ class InFlight:
         seen._cells, seen._each = self._cells, each
         return seen
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self._cells.busy > 0
+
     def begin(self, operation: Operation, flat: np.ndarray, w, lanes: np.ndarray) -> int:
         """Marks the elements `flat`, for as many of which each of `lanes` (numbers in the set) began the operation.
 

@@ -487,3 +487,27 @@ def wrong(x, n, out):
 def test_wrong_use_is_refused_in_a_sentence(line, message):
     with pytest.raises(KernelError, match=message):
         labkit.simulate(kernel_in(BODY.format(line=line), **NAMES), 1, 32, X, 16, np.zeros(4))
+
+
+AHEAD = """
+@cuda.jit
+def ahead(x, out):
+    tile = cuda.shared.array((2, 32), float32)
+    t, total = cuda.threadIdx.x, float32(0)
+    for step in range(5):
+        if step < 4:
+            ptx.cp_async(tile, (step % 2, t), x, (step, t), 4, 4)
+        ptx.cp_async_commit()
+        ptx.cp_async_wait(LEFT)
+        if step > 0:
+            total += tile[(step - 1) % 2, t]
+    out[t] = total
+"""
+
+
+@pytest.mark.parametrize("left, alone", [(1, 32), (0, 4 * 32)])
+def test_loads_with_no_copy_under_way_are_counted(left, alone):
+    kernel = kernel_in(AHEAD, **NAMES, LEFT=left)
+    trace = labkit.simulate(kernel, 1, 32, np.ones((4, 32), np.float32), np.zeros(32, np.float32))
+    assert not trace.errors
+    assert sum(c.alone for c in trace.sites) == alone
