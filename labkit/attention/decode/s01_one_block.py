@@ -101,7 +101,9 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
     put(of_warps, warp, sums, origin, total, lane)
     cuda.syncthreads()
     rows = np.int32(min(members - top, ROWS))
-    finish(O, lse, of_warps, 0, WARPS, o_row, apart[3], batch, head * group, top, rows, thread)
+    for n in range(thread * 4, rows * HEAD, THREADS * 4):
+        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
+        finish(O, lse, of_warps, 0, WARPS, row, col, o_row, apart[3], batch, head * group, top + row)
 
 
 def launches(Q, K, V, lengths, table, O, lse, problem, format):

@@ -13,7 +13,8 @@ Costs, of sequences whose keys are a multiple of the tile, in `parts` parts:
     0                                               bank conflicts per block
 
 Limited by blocks that wait for others: parts are equal within a sequence alone, and heads times parts seldom are as
-many as the blocks that the GPU holds. The second launch is late by a few microseconds.
+many as the blocks that the GPU holds. The second launch is there before the first has done, and waits for it; a row has
+a block of its own then, whose warps put parts of the parts together.
 """
 
 import numpy as np
@@ -36,6 +37,7 @@ from labkit.attention.decode.tiles import (
     in_sizes,
     keep,
     load_queries,
+    merged,
     planes_of,
     put,
 )
@@ -50,6 +52,7 @@ PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
 SLOTS = WARPS * STAGES
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
+MERGERS = 8  # warps that put the parts of a row together
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
@@ -64,6 +67,7 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     seen = cuda.local.array(2, np.int32)
     thread, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.z)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
+    ptx.launch_release()
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
     head, own = divided(cuda.blockIdx.x, of_head)
@@ -108,17 +112,30 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     keep(results, place, of_warps, min(members - top, ROWS), thread)
 
 
-@cuda.jit(launch_bounds=THREADS)
+@cuda.jit(launch_bounds=32 * MERGERS, early=True)
 def merge(results, O, lse, apart, group, queries, parts):
-    batch, plane = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.x)
+    of_warps = cuda.shared.array((MERGERS, 1, ROW), np.float32, alignment=16)
+    batch, plane, row = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.z)
+    lane, warp = np.int32(cuda.threadIdx.x % 32), np.int32(cuda.threadIdx.x // 32)
     members = np.int32(group * queries)
     of_head = np.int32((members + ROWS - 1) // ROWS)
     head, own = divided(plane, of_head)
-    top = np.int32(own * ROWS)
+    member = np.int32(own * ROWS + row)
+    if member >= members:
+        return
     o_row = np.int32(batch * apart[3][0] + head * group * apart[3][1])
     first = np.int32((batch * cuda.gridDim.x + plane) * parts)
-    rows, thread = np.int32(min(members - top, ROWS)), np.int32(cuda.threadIdx.x)
-    finish(O, lse, results, first, first + parts, o_row, apart[3], batch, head * group, top, rows, thread)
+    begin, behind = np.int32(first + parts * warp // MERGERS), np.int32(first + parts * (warp + 1) // MERGERS)
+    ptx.launch_wait()
+    for col in range(lane * 4, HEAD, 128):
+        origin, total, a, b, c, d = merged(results, begin, behind, row, col)
+        ptx.store4(of_warps, (warp, 0, col), a, b, c, d)
+        if col == 0:
+            ptx.store2(of_warps, (warp, 0, HEAD), origin, total)
+    cuda.syncthreads()
+    if warp == 0:
+        for col in range(lane * 4, HEAD, 128):
+            finish(O, lse, of_warps, 0, MERGERS, 0, col, o_row, apart[3], batch, head * group, member)
 
 
 def parts_of(problem) -> int:
@@ -132,12 +149,13 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     *arrays, O, lse, apart, page, group, queries, causal, scale = arguments(
         problem, Q, K, V, lengths, table, O, lse, format
     )
-    of_split, of_merge = in_sizes(split, problem, format), in_sizes(merge, problem, format, "HEAD")
+    of_split, of_merge = in_sizes(split, problem, format), in_sizes(merge, problem, format, "HEAD", "ROW")
     known, parts, planes = constants(problem.head_dim), parts_of(problem), planes_of(problem)
+    rows = min(problem.group * problem.queries, ROWS)
     results = workspace.array("results", (problem.batch * planes * parts, ROWS, known["ROW"]), np.float32)
     given = *arrays, apart, page, group, queries, causal, scale, results
     together = results, O, lse, apart, group, queries, np.int32(parts)
     return [
         Launch(of_split, (planes, parts, problem.batch), THREADS, given, known["SHARED_BYTES"]),
-        Launch(of_merge, (planes, problem.batch), THREADS, together),
+        Launch(of_merge, (planes, problem.batch, rows), 32 * MERGERS, together),
     ]

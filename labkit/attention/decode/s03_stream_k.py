@@ -153,7 +153,9 @@ def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causa
         if is_last[0] != 0:
             cuda.threadfence()
             first, last = np.int32(place + one), np.int32(place + other + 1)
-            finish(O, lse, results, first, last, o_row, apart[3], batch, head * group, top, rows, thread)
+            for n in range(thread * 4, rows * HEAD, THREADS * 4):
+                row, col = np.int32(n // HEAD), np.int32(n % HEAD)
+                finish(O, lse, results, first, last, row, col, o_row, apart[3], batch, head * group, top + row)
         at = end
         begin += tiles
         plane += 1

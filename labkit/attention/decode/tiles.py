@@ -198,22 +198,19 @@ def keep(results, place, of_warps, rows, thread):
 
 
 @cuda.jit(device=True)
-def finish(O, lse, parts, first, behind, o_row, apart, batch, head, top, rows, thread):
-    """The block puts partial results together, and writes O and log-sum-exp of so many rows.
+def finish(O, lse, parts, first, behind, row, col, o_row, apart, batch, head, member):
+    """Puts four columns of a row of partial results together, and writes O, and with the first of them log-sum-exp.
 
-    They are queries of a group of heads that begins with `head`, from its member `top` on.
+    It is the query of a member of a group of heads that begins with `head`.
     """
-    queries = np.int32(lse.shape[2])
-    for n in range(thread * 4, rows * HEAD, THREADS * 4):
-        row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-        origin, total, a, b, c, d = merged(parts, first, behind, row, col)
-        share = np.float32(0) if total == np.float32(0) else np.float32(1) / total
-        (own, query), word = divided(top + row, queries), np.uint32(col // 2)
-        at = np.uint32(o_row + own * apart[1] + query * apart[2])
-        if word < O.shape[1]:
-            ptx.store2(O, (at, word), ptx.pack2(a * share, b * share, FORMAT), ptx.pack2(c * share, d * share, FORMAT))
-        if col == 0:
-            lse[batch, head + own, query] = origin * LN_2 + log(total)
+    origin, total, a, b, c, d = merged(parts, first, behind, row, col)
+    share = np.float32(0) if total == np.float32(0) else np.float32(1) / total
+    (own, query), word = divided(member, lse.shape[2]), np.uint32(col // 2)
+    at = np.uint32(o_row + own * apart[1] + query * apart[2])
+    if word < O.shape[1]:
+        ptx.store2(O, (at, word), ptx.pack2(a * share, b * share, FORMAT), ptx.pack2(c * share, d * share, FORMAT))
+    if col == 0:
+        lse[batch, head + own, query] = origin * LN_2 + log(total)
 
 
 @cache
