@@ -1,11 +1,13 @@
 """Attention for torch: as `torch.nn.functional.scaled_dot_product_attention`, by the ladders of `labkit.attention`."""
 
+from math import prod
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from labkit import attention
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
+from labkit.nn.operators import compute, in_one_type, refuse_second_derivative, sides
 
 
 def scaled_dot_product_attention(
@@ -57,6 +59,12 @@ def scaled_dot_product_attention(
         raise NotImplementedError("attn_mask is not computed here: use is_causal or window, or torch's own function")
     if dropout_p:
         raise NotImplementedError("dropout_p is not computed here: give 0, or use torch's own function")
+    for name, X in {"query": query, "key": key, "value": value}.items():
+        if X.ndim < 3:
+            raise ValueError(f"{name} is {sides(X.shape)}: give it the axes of batches, if any, heads, positions and D")
+        if X.shape[:-3] != query.shape[:-3]:
+            both = f"query is {sides(query.shape)} and {name} {sides(X.shape)}"
+            raise ValueError(f"{both}: expand them to the same axes before those of heads")
     if is_causal and query.shape[-2] != key.shape[-2]:
         raise ValueError(
             f"is_causal has another meaning in torch where there are {query.shape[-2]} queries and {key.shape[-2]} "
@@ -66,7 +74,7 @@ def scaled_dot_product_attention(
         raise ValueError(
             f"query has {query.shape[-3]} heads and key {key.shape[-3]}: say enable_gqa=True if heads share keys"
         )
-    heads = [_in_rows(X.reshape(-1, *X.shape[-3:])) for X in in_one_type(query, key, value)]
+    heads = [_in_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in in_one_type(query, key, value)]
     found, _ = _attention(*heads, is_causal, scale, window)
     return found.reshape(query.shape)
 

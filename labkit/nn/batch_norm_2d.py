@@ -26,14 +26,15 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
         if not self.training and self.running_mean is not None:
             return _inference(x, weight, bias, self.running_mean.float(), self.running_var.float(), self.eps)
         y, mean, variance = _batch_norm(x, weight, bias, self.eps)
-        if self.training and self.track_running_stats:
+        if self.training and self.track_running_stats and self.running_mean is not None:
             self._move(mean, variance, input.numel() // input.shape[1])
         return y
 
     @torch.no_grad()
     def _move(self, mean, variance, values):
         """Moves the running statistics; their variance is the unbiased one."""
-        self.num_batches_tracked.add_(1)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
         share = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
         self.running_mean += share * (mean - self.running_mean)
         self.running_var += share * (variance * (values / (values - 1)) - self.running_var)

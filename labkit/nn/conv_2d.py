@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import conv
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
+from labkit.nn.operators import compute, in_one_type, refuse_second_derivative, sides
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 
@@ -23,6 +23,8 @@ class Conv2d(torch.nn.Conv2d):
     """
 
     def _conv_forward(self, input: Float[Tensor, "N C H W"], weight, bias) -> Float[Tensor, "N K P Q"]:
+        if input.ndim not in (3, 4):
+            raise ValueError(f"input is {sides(input.shape)}: give it the axes N, C, H and W, or C, H and W")
         whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well
         zeros = self.padding
         if self.padding_mode != "zeros":
@@ -53,12 +55,8 @@ def _convolution(
 
 @_convolution.register_fake
 def _blank(x, w, stride, padding, dilation, groups):
-    sides = []
-    for axis in range(2):
-        reach = dilation[axis] * (w.shape[2 + axis] - 1)
-        free = x.shape[2 + axis] + padding[2 * axis] + padding[2 * axis + 1] - reach - 1
-        sides.append(free // stride[axis] + 1)
-    shape = x.shape[0], w.shape[0], *sides
+    sizes = zip(x.shape[2:], w.shape[2:], stride, padding[::2], padding[1::2], dilation)
+    shape = x.shape[0], w.shape[0], *(max(0, conv.output_size(*size)) for size in sizes)  # 0 is refused by the call
     return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_order_of(x.dtype))
 
 

@@ -1,13 +1,12 @@
 """Layer norm for torch, by `labkit.norm`."""
 
-from math import prod
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
 from labkit.nn.operators import compute, refuse_second_derivative
+from labkit.nn.rows import as_rows
 
 
 class LayerNorm(torch.nn.LayerNorm):
@@ -22,11 +21,9 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows."""
-        columns = prod(self.normalized_shape)
-        ones = torch.ones(columns, device=input.device) if self.weight is None else self.weight
+        x, weight = as_rows(input, self.normalized_shape, self.weight)
         bias = None if self.bias is None else self.bias.float().reshape(-1)
-        x = input.reshape(-1, columns).contiguous()
-        return _layer_norm(x, ones.float().reshape(-1), bias, self.eps)[0].reshape(input.shape)
+        return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape)
 
 
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())

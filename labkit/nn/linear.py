@@ -1,11 +1,13 @@
 """A fully connected layer for torch, by `labkit.gemm`."""
 
+from math import prod
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from labkit import gemm
-from labkit.nn.operators import compute, in_one_type
+from labkit.nn.operators import compute, in_one_type, sides
 
 
 class Linear(torch.nn.Linear):
@@ -20,8 +22,11 @@ class Linear(torch.nn.Linear):
 
     def forward(self, input: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
         """The layer's outputs."""
+        if input.ndim == 0 or input.shape[-1] != self.in_features:
+            features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
+            raise ValueError(f"input is {sides(input.shape)}: give it {features} along its last axis")
         x, weight = in_one_type(input, self.weight)
-        y = _product(x.reshape(-1, self.in_features), weight, False, True)
+        y = _product(x.reshape(prod(x.shape[:-1]), self.in_features), weight, False, True)
         y = y.reshape(*input.shape[:-1], self.out_features)
         return y if self.bias is None else y + self.bias.to(y.dtype)
 

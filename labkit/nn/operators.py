@@ -1,7 +1,7 @@
 """What kernels and torch have to know of each other: whose memory, on which stream, in which type."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -36,9 +36,15 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
 def in_one_type(*tensors: Tensor) -> list[Tensor]:
     """The tensors in the type of `torch.autocast` where that is on."""
     kind = tensors[0].device.type
-    if not torch.is_autocast_enabled(kind):
+    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
         return list(tensors)
-    return [X.to(torch.get_autocast_dtype(kind)) for X in tensors]
+    dtype = torch.get_autocast_dtype(kind)
+    return [X if X.dtype == torch.float64 else X.to(dtype) for X in tensors]  # which torch leaves alone too
+
+
+def sides(shape: Sequence[int]) -> str:
+    """A shape as sentences have it: "2 x 3"."""
+    return " x ".join(map(str, shape)) or "a number"
 
 
 def refuse_second_derivative(operator, of: str) -> None:

@@ -1,13 +1,14 @@
 """RMS norm for torch, by `labkit.norm`."""
 
-from math import prod
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
 from labkit.nn.operators import compute, refuse_second_derivative
+from labkit.nn.rows import as_rows
+
+EPS = torch.finfo(torch.float32).eps  # where the layer has none: in torch too that of the sums, not of the rows
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -22,11 +23,8 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows."""
-        columns = prod(self.normalized_shape)
-        ones = torch.ones(columns, device=input.device) if self.weight is None else self.weight
-        eps = torch.finfo(input.dtype).eps if self.eps is None else self.eps
-        x = input.reshape(-1, columns).contiguous()
-        return _rms_norm(x, ones.float().reshape(-1), eps)[0].reshape(input.shape)
+        x, weight = as_rows(input, self.normalized_shape, self.weight)
+        return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape)
 
 
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())

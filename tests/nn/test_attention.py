@@ -79,6 +79,25 @@ def test_what_torch_computes_otherwise_is_refused(options, kind, words):
         nn.scaled_dot_product_attention(random(1, 4, 5, 8), random(1, 2, 6, 8), random(1, 2, 6, 8), **options)
 
 
+MISSHAPEN = {
+    "no heads": ([(5, 8)] * 3, "query is 5 x 8: give it the axes of batches, if any, heads, positions and D"),
+    "other batches": (
+        [(2, 3, 2, 5, 8), (3, 2, 2, 5, 8), (3, 2, 2, 5, 8)],
+        "key 3 x 2 x 2 x 5 x 8: expand them to the same",
+    ),
+    "a batch of one": ([(2, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)], "query is 2 x 5 x 8 and key 1 x 2 x 5 x 8: expand"),
+    "batches of none": ([(0, 2, 5, 8)] * 3, "batch is 0, but it must be at least 1"),
+    "no queries": ([(1, 2, 0, 8), (1, 2, 5, 8), (1, 2, 5, 8)], "queries is 0, but it must be at least 1"),
+    "wider values": ([(1, 2, 5, 8), (1, 2, 5, 8), (1, 2, 5, 16)], "V is 1 x 2 x 5 x 16, but 1 x 2 x 5 x 8 beside"),
+}
+
+
+@pytest.mark.parametrize(("shapes", "why"), MISSHAPEN.values(), ids=MISSHAPEN)
+def test_tensors_that_do_not_fit_are_refused_in_a_sentence(shapes, why):
+    with pytest.raises(ValueError, match=why):
+        nn.scaled_dot_product_attention(*(random(*shape) for shape in shapes))
+
+
 def test_a_second_derivative_is_refused_in_a_sentence():
     q, k, v = (random(1, 1, 4, 8).requires_grad_() for _ in range(3))
     (dq,) = torch.autograd.grad(nn.scaled_dot_product_attention(q, k, v).sum(), q, create_graph=True)

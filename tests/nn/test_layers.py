@@ -37,6 +37,7 @@ CASES = {
     "layer norm, plain": ("LayerNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
     "rms norm": ("RMSNorm", (48,), {"eps": 1e-6}, (2, 5, 48), (FLOAT32, BFLOAT16)),
     "rms norm, plain": ("RMSNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
+    "rms norm of two axes": ("RMSNorm", ((4, 6),), {}, (3, 4, 6), (FLOAT32,)),
 }
 ALL = {f"{name}, {str(dtype)[6:]}": (*case, dtype) for name, (*case, dtypes) in CASES.items() for dtype in dtypes}
 IN_FLOAT32 = "BatchNorm2d", "LayerNorm", "RMSNorm"  # whose parameters stay so, beside any images and rows
@@ -66,6 +67,21 @@ def test_in_inference_too(name):
     for step in range(2):
         theirs(x * (step + 1))
     assert_layers_alike(ours.eval(), theirs.eval(), x)
+
+
+def test_rms_norm_of_itself_adds_the_step_of_float32_to_small_rows():
+    """Whatever type the rows have: so torch computes, which names that of the rows."""
+    x = (torch.randn(3, 48) * 1e-2).bfloat16()
+    torch.testing.assert_close(nn.RMSNorm(48)(x), torch.nn.RMSNorm(48)(x.float()).bfloat16())
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_running_statistics_may_be_taken_away_from_batch_norm(training):
+    ours, theirs, x = made(*CASES["batch norm"][:-1], FLOAT32)
+    for layer in (ours, theirs):
+        layer.running_mean = layer.running_var = None
+        layer.num_batches_tracked = None
+    assert_layers_alike(ours.train(training), theirs.train(training), x)
 
 
 @pytest.mark.parametrize("name", ["convolution, float32", "convolution, bfloat16", "batch norm, float32"])
@@ -115,6 +131,23 @@ def test_a_product_has_a_second_derivative():
     assert_close(*found, 1e-5, "second derivative")
 
 
+MISSHAPEN = {
+    "fewer features": ("Linear", (4, 8), (2, 2), r"input is 2 x 2: give it 4 features along its last axis"),
+    "a number": ("Linear", (1, 8), (), r"input is a number: give it 1 feature along its last axis"),
+    "rows of twice the length": ("LayerNorm", (6,), (3, 12), r"input is 3 x 12, but its last axes are to be 6"),
+    "rows of half the length": ("RMSNorm", (6,), (4, 3), r"input is 4 x 3, but its last axes are to be 6"),
+    "as many numbers in other axes": ("LayerNorm", ((2, 3),), (4, 3, 2), "4 x 3 x 2, but its last axes are to be 2 x"),
+    "a plane": ("Conv2d", (2, 4, 3), (5, 5), "input is 5 x 5: give it the axes N, C, H and W, or C, H and W"),
+    "filters larger than images": ("Conv2d", (2, 4, 5), (1, 2, 3, 3), "the filter of 5 x 5 taps does not fit"),
+}
+
+
+@pytest.mark.parametrize(("kind", "arguments", "shape", "why"), MISSHAPEN.values(), ids=MISSHAPEN)
+def test_an_input_of_another_shape_is_refused_in_a_sentence(kind, arguments, shape, why):
+    with pytest.raises(ValueError, match=why):
+        getattr(nn, kind)(*arguments)(torch.randn(shape))
+
+
 def test_what_kernels_do_not_compute_is_refused_by_them():
     with pytest.raises(ValueError, match="there is no format 'float64'; there are float32"):
         nn.Linear(8, 8).double()(torch.ones(2, 8, dtype=torch.float64))
@@ -124,6 +157,27 @@ def test_autocast_chooses_the_type_of_products(device):
     layer, image = nn.Linear(8, 8), nn.Conv2d(2, 4, 3)
     with torch.autocast(device, torch.bfloat16):
         assert layer(torch.randn(2, 8)).dtype == image(torch.randn(1, 2, 5, 5)).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
+def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
+    """On a GPU they become float32 there."""
+    ours, theirs, x = getattr(nn, kind)(8), getattr(torch.nn, kind)(8), torch.randn(2, 8).bfloat16()
+    with torch.autocast(device, torch.bfloat16):
+        assert ours(x).dtype == theirs(x).dtype
+
+
+def test_autocast_leaves_float64_to_be_refused(device):
+    with torch.autocast(device, torch.bfloat16), pytest.raises(ValueError, match="there is no format 'float64'"):
+        nn.Linear(8, 8).double()(torch.randn(2, 8, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", ["linear", "convolution", "layer norm", "rms norm", "batch norm"])
+def test_shapes_are_told_without_memory(name):
+    kind, arguments, options, shape, _ = CASES[name]
+    ours, theirs = (getattr(of, kind)(*arguments, **options, device="meta") for of in (nn, torch.nn))
+    x = torch.empty(shape, device="meta")
+    assert ours(x).shape == theirs(x).shape
 
 
 @pytest.mark.skipif(cuda.on_gpu(), reason="tensors of the host are taken to the GPU")
