@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from sampling import WHOLE, sampled
 
 from labkit import attention, cuda
-from labkit.attention.problem import as_heads
+from labkit.attention.problem import AttentionForward, as_heads
 from labkit.ladder import TooLarge
 
 Problem = attention.AttentionBackward
 STEPS = attention.ladder("backward")
+LSE = Problem.ARRAYS.index("lse")
 GRADIENTS = [Problem.ARRAYS.index(name) for name in ("dQ", "dK", "dV")]
 
 
@@ -101,6 +102,24 @@ def test_a_window_hides_either_side_of_a_tile(step):
     ran(step, Problem(1, 1, 320, 64, window=150))
 
 
+@pytest.mark.parametrize("window", [66, 130])  # 128 + window - 1 is a number behind whole tiles, of 32, 96 or 128
+def test_a_window_ends_with_the_first_row_of_a_tile(step, window):
+    """Of heads that share keys, some of which are seen from a later tile on."""
+    ran(step, Problem(1, 2, 264, 64, 264, 1, window=window))
+
+
+def test_keys_behind_the_last_weigh_nothing_beside_scores_far_below_zero(step):
+    """A tile has zeros there, whose scores would be far above all others."""
+    problem, format = Problem(1, 1, 40, 64), step.formats[0]
+    Q, K, V, _, _, dO, *gradients, _ = problem.operands(format)
+    Q, K = (format.encode(side * (4 + 0.1 * format.decode(X))) for side, X in ((1, Q), (-1, K)))
+    forward = AttentionForward(**problem.fields)
+    O, lse = (one.value for one in forward.expected((Q, K, V, None, None, forward), format).values())
+    assert lse.max() < -100
+    before = Q, K, V, format.result.encode(O), lse.astype(np.float32), dO, *gradients, problem
+    assert problem.is_right(before, step.simulate(*before, format=format).operands, format)
+
+
 def widest(step) -> int:
     """The widest heads that a step takes."""
     return max(getattr(step.module, "TILES", [256]))
@@ -148,16 +167,18 @@ def test_a_gradient_that_is_no_number_spoils_its_query_and_the_keys_that_this_on
 
 
 def test_rows_that_lie_apart_are_found(step):
-    """Q, K and V as parts of one array, and their gradients as parts of another."""
+    """All arrays as parts of others, none of which is like another, and with their axes turned."""
     problem = Problem(2, 2, 40, 64, causal=True, layout="BSHD")
     before = problem.operands(step.formats[0])
-    given, gradients = (cuda.to_device(np.stack(before[place : place + 3], axis=2)) for place in (0, 6))  # B S 3 H D
-    parts, slopes = ([X[:, :, n] for n in range(3)] for X in (given, gradients))
-    O, lse, dO = map(cuda.to_device, before[3:6])
+    wholes = [
+        cuda.to_device(np.stack([X] * (2 + n), axis=2)) for n, X in enumerate(before[:-1])
+    ]  # B S 2 H D, and so on
+    parts = [X[:, :, n] for n, X in enumerate(wholes)]
+    parts[LSE] = cuda.to_device(before[LSE])
     asked = dataclasses.replace(problem, layout="BHSD")
-    turned = [as_heads(X, "BSHD") for X in (*parts, O, dO, *slopes)]
-    step.launch(*turned[:4], lse, *turned[4:], asked, format=step.formats[0])
-    after = np.moveaxis(gradients.copy_to_host(), 2, 0)
+    turned = [X if n == LSE else as_heads(X, "BSHD") for n, X in enumerate(parts)]
+    step.launch(*turned, asked, format=step.formats[0])
+    after = [wholes[n].copy_to_host()[:, :, n] for n in GRADIENTS]
     assert problem.is_right(before, (*before[:6], *after, problem), step.formats[0])
 
 

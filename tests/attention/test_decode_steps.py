@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from sampling import WHOLE, sampled
 
 from labkit import attention, cuda
 from labkit.arrays.workspace import Workspace
+from labkit.attention.problem import as_heads
 from labkit.formats import BF16, FP32
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
@@ -117,6 +119,21 @@ def test_queries_before_the_first_key_see_nothing(step):
     assert after[O][0, :, 3].any() and np.isfinite(after[LSE][0, :, 3]).all()
 
 
+@pytest.mark.parametrize("page", [None, 16])
+def test_rows_that_lie_apart_are_found(step, page):
+    """Q, K, V and O as parts of other arrays, none of which is like another, and with their axes turned."""
+    problem = Problem(2, 4, 3, 64, 70, 2, True, layout="BSHD", page=page, ragged=True)
+    before = problem.operands(BF16)
+    wholes = {n: cuda.to_device(np.stack([before[n]] * (2 + n), axis=2)) for n in (0, 1, 2, O)}  # B S 2 H D, and so on
+    asked = replace(problem, layout="BHSD")
+    turned = [
+        as_heads(wholes[n][:, :, n], "BSHD") if n in wholes else cuda.to_device(before[n]) for n in range(LSE + 1)
+    ]
+    step.launch(*turned, asked, format=BF16)
+    after = wholes[O].copy_to_host()[:, :, O], turned[LSE].copy_to_host()
+    assert problem.is_right(before, (*before[:O], *after, problem), BF16)
+
+
 def test_pages_change_no_bit(step):
     plain = ran(step, Problem(3, 4, 1, 64, 150, 2, ragged=True)).operands
     paged = ran(step, Problem(3, 4, 1, 64, 150, 2, page=16, ragged=True)).operands
@@ -129,7 +146,8 @@ def test_keys_may_be_divided_among_any_number_of_blocks(slug, count, monkeypatch
     """Blocks begin and end within heads, at their ends, and where sequences have no keys."""
     gpu = SimpleNamespace(MULTIPROCESSOR_COUNT=count)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
-    for problem in (Problem(4, 4, 1, 64, 200, 2, ragged=True), Problem(2, 2, 2, 64, 256, 2)):
+    fewer_tiles_than_blocks = Problem(2, 4, 1, 64, 200, 2, ragged=True)
+    for problem in (Problem(4, 4, 1, 64, 200, 2, ragged=True), Problem(2, 2, 2, 64, 256, 2), fewer_tiles_than_blocks):
         ran(STEPS.step(slug), problem)
 
 
