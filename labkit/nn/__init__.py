@@ -4,8 +4,9 @@
 >>> model = torch.nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), torch.nn.ReLU()).cuda()
 >>> O = nn.scaled_dot_product_attention(Q, K, V, is_causal=True)
 
-Tensors are taken where they lie, on torch's current stream, and torch.compile keeps the layers as they are. Tensors of
-the host are computed on a GPU if there is one, else thread by thread in the simulator: that is for small shapes.
+Tensors are taken where they lie, on torch's current stream, and torch.compile keeps the layers as they are. Gradients
+come from the backward pass alone; `torch.func` is not served, and its forward mode finds 0. Tensors of the host are
+computed on a GPU if there is one, else thread by thread in the simulator: that is for small shapes.
 """
 
 try:

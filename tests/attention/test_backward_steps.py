@@ -102,10 +102,10 @@ def test_a_window_hides_either_side_of_a_tile(step):
     ran(step, Problem(1, 1, 320, 64, window=150))
 
 
-@pytest.mark.parametrize("window", [63, 66, 130])
+@pytest.mark.parametrize("window", [66, 130, 159])
 def test_a_window_may_end_one_row_behind_a_tile_or_hide_one_element_of_it(step, window):
     """Tiles have 32, 64, 96 or 128 rows. Heads share keys, some of which are seen from a later tile on."""
-    ran(step, Problem(1, 2, 264, 64, 264, 1, window=window), seed=2)
+    ran(step, Problem(1, 2, 264, 64, 264, 1, window=window), seed=3)
 
 
 def test_keys_behind_the_last_weigh_nothing_beside_scores_far_below_zero(step):

@@ -192,7 +192,7 @@ def test_what_a_step_does_not_take_is_refused_in_a_sentence(step):
     for problem, why in (
         (Problem(1, 2, 1, 64, 50, 1, window=9), "this step takes window = None, and the attention has window = 9"),
         (Problem(1, 2, 1, 64, 50, 1, page=24), "a page has 24 positions, and steps copy 16 at a time"),
-        (Problem(1, 2, 1, 136, 50, 1), "head_dim is 136, and this step takes up to 128: choose another"),
+        (Problem(1, 2, 1, 136, 50, 1), "head_dim is 136, but steps take up to 128: use more heads"),
         (Problem(1, 2, 1, 12, 50, 1), "head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"),
     ):
         with pytest.raises(ValueError, match=why):

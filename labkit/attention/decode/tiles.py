@@ -254,7 +254,7 @@ def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format:
         An array is not as the problem has it, or the problem is none for these steps.
     """
     if problem.head_dim > max(STAGES):
-        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {max(STAGES)}: choose another")
+        raise ValueError(f"head_dim is {problem.head_dim}, but steps take up to {max(STAGES)}: use more heads")
     problem.check(Q, K, V, lengths, table, O, lse, takes={"window": (None,)}, dtype=format.dtype)
     if problem.pages > 1 and problem.page % BN:
         raise ValueError(

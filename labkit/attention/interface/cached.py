@@ -46,8 +46,8 @@ def attend_cached(
         Arrays of the device, or NumPy arrays, which are copied there; they hold float16 or bfloat16. Rows have a
         multiple of 8 elements, 128 at most. Q may have a multiple of the heads of K and V, which neighbours share.
     lengths
-        How many keys each sequence has, int32; as many as there is room for, if it is None. They are looked at on the
-        device alone, and may change between the runs of a graph: nothing says so where one is too large.
+        How many keys each sequence has, int32; as many as there is room for, if it is None. Those of the device are
+        looked at by kernels alone, and may change between the runs of a graph: nothing says so where one is too large.
     table
         Of a cache in pages, int32: position p of sequence b is position p % T of page `table[b, p // T]`, where K and V
         have pages of T positions, a multiple of 16, along their first axis. If it is None, they have a sequence there.
@@ -139,6 +139,7 @@ class CachedAttention(Operation):
                     raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {known[name]}: convert it")
             elif type_name(X) != type_name(given["Q"]):
                 raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
+        _check_places(asked, given.get("lengths"), given.get("table"))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         asked = self._problem(given)
@@ -172,6 +173,20 @@ def _kept(device: int, shape: tuple[int, ...], first: int, step: int):
         X = cuda.to_device(values.astype(np.int32).reshape(shape), stream=stream)
         stream.synchronize()
     return X
+
+
+def _check_places(asked, lengths, table):
+    """Raises where arrays of the host speak of keys that there are not; those of the device are not looked at."""
+    if isinstance(lengths, np.ndarray) and (wrong := lengths[(lengths < 0) | (lengths > asked.keys)]).size:
+        raise ValueError(f"lengths holds {wrong[0]}, and there is room for {asked.keys} keys: give 0 to {asked.keys}")
+    if isinstance(table, np.ndarray) and (lengths is None or isinstance(lengths, np.ndarray)):
+        used = np.full(len(table), asked.keys) if lengths is None else lengths
+        pages = table[np.arange(asked.pages) * asked.page < used[:, None]]
+        if (wrong := pages[(pages < 0) | (pages >= asked.pool)]).size:
+            raise ValueError(
+                f"table holds {wrong[0]} where a sequence has keys, and there are {asked.pool} pages: "
+                f"give 0 to {asked.pool - 1}"
+            )
 
 
 def _sides(X):

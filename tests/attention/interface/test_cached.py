@@ -99,6 +99,27 @@ def test_what_does_not_fit_is_refused_in_a_sentence(name, change, kind, why):
         attention.attend_cached(**arrays, format="bfloat16")
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("lengths", {0: 49}, "lengths holds 49, and there is room for 48 keys: give 0 to 48"),
+        ("lengths", {1: -1}, "lengths holds -1, and there is room for 48 keys: give 0 to 48"),
+        ("table", {(0, 2): 6}, "table holds 6 where a sequence has keys, and there are 6 pages: give 0 to 5"),
+        ("table", {(1, 0): -1}, "table holds -1 where a sequence has keys, and there are 6 pages: give 0 to 5"),
+    ],
+)
+def test_keys_that_there_are_not_are_told_of_arrays_of_the_host(name, change, why):
+    problem = Problem(2, 2, 1, 64, 48, 1, page=16, ragged=True)
+    arrays = dict(zip(ARRAYS, problem.operands(BF16)[:-1]))
+    arrays["lengths"][:] = 48, 3
+    arrays["table"][:] = (0, 1, 2), (3, -1, 99)  # whose last pages nobody uses
+    attention.attend_cached(**arrays, format="bfloat16")
+    for place, value in change.items():
+        arrays[name][place] = value
+    with pytest.raises(ValueError, match=why):
+        attention.attend_cached(**arrays, format="bfloat16")
+
+
 def test_an_array_that_is_missing_is_named():
     _, K, V, *_ = Problem(2, 2, 1, 64, 48, 1).operands(BF16)
     with pytest.raises(TypeError, match="Q is None: give an array"):
