@@ -46,6 +46,11 @@ def type_name(X) -> str:
     return str(X.dtype).removeprefix("torch.")
 
 
+def sides(shape: Sequence[int]) -> str:
+    """A shape as sentences have it: "2 x 3"."""
+    return " x ".join(map(str, shape)) or "a number"
+
+
 def dtype_of(X) -> np.dtype:
     """NumPy's type of what an array holds, of bits where NumPy has none."""
     name = type_name(X)

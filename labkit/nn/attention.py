@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import attention
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative, sides
+from labkit.arrays.operands import sides
+from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
 
 
 def scaled_dot_product_attention(

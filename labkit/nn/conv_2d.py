@@ -5,7 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import conv
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative, sides
+from labkit.arrays.operands import sides
+from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import gemm
-from labkit.nn.operators import compute, in_one_type, sides
+from labkit.arrays.operands import sides
+from labkit.nn.operators import compute, in_one_type
 
 
 class Linear(torch.nn.Linear):

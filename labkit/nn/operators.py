@@ -1,7 +1,7 @@
 """What kernels and torch have to know of each other: whose memory, on which stream, in which type."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -17,8 +17,13 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
     ------
     TypeError
         Tensors are neither on the GPU nor of the host.
+    ValueError
+        They are not all on one device.
     """
-    first = next(iter(tensors.values()))
+    (named, first), *others = tensors.items()
+    for name, X in others:
+        if X is not None and X.device != first.device:
+            raise ValueError(f"{named} is on {first.device} and {name} on {X.device}: move the one to the other")
     options["format"] = str(first.dtype).removeprefix("torch.")
     if first.device.type == "cpu":
         if not cuda.on_gpu():
@@ -40,11 +45,6 @@ def in_one_type(*tensors: Tensor) -> list[Tensor]:
         return list(tensors)
     dtype = torch.get_autocast_dtype(kind)
     return [X if X.dtype == torch.float64 else X.to(dtype) for X in tensors]  # which torch leaves alone too
-
-
-def sides(shape: Sequence[int]) -> str:
-    """A shape as sentences have it: "2 x 3"."""
-    return " x ".join(map(str, shape)) or "a number"
 
 
 def refuse_second_derivative(operator, of: str) -> None:

@@ -5,7 +5,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from labkit.nn.operators import sides
+from labkit.arrays.operands import sides
 
 
 def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:

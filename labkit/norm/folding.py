@@ -6,7 +6,17 @@ import numpy as np
 from jaxtyping import Float32, Float64, Shaped
 
 from labkit import cuda
-from labkit.arrays.operands import check_array, dtype_of, format_held, holds, new_alike, on_device, taken, type_name
+from labkit.arrays.operands import (
+    check_array,
+    dtype_of,
+    format_held,
+    holds,
+    new_alike,
+    on_device,
+    sides,
+    taken,
+    type_name,
+)
 from labkit.formats import BF16, FP16, FP32, Format
 
 FORMATS = FP32, FP16, BF16  # of convolutions
@@ -118,8 +128,7 @@ def _checked(given, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, 
         if not holds(X, held):
             raise TypeError(f"{name} holds {type_name(X)}: convert it to float32")
         if name != "w" and tuple(X.shape) != (K,):
-            sides = " x ".join(map(str, X.shape)) or "a number"
-            raise ValueError(f"{name} is {sides}, and there are {K} filters: give a value for each")
+            raise ValueError(f"{name} is {sides(X.shape)}, and there are {K} filters: give a value for each")
         of[name] = held.decode(X if isinstance(X, np.ndarray) else taken(on_device(X)).copy_to_host())
     if not isinstance(eps, Real) or isinstance(eps, bool) or not eps >= 0:
         raise ValueError(f"eps is {eps!r}: give a number that is not below 0")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
 from labkit.arrays.views import reshaped
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP32, Format
@@ -155,7 +155,7 @@ class OfRows(Operation):
         self._problem(like)
         for name, X in given.items():
             if tuple(X.shape) != tuple(like.shape):
-                found, needed = (" x ".join(map(str, Y.shape)) or "a number" for Y in (X, like))
+                found, needed = (sides(Y.shape) for Y in (X, like))
                 raise ValueError(f"{name} is {found}, but {needed} beside {first}: change it")
             if type_name(X) != type_name(like):
                 raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")

@@ -159,6 +159,12 @@ def test_autocast_chooses_the_type_of_products(device):
         assert layer(torch.randn(2, 8)).dtype == image(torch.randn(1, 2, 5, 5)).dtype == torch.bfloat16
 
 
+def test_tensors_of_two_devices_are_refused_in_a_sentence():
+    here, elsewhere = (torch.ones(2, device=device) for device in ("cpu", "meta"))
+    with pytest.raises(ValueError, match="x is on cpu and weight on meta: move the one to the other"):
+        operators.compute(None, {"x": here, "bias": None, "weight": elsewhere})
+
+
 @pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
 def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
     """On a GPU they become float32 there."""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
 from labkit import cuda
-from labkit.arrays.operands import dtype_of, format_held, type_name
+from labkit.arrays.operands import dtype_of, format_held, sides, type_name
 from labkit.arrays.workspace import Workspace, current_device, even_while_captured
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.problem import Layout, check_options
@@ -46,8 +46,8 @@ def attend_cached(
         Arrays of the device, or NumPy arrays, which are copied there; they hold float16 or bfloat16. Rows have a
         multiple of 8 elements, 128 at most. Q may have a multiple of the heads of K and V, which neighbours share.
     lengths
-        How many keys each sequence has, int32; as many as there is room for, if it is None. Those of the device are
-        looked at by kernels alone, and may change between the runs of a graph: nothing says so where one is too large.
+        How many keys each sequence has, int32; as many as there is room for, if it is None. Only kernels look at those
+        of the device, which may change between the runs of a graph: nothing says so where one is out of range.
     table
         Of a cache in pages, int32: position p of sequence b is position p % T of page `table[b, p // T]`, where K and V
         have pages of T positions, a multiple of 16, along their first axis. If it is None, they have a sequence there.
@@ -126,13 +126,13 @@ class CachedAttention(Operation):
         for name, axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
             if name in given and len(given[name].shape) != axes:
                 wanted = "batch and pages" if name == "table" else self.layout
-                raise ValueError(f"{name} is {_sides(given[name])}: give it {axes} axes, {wanted}")
+                raise ValueError(f"{name} is {sides(given[name].shape)}: give it {axes} axes, {wanted}")
         self._format(given)
         asked = self._problem(given)
         for name, X in given.items():
             if tuple(X.shape) != asked.shapes[name]:
-                wanted = " x ".join(map(str, asked.shapes[name]))
-                raise ValueError(f"{name} is {_sides(X)}, but {wanted} beside the other arrays: change it")
+                wanted = sides(asked.shapes[name])
+                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside the other arrays: change it")
             known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.in_int32, np.dtype(np.int32))
             if name in known:
                 if dtype_of(X) != known[name]:
@@ -187,7 +187,3 @@ def _check_places(asked, lengths, table):
                 f"table holds {wrong[0]} where a sequence has keys, and there are {asked.pool} pages: "
                 f"give 0 to {asked.pool - 1}"
             )
-
-
-def _sides(X):
-    return " x ".join(map(str, X.shape)) or "a number"

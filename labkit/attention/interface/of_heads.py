@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.choice import FORMATS, step_for
 from labkit.attention.problem import Attention, Layout, check_options
@@ -39,13 +39,13 @@ class OfHeads(Operation):
     def check(self, given: Mapping[str, object]) -> None:
         for name in ("Q", "K", "V"):
             if len(given[name].shape) != 4:
-                raise ValueError(f"{name} is {_sides(given[name])}: give it four axes, {self.layout}")
+                raise ValueError(f"{name} is {sides(given[name].shape)}: give it four axes, {self.layout}")
         format, asked = self._format(given), self._problem(given)
         for name, X in given.items():
             needed = asked.shapes[name]
             if tuple(X.shape) != needed:
-                wanted = " x ".join(map(str, needed))
-                raise ValueError(f"{name} is {_sides(X)}, but {wanted} beside these Q and K: change it")
+                wanted = sides(needed)
+                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside these Q and K: change it")
             if name != "lse" and type_name(X) != type_name(given["Q"]):
                 raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
             if name == "lse" and dtype_of(X) != np.float32:
@@ -77,7 +77,3 @@ class OfHeads(Operation):
 
     def _format(self, given) -> Format:
         return format_held("Q", given["Q"], self.format, FORMATS)
-
-
-def _sides(X):
-    return " x ".join(map(str, X.shape)) or "a number"

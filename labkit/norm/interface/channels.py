@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
@@ -50,7 +50,7 @@ class OfChannels(Operation):
             is_image = name in self.images
             wanted = tuple(x.shape) if is_image else (channels,)
             if tuple(X.shape) != wanted:
-                found, needed = (" x ".join(map(str, shape)) or "a number" for shape in (X.shape, wanted))
+                found, needed = map(sides, (X.shape, wanted))
                 raise ValueError(f"{name} is {found}, but {needed} for these images: change it")
             if is_image and type_name(X) != type_name(x):
                 raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.arrays.operands import dtype_of, format_held, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
 from labkit.arrays.views import reshaped
 from labkit.arrays.workspace import Workspace
 from labkit.formats import Format
@@ -125,8 +125,8 @@ class OfRows(Operation):
         for name, X in given.items():
             wanted = row if name in self.columns else rows if name in OF_ROWS else (*rows, *row)
             if tuple(X.shape) != wanted:
-                found, needed = (" x ".join(map(str, shape)) or "a number" for shape in (X.shape, wanted))
-                raise ValueError(f"{name} is {found}, but {needed} beside x of {_sides(x)}: change it")
+                found, needed = map(sides, (X.shape, wanted))
+                raise ValueError(f"{name} is {found}, but {needed} beside x of {sides(x.shape)}: change it")
             if name in self.matrices and type_name(X) != type_name(x):
                 raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
             if name not in self.matrices and dtype_of(X) != np.float32:
@@ -186,7 +186,3 @@ def _split(given) -> tuple[tuple[int, ...], tuple[int, ...]]:
     beside = next((given[name] for name in OF_COLUMNS if name in given), None)
     axes = 1 if beside is None else min(max(len(beside.shape), 1), len(shape))
     return shape[: len(shape) - axes], shape[len(shape) - axes :]
-
-
-def _sides(X):
-    return " x ".join(map(str, X.shape))
