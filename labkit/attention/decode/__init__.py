@@ -15,7 +15,7 @@ EXAMPLES = (
     (5, 4, 2, 64, 90, 1, True, None, 0.2, "BSHD", "", None, True),
     (4, 3, 4, 40, 70, 3, True, None, None, "BHSD", "rising", 16, True),
     (3, 8, 3, 128, 100, 2, False, None, -0.1, "BSHD", "huge", 32, True),
-    (1, 2, 10, 64, 150, 1, True),
+    (1, 2, 10, 64, 400, 1, True, None, None, "BHSD", "huge"),
 )
 LONG, SHORT = 32768, 2048
 
