@@ -122,7 +122,7 @@ def test_queries_before_the_first_key_see_nothing(step):
 @pytest.mark.parametrize("page", [None, 16])
 def test_rows_that_lie_apart_are_found(step, page):
     """Q, K, V and O as parts of other arrays, none of which is like another, and with their axes turned."""
-    problem = Problem(2, 4, 3, 64, 70, 2, True, layout="BSHD", page=page, ragged=True)
+    problem = Problem(3, 4, 3, 64, 70, 2, True, layout="BSHD", page=page, ragged=True)
     before = problem.operands(BF16)
     wholes = {n: cuda.to_device(np.stack([before[n]] * (2 + n), axis=2)) for n in (0, 1, 2, O)}  # B S 2 H D, and so on
     asked = replace(problem, layout="BHSD")
