@@ -119,7 +119,7 @@ def test_queries_before_the_first_key_see_nothing(step):
     assert after[O][0, :, 3].any() and np.isfinite(after[LSE][0, :, 3]).all()
 
 
-@pytest.mark.parametrize("page", [None, 16])
+@pytest.mark.parametrize("page", [None, 32])
 def test_rows_that_lie_apart_are_found(step, page):
     """Q, K, V and O as parts of other arrays, none of which is like another, and with their axes turned."""
     problem = Problem(3, 4, 3, 64, 70, 2, True, layout="BSHD", page=page, ragged=True)
