@@ -39,15 +39,15 @@ CHANGES = (
     (r"V_tiles, before\)", "V_tiles, stage)"),
     (r"empty_v, before\)", "empty_v, stage)"),
 )
-# A wait that stands there for the compiler; the fence before a fragment that another function packed.
-UNTOLD = "passes at once", "Begins sums += P B"
+FOR_THE_COMPILER = "passes at once"  # a wait of this kind
+PACKED_BEFORE = "Begins sums += P B"  # above the fence of a fragment that another function packed
 
 
 def wrong(step):
     """The step's source with one line left out or changed, and which."""
     lines = Path(step.module.__file__).read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
-        if any(words in line or words in lines[number - 1] for words in UNTOLD):
+        if FOR_THE_COMPILER in line or PACKED_BEFORE in lines[number - 1]:
             continue
         others = [re.sub(before, after, line) for before, after in CHANGES if re.search(before, line)]
         if WAITS.match(line):
