@@ -240,19 +240,11 @@ def bulk_reduction(
             dK[n] = dV[n] = 0
         ptx.mbarrier_wait(full_k, 0, 0)
         stage = parity = turn = np.uint32(0)
-        head, tile = np.int32(batch * heads + own * group), np.int32(first - 1)
-        for number in range(np.int32(tiles * group)):  # those of all heads in one loop
+        head, tile = np.int32(batch * heads + own * group), first
+        for _ in range(np.int32(tiles * group)):  # those of all heads in one loop
             ptx.mbarrier_wait(full, stage, parity)
             begin_scores(S, K_tile, y, Q_tiles, stage)
-            ptx.wgmma_wait(1)  # dK and dQ of the tile before are done
-            if number > 0:
-                if lane == 0:
-                    ptx.mbarrier_arrive(empty, np.uint32((stage + STAGES - 1) % STAGES))
-                add_share(dQ, shares, sums, head, tile, side, lane, warp)
             begin_scores(T, V_tile, y, dO_tiles, stage)
-            tile += 1
-            if tile == behind:
-                head, tile = np.int32(head + 1), first
             ptx.wgmma_wait(1)
             for n in range(0, SCORES, 4):
                 low, high = pair(stats, stage, 0, n, lane)
@@ -273,16 +265,20 @@ def bulk_reduction(
                     T[n + r + 1] = S[n + r + 1] * (T[n + r + 1] - high)
             pack(dS, T)
             put_slopes(dS, dS_tiles, turn, y, lane, warp)
-            begin_sums(dK, dS, Q_tiles, stage)
             if leads:
                 ptx.tma_store_wait(0)  # the share before may be overwritten
-            ptx.barrier_sync(3, 128 * WARPGROUPS)  # both warpgroups have their dS there, and dQ before is done
+            ptx.barrier_sync(3, 128 * WARPGROUPS)  # dS of both is there, and the tile of dS before is free
             begin_share(dQ, K_tile, side // PARTS, dS_tiles, turn, side % PARTS)
-            stage, parity = next_stage(stage, parity, STAGES)
-            turn = np.uint32(1 - turn)
-        ptx.wgmma_wait(0)
-        if tiles > 0:
+            begin_sums(dK, dS, Q_tiles, stage)
+            ptx.wgmma_wait(1)
             add_share(dQ, shares, sums, head, tile, side, lane, warp)
+            ptx.wgmma_wait(0)
+            if lane == 0:
+                ptx.mbarrier_arrive(empty, stage)
+            stage, parity = next_stage(stage, parity, STAGES)
+            turn, tile = np.uint32(1 - turn), np.int32(tile + 1)
+            if tile == behind:
+                head, tile = np.int32(head + 1), first
 
         for n in range(SUMS):
             dK[n] *= factor
