@@ -339,24 +339,19 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     sizes = {"FORMAT": format.number, "D": width, "BN": bn}
     of_keys = _specialised(bulk_reduction, HEADS_FIRST=of_heads, **sizes)
     numbers = *map(np.int32, (heads, queries, problem.keys, problem.group)), tuple(map(np.int32, problem.band))
-    factor = np.float32(problem.factor)
+    factors = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
     of_tiles = ptx.TensorMap(reshaped(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
     maps = boxes(Q, bn), boxes(K, BM), boxes(V, BM), boxes(dO, bn), of_tiles, sums, boxes(dK, WM), boxes(dV, WM)
     blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads
     parts = WARPGROUPS * 64 // width
     rings = STAGES * (2 * bn * width * 2 + 1024)
     shared_bytes = 2 * BM * width * 2 + rings + 2 * parts * BM * 128 + bn * width * 4
-    each = tiles, heads, problem.batch
+    each, threads = (tiles, heads, problem.batch), (16, bn // parts // 8, WARPGROUPS)
     whole = O, rows_of_dO, lse, stats, sums, apart
     return [
         Launch(in_format(deltas, format), (-(-tiles * bn // ROWS), *each[1:]), LANES * ROWS, whole),
-        Launch(of_keys, blocks, (32, WARPS), (*maps, *numbers, np.float32(factor * LOG2_OF_E), factor), shared_bytes),
-        Launch(
-            _specialised(rounded, **sizes),
-            each,
-            (16, bn // parts // 8, WARPGROUPS),
-            (sums, rows_of_dQ, apart, np.int32(queries), factor),
-        ),
+        Launch(of_keys, blocks, (32, WARPS), (*maps, *numbers, *factors), shared_bytes),
+        Launch(_specialised(rounded, **sizes), each, threads, (sums, rows_of_dQ, apart, np.int32(queries), factors[1])),
     ]
 
 
