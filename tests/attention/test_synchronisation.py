@@ -19,7 +19,10 @@ from labkit.formats import BF16
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
-SLUGS = {"forward": ("pipelined", "wgmma", "overlap", "ping_pong", "persistent"), "backward": ("wgmma",)}
+SLUGS = {
+    "forward": ("pipelined", "wgmma", "overlap", "ping_pong", "persistent"),
+    "backward": ("wgmma", "bulk_reduction"),
+}
 AHEAD = [step for name, slugs in SLUGS.items() for step in attention.ladder(name) if step.slug in slugs]
 PROBLEMS = {
     "forward": attention.AttentionForward(1, 1, 129, 64, keys=600),  # two tiles of queries, five of keys or more
@@ -39,8 +42,9 @@ CHANGES = (
     (r"V_tiles, before\)", "V_tiles, stage)"),
     (r"empty_v, before\)", "empty_v, stage)"),
 )
-# A wait that stands there for the compiler; the fence before a fragment that another function packed.
-UNTOLD = "passes at once", "Begins sums += P B"
+# A wait that stands there for the compiler; the fences before a fragment that another function packed, and before
+# accumulators that nobody touched since the fence before.
+UNTOLD = "passes at once", "Begins sums += P B", "Begins dQ^T = K^T dS"
 
 
 def wrong(step):
