@@ -7,10 +7,10 @@ others, FP8 Formats for Deep Learning, 2022; Shah and others, FlashAttention-3, 
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int, UInt8
+from jaxtyping import Float, Float32, Int, UInt8
 
 from labkit import ladder
-from labkit.attention.problem import LARGE, SOME, Attention, AttentionForward, within
+from labkit.attention.problem import LARGE, SOME, AttentionForward, within
 from labkit.formats import E4M3, E4M3_MOST, FP32, Format
 
 BLOCK = 128  # positions that share a scale
@@ -116,8 +116,8 @@ def encoded(X: Float[np.ndarray, "B H S D"], block: int = BLOCK) -> tuple[Codes,
     return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
 
 
-def decoded(codes: Codes, scales: Scales, rows: Int[np.ndarray, " S"], block: int = BLOCK) -> Float64[np.ndarray, "..."]:
-    """What e4m3 numbers of these positions stand for."""
+def decoded(codes: Codes, scales: Scales, rows: Int[np.ndarray, " S"], block: int = BLOCK):
+    """What e4m3 numbers of these positions stand for, in float64."""
     return E4M3.decode(codes) * _by_position(scales.astype(np.float64), rows, block)
 
 
