@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words
+from labkit.arrays.views import as_words, reshaped
 from labkit.attention.fp8.problem import BLOCK, AttentionFP8
 from labkit.attention.operands import check_rows, scale_of
 from labkit.formats import Format
@@ -52,7 +52,7 @@ _specialised = cache(specialise)
 
 
 def arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, width: int) -> tuple:
-    """What kernels take: maps of Q, K and V, their scales, O's map; lse; keys, group, band and scale.
+    """What kernels take: maps of Q, K and V, scales of all their heads, O's map; lse; keys, group, band and scale.
 
     The scale is that of powers of two, and has no sign.
     """
@@ -63,5 +63,5 @@ def arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse,
     _, scale = scale_of(problem)
     band = tuple(map(np.int32, problem.band))
     *of_codes, of_o = boxes
-    scales = q_scale, k_scale, v_scale
+    scales = (reshaped(X, X.shape[0] * X.shape[1], X.shape[2]) for X in (q_scale, k_scale, v_scale))
     return *of_codes, *scales, of_o, lse, np.int32(problem.keys), np.int32(problem.group), band, scale

@@ -124,13 +124,13 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         if side == 1:
             ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
         for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
-            plane, pair = np.int32(item // pairs), np.int32(item % pairs)
+            plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
             batch, head = np.int32(plane // heads), np.int32(plane % heads)
-            of_keys = np.int32(head // group)
+            of_keys = np.uint32(plane // group)  # of all heads of K
             for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
-                of_q = scale * q_scale[batch, head, row]
+                of_q = scale * q_scale[plane, np.uint32(row)]
                 unit = np.float32(1)  # of O
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
@@ -141,8 +141,8 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 if first < behind:
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[batch, of_keys, first], TINY)
-                    unit = v_scale[batch, of_keys, first]
+                    factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
+                    unit = v_scale[of_keys, np.uint32(first)]
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
@@ -153,12 +153,12 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                         origin[r], total[r], _ = weigh(S, r, origin[r], total[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
-                for tile in range(first + 1, behind):
+                for tile in range(np.int32(first + 1), behind):
                     before = stage
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[batch, of_keys, tile], TINY)
-                    new_unit = v_scale[batch, of_keys, tile]
+                    factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
+                    new_unit = v_scale[of_keys, np.uint32(tile)]
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + side, MULTIPLYING)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
