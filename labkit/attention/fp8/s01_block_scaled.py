@@ -52,9 +52,11 @@ K_MAJOR = ptx.K_MAJOR
 def begin_scores(S, Q_tile, y, K_tiles, stage):
     """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
-    for word in range(0, D // 4, STEP):
+    q, k = (0, y, 0), (stage, 0, 0)
+    ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, False, SIGN)
+    for word in range(STEP, D // 4, STEP):
         q, k = (0, y, word), (stage, 0, word)
-        ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, word > 0, SIGN)
+        ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, True, SIGN)
     ptx.wgmma_commit()
 
 
