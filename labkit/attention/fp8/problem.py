@@ -54,6 +54,11 @@ class AttentionFP8(AttentionForward):
     def axes(self) -> dict[str, str]:
         return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.in_float32, "BHS")
 
+    @property
+    def unquantised(self) -> AttentionForward:
+        """The attention of numbers in any format that has these sizes."""
+        return AttentionForward(**asdict(self))
+
     def least_bytes(self, format: Format = E4M3) -> int:
         """Each array read or written once."""
         sizes = dict.fromkeys(self.in_float32, FP32.itemsize) | {"O": format.result.itemsize}
@@ -61,7 +66,7 @@ class AttentionFP8(AttentionForward):
 
     def operands(self, format: Format = E4M3, seed: int = 0) -> tuple:
         """Random operands of `AttentionForward`, quantised; O and log-sum-exp of NaN; and the problem."""
-        Q, K, V, *_ = AttentionForward(**asdict(self)).operands(FP32, seed)
+        Q, K, V, *_ = self.unquantised.operands(FP32, seed)
         O = np.full(self.shapes["O"], format.result.encode(np.nan))
         return *quantised(Q, K, V), O, np.full(self.shapes["lse"], np.nan, np.float32), self
 
