@@ -1,4 +1,4 @@
-"""Attention in e4m3: what the step counts, blocks that take several tiles, wrong kernels, and what the compiler made."""
+"""Attention in e4m3: what the step counts, blocks that take several tiles, wrong kernels, and the machine code."""
 
 import re
 from pathlib import Path
