@@ -72,7 +72,8 @@ def rivals(problem, format):
     backends = [name for name in BACKENDS if name != "math" or problem.least_bytes(format) <= MOST_BYTES_OF_MATH]
     ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}
     ways |= {f"{name} folded": partial(of_torch, backend=name, folded=True) for name in backends}
-    return ways | {"flex_attention": flex}
+    elements = problem.batch * problem.kv_heads * problem.keys * problem.head_dim
+    return ways | {"flex_attention": flex} if elements < 2**31 else ways  # more do not compile
 
 
 LADDER = attention.ladder("decode")

@@ -25,6 +25,7 @@ COLOURS = {
     "operator": "o",
 }
 RULES = [
+    "div.labkit-listing :is(pre, pre *) { font-family: var(--jp-code-font-family, monospace); }",
     "div.labkit-listing .linenos { opacity: 0.5; margin-right: 1.5em; user-select: none; }",
     *(
         f"div.labkit-listing :is(.{', .'.join(names.split())}) {{ color: var(--jp-mirror-editor-{kind}-color); }}"

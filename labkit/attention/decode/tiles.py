@@ -31,8 +31,8 @@ NONE = np.float32(-inf)
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
 STAGES = {64: 6, 128: 3}  # tiles of K and of V that a warp has, by HEAD
-BLOCKS_OF_SM = 2  # for which registers and shared memory are enough
-WARPS = 4
+BLOCKS_OF_SM = 1  # which takes all of its shared memory
+WARPS = 8
 THREADS = 32 * WARPS
 
 
