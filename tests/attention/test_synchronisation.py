@@ -15,18 +15,20 @@ from sampling import sampled
 
 from labkit import attention
 from labkit.arrays.workspace import Workspace
-from labkit.formats import BF16
+from labkit.formats import BF16, E4M3
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
 SLUGS = {
     "forward": ("pipelined", "wgmma", "overlap", "ping_pong", "persistent"),
     "backward": ("wgmma", "bulk_reduction"),
+    "fp8": ("block_scaled",),
 }
 AHEAD = [step for name, slugs in SLUGS.items() for step in attention.ladder(name) if step.slug in slugs]
 PROBLEMS = {
     "forward": attention.AttentionForward(1, 1, 129, 64, keys=600),  # two tiles of queries, five of keys or more
     "backward": attention.AttentionBackward(1, 1, 600, 64),  # seven tiles of queries, five of keys
+    "fp8": attention.AttentionFP8(1, 1, 129, 64, keys=600),
 }
 WAITS = re.compile(r" +(cuda\.sync|ptx\.(\w+_(wait|sync|arrive|commit|init|async)|wgmma_fence)\(|prepare\()")
 CHANGES = (
@@ -62,16 +64,20 @@ def wrong(step):
                 yield pytest.param(step, text, id=f"{step.ladder.name} {step.slug} {number + 1}{other.strip()}")
 
 
+def format_of(ladder):
+    return E4M3 if ladder == "fp8" else BF16
+
+
 @cache
 def operands_of(ladder):
-    return PROBLEMS[ladder].operands(BF16)
+    return PROBLEMS[ladder].operands(format_of(ladder))
 
 
 def errors_of(step, text):
     operands = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in operands_of(step.ladder.name))
     launches, found = run_cell(text)["launches"], []
     memory = {"workspace": Workspace(memory=host)} if "workspace" in signature(launches).parameters else {}
-    for launch in launches(*operands, format=BF16, **memory):
+    for launch in launches(*operands, format=format_of(step.ladder.name), **memory):
         shared = {"shared_bytes": launch.shared_bytes}
         found += simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **shared).errors
         if found:

@@ -37,6 +37,7 @@ LINES = {
     "ptx.cp_async_wait(2)": (8, 0),
     "q = ptx.pack2(1.5, q, ptx.BF16)": (8, 0),
     "q = ptx.pack2(1.5, q, ptx.FP16)": (8, 0),
+    "q = ptx.pack4(1.5, q, q, q, ptx.E4M3)": ADA,
     "q = int(ptx.unpack2(q, ptx.BF16)[1])": ANY,
     "q = int(ptx.unpack2(q, ptx.FP16)[1])": ANY,
     "q = ptx.to_tf32(q)": (8, 0),
