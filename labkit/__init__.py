@@ -31,6 +31,7 @@ _PLACES = {
     "layouts": "labkit.layouts",
     "loops": "labkit.loops",
     "modelled_time": "labkit.timemodel:modelled_time",
+    "modelled_timeline": "labkit.timeline:timeline",
     "norm": "labkit.norm",
     "peak_tflops": "labkit.roofline:peak_tflops",
     "pointer_chase": "labkit.bench.latency:pointer_chase",

@@ -34,7 +34,7 @@ from jaxtyping import Float64, Shaped
 
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.operands import check_array, dtype_of
-from labkit.formats import FP32, Format
+from labkit.formats import BF16, FP32, Format
 from labkit.places import STEPS, operations
 
 NONE = MappingProxyType({})
@@ -109,6 +109,7 @@ class Problem(ABC):
     arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
     in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format
     in_int32: ClassVar[Sequence[str]] = ()
+    in_bf16: ClassVar[Sequence[str]] = ()  # as bits
     in_order: ClassVar[bool] = True  # whether steps take arrays in C order alone
 
     def __str__(self):
@@ -182,7 +183,7 @@ class Problem(ABC):
         takes
             As `misfit` has it.
         dtype
-            What the arrays hold, but for those of `in_float32` and `in_int32`.
+            What the arrays hold, but for those of `in_float32`, `in_int32` and `in_bf16`.
 
         Raises
         ------
@@ -196,6 +197,7 @@ class Problem(ABC):
         for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
             check_array(name, X)
             kinds = dict.fromkeys(self.in_float32, np.float32) | dict.fromkeys(self.in_int32, np.int32)
+            kinds |= dict.fromkeys(self.in_bf16, BF16.dtype)
             wanted = np.dtype(kinds.get(name, dtype))
             if dtype_of(X) != wanted:
                 raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")

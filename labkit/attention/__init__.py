@@ -7,6 +7,7 @@
 >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
 >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
 >>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence
+>>> codes_and_scales = attention.quantise(Q, K, V)  # for the ladder "fp8"
 """
 
 from functools import partial
@@ -16,6 +17,7 @@ from labkit import ladder as _ladder
 from labkit.attention import traffic
 from labkit.attention.backward.problem import AttentionBackward
 from labkit.attention.decode.problem import AttentionDecode
+from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
@@ -27,8 +29,9 @@ _PLACES = {
     "attend_cached": "labkit.attention.interface.cached:attend_cached",
     "plan": "labkit.attention.interface.attend:plan",
     "plan_cached": "labkit.attention.interface.cached:plan_cached",
+    "quantise": "labkit.attention.interface.quantise:quantise",
 }
-__all__ = ["AttentionBackward", "AttentionDecode", "AttentionForward", "ladder", "traffic", *_PLACES]
+__all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionForward", "ladder", "traffic", *_PLACES]
 
 
 def __getattr__(name):

@@ -244,39 +244,11 @@ class AttentionForward(Attention):
         """
         *arrays, problem = operands  # which may be a part of this one
         Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in arrays[:3])
-        value, bound = (np.zeros(Q.shape) for _ in range(2))
-        lse, off_lse = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
-        allowed = problem.allowed()
-        some = allowed.any(1)
-        count = allowed.sum(1)[some, None]
         of_weights = format.rounding if format.is_bits or format.itemsize == 2 else 8 * EPS
         lost = 2.0**-25 if format.dtype == np.float16 else 0.0
-        for b, h in np.ndindex(Q.shape[:2]):
-            q = format.decode(Q[b, h])[some]
-            k, v = (format.decode(X[b, h // problem.group]) for X in (K, V))
-            scores = problem.factor * (q @ k.T)
-            off = problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T) + 4 * np.abs(scores)
-            scores[~allowed[some]] = -np.inf
-            most = scores.max(1, keepdims=True)
-            weights = np.exp(scores - most)
-            total = weights.sum(1, keepdims=True)
-            weights /= total
-            o, size = weights @ v, weights @ np.abs(v)
-            off *= EPS * weights  # what errors of scores make of the weights
-            of_roundings = np.minimum(size, SPREAD * np.sqrt(weights**2 @ v**2) + np.abs(o))
-            value[b, h, some] = o
-            bound[b, h, some] = (
-                2 * (off @ np.abs(v) + off.sum(1, keepdims=True) * np.abs(o))
-                + of_weights * of_roundings
-                + (count + 16) * EPS * size
-                + lost / total * (allowed[some] @ np.abs(v))
-                + format.result.rounding * np.abs(o)
-            )
-            lse[b, h, some] = (most + np.log(total))[:, 0]
-            off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
-        bound[..., some, :] += format.result.rounding * 2.0**-14 if format.dtype == np.float16 else 0.0
-        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (value, bound)))
-        return {ARRAYS.index("O"): O, ARRAYS.index("lse"): ladder.Expected(lse, off_lse)}
+        O, lse = within(problem, Q, K, V, format.decode, format.result, of_weights, lost)
+        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
+        return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
     def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
         """O alone: beside log-sum-exp its errors would be small."""
@@ -304,6 +276,56 @@ class _Part(AttentionForward):
     @property
     def rows(self):
         return np.array(self.taken)
+
+
+def within(
+    problem: Attention, Q, K, V, decode, result: Format, of_weights: float, lost: float = 0.0, of_sums: float = 0.0
+) -> tuple[ladder.Expected, ladder.Expected]:
+    """O and log-sum-exp in float64, and how far a step may be off them; see `AttentionForward.expected`.
+
+    Parameters
+    ----------
+    Q, K, V
+        With the axes batch, heads, positions and head_dim, of which `decode` makes float64, a head at a time.
+    result
+        What O is rounded to.
+    of_weights
+        How far rounding moves a weight, as a share of it; and `lost`, of the greatest weight of its row.
+    of_sums
+        What a sum of products may lose of itself with each product, beyond roundings to float32.
+    """
+    value, bound = (np.zeros(Q.shape) for _ in range(2))
+    lse, off_lse = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
+    allowed = problem.allowed()
+    some = allowed.any(1)
+    count = allowed.sum(1)[some, None]
+    for b, h in np.ndindex(Q.shape[:2]):
+        q = decode(Q[b, h])[some]
+        k, v = (decode(X[b, h // problem.group]) for X in (K, V))
+        scores = problem.factor * (q @ k.T)
+        off = (EPS + of_sums) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
+        off += 4 * EPS * np.abs(scores)
+        scores[~allowed[some]] = -np.inf
+        most = scores.max(1, keepdims=True)
+        weights = np.exp(scores - most)
+        total = weights.sum(1, keepdims=True)
+        weights /= total
+        o, size = weights @ v, weights @ np.abs(v)
+        off *= weights  # what errors of scores make of the weights
+        of_roundings = np.minimum(size, SPREAD * np.sqrt(weights**2 @ v**2) + np.abs(o))
+        value[b, h, some] = o
+        bound[b, h, some] = (
+            2 * (off @ np.abs(v) + off.sum(1, keepdims=True) * np.abs(o))
+            + of_weights * of_roundings
+            + (count + 16) * EPS * size
+            + count * of_sums * np.abs(o)
+            + lost / total * (allowed[some] @ np.abs(v))
+            + result.rounding * np.abs(o)
+        )
+        lse[b, h, some] = (most + np.log(total))[:, 0]
+        off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
+    bound[..., some, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0
+    return ladder.Expected(value, bound), ladder.Expected(lse, off_lse)
 
 
 def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):

@@ -15,10 +15,15 @@ def of_torch(problem, format, Q, K, V, O, lse, *_, backend: str):
 
     The first call also copies O to where ours stands, for its error to be found.
     """
+    tensors = (as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
+    return of_backend(problem, *tensors, backend)
+
+
+def of_backend(problem, Q, K, V, O, backend: str):
+    """The same, of tensors with the axes batch, heads, positions, head_dim."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    Q, K, V, O = (as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
     options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.group > 1}
     chosen, done = getattr(SDPBackend, BACKENDS[backend]), []
 

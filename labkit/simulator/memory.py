@@ -157,16 +157,17 @@ def watch_read(w, site, array, mask, flat):
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
     """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
-        lanes = _arrived(w, site, array, flat, lanes)
+        lanes = _arrived(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.order_of(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
         told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
         _tell(w, site, array, flat, *races.most(told))
 
 
-def _arrived(w, site, array, flat, lanes, unchanged=None):
+def _arrived(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
     """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
-    early = None if array.in_flight is None else array.in_flight.too_early(w, site, array, flat, lanes, unchanged)
+    in_flight = array.in_flight
+    early = None if in_flight is None else in_flight.too_early(w, site, array, flat, lanes, unchanged, is_atomic)
     return lanes if early is None else lanes & ~early
 
 

@@ -85,16 +85,16 @@ def from_the_start(w, site, array, mask, index):
     return mask
 
 
-def first_elements(w, site, array, mask, width_bytes, index, used=None):
+def first_elements(w, site, array, mask, width_bytes, index, used=None, alignment=None):
     """Where each lane's piece of `width_bytes` begins, and the lanes whose piece is inside the array and aligned.
 
     `used` are the elements of it that each lane reaches, all of them when left out; a lane that reaches none may name
-    any place.
+    any place. A piece begins at a multiple of `alignment` bytes, of its own size if that is left out.
     """
     strided = (array.strides[-1] != 1) & (array.size_value > 0)
     if not array.root.is_in_c_order or np.any(strided):  # to numba's types a row of a strided matrix is strided
         raise LaunchError(f"this instruction needs an array in C order: pass a copy, `{array.name}.copy()`")
-    elements = width_bytes // array.itemsize
+    elements, alignment = width_bytes // array.itemsize, alignment or width_bytes
     log, active = w.chunk.launch.log, w.active
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
@@ -105,9 +105,9 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None):
     if (outside & active(mask)).any():
         log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
     byte = array.address + (flat % array.elements if array.space == "shared" else flat) * array.itemsize
-    misaligned = ~outside & ((byte % width_bytes != 0) | (array.alignment < width_bytes))
+    misaligned = ~outside & ((byte % alignment != 0) | (array.alignment < alignment))
     if (misaligned & active(mask)).any():
-        log.misaligned(w, site, array, misaligned & active(mask), index, byte, width_bytes)
+        log.misaligned(w, site, array, misaligned & active(mask), index, byte, alignment)
     wrong = outside | misaligned
     if not np.any(wrong):
         return flat, mask

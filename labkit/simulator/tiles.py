@@ -90,6 +90,13 @@ def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
         memory.watch_read(spread(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
+def note_atomics(w, site, array, lanes, flat):
+    """Checks that these lanes may change the elements `flat`, as many each, by atomics now."""
+    if array.shadow is not None:
+        wide = spread(w, lanes, flat.size // len(lanes))
+        memory.watch_atomic(wide, site, array, flat, wide.everyone)
+
+
 def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
     """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`.
 

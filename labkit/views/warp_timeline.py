@@ -134,7 +134,7 @@ def _run(line: Timeline, calls) -> dict:
         "consumers": len(asking),
         "spans": np.rint(np.array(spans)).astype(np.int32),
         "words": words,
-        "letters": [array[0] for array, *_ in copies],
+        "letters": [array.partition("_")[0][:2] for array, *_ in copies],
     }
 
 

@@ -12,8 +12,9 @@ pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
 
 KERNEL = """
 @cuda.jit
-def kernel(x, words, tensor_map, pixel_map):
+def kernel(x, words, tensor_map, pixel_map, sums):
     tile = cuda.shared.array((64, 64), uint16, alignment=1024)
+    part = cuda.shared.array(64, float32, alignment=16)
     barriers = cuda.shared.array(4, uint64)
     acc = cuda.local.array(8, KIND)
     t = cuda.threadIdx.x
@@ -36,6 +37,7 @@ LINES = {
     "ptx.cp_async_wait(2)": (8, 0),
     "q = ptx.pack2(1.5, q, ptx.BF16)": (8, 0),
     "q = ptx.pack2(1.5, q, ptx.FP16)": (8, 0),
+    "q = ptx.pack4(1.5, q, q, q, ptx.E4M3)": ADA,
     "q = int(ptx.unpack2(q, ptx.BF16)[1])": ANY,
     "q = int(ptx.unpack2(q, ptx.FP16)[1])": ANY,
     "q = ptx.to_tf32(q)": (8, 0),
@@ -71,6 +73,7 @@ LINES = {
     "ptx.launch_wait()": HOPPER,
     "ptx.launch_release()": HOPPER,
     "ptx.tma_store(tensor_map, (t, 64), tile, (0, 0))": HOPPER,
+    "ptx.tma_add(sums, 4 * t, part, 8, 12)": HOPPER,
     "ptx.tma_store_commit()": HOPPER,
     "ptx.tma_store_wait(1)": HOPPER,
     "ptx.wgmma(acc, 0, 16, tile, (0, 0), tile, (0, 0), ptx.BF16)": HOPPER_ALONE,
@@ -106,9 +109,10 @@ def compiled(line, target):
     names = {f"THE_{name}": getattr(ptx, name) for name in CONSTANTS} | {"MINUS": -1}
     for written, constant in constants.items():
         line = line.replace(written, constant)
-    kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, uint16=types.uint16, uint64=types.uint64, KIND=kind, **names)
+    numbers = {name: getattr(types, name) for name in ("uint16", "uint64", "float32")}
+    kernel = kernel_in(KERNEL.format(line=line), ptx=ptx, KIND=kind, **numbers, **names)
     arrays = types.Array(types.uint16, 2, "C"), types.Array(types.uint32, 1, "C")
-    arguments = *arrays, TensorMapType(2), PixelMapType()
+    arguments = *arrays, TensorMapType(2), PixelMapType(), types.Array(types.float32, 1, "C")
     return ptx_text(kernel, arguments, target)
 
 

@@ -1,5 +1,6 @@
 """The gradients of attention, by the step of the ladder that suits the arrays."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ def attend_backward(
     scale: float | None = None,
     layout: Layout = "BHSD",
     format: str | Format | None = None,
+    deterministic: bool = True,
     stream=0,
 ) -> tuple[Shaped[np.ndarray, "B H S D"], Shaped[np.ndarray, "B G T D"], Shaped[np.ndarray, "B G T D"]]:
     """The gradients of Q, K and V, of the gradient dO of what `attend` gave.
@@ -44,11 +46,13 @@ def attend_backward(
         Where the gradients go; new arrays if they are None.
     causal, window, scale, layout, format, stream
         As `attend` was given them.
+    deterministic
+        Whether the same call gives the same bits each time. Without that, blocks add to dQ in any order, where that is
+        faster.
 
     Returns
     -------
-    dQ, dK and dV. Heads of Q that share a head of K and V add up what they give it. The same call gives the same bits
-    each time.
+    dQ, dK and dV. Heads of Q that share a head of K and V add up what they give it.
 
     Raises
     ------
@@ -66,13 +70,21 @@ def attend_backward(
     >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
     """
     given = dict(zip(AttentionBackward.ARRAYS, (Q, K, V, O, lse, dO, dQ, dK, dV), strict=True))
-    return called(AttentionGradients(causal, window, scale, layout, format), given, stream)
+    return called(AttentionGradients(causal, window, scale, layout, format, deterministic), given, stream)
 
 
+@dataclass(frozen=True)
 class AttentionGradients(OfHeads):
     """See `attend_backward`."""
+
+    deterministic: bool = True
 
     direction, problem = "backward", AttentionBackward
     arrays, written = AttentionBackward.ARRAYS, ("dQ", "dK", "dV")
     needed = arrays[:6]
     results: ClassVar = {"dQ": "Q", "dK": "K", "dV": "V"}
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not isinstance(self.deterministic, bool | np.bool_):
+            raise TypeError(f"deterministic is {self.deterministic!r}: say True or False")

@@ -10,6 +10,7 @@ from labkit.ptx.capabilities import runs
 WIDEST = 256  # head_dim
 FORWARD = {"persistent": 128, "ping_pong": WIDEST, "pipelined": WIDEST}  # head_dim at most, the best first
 BACKWARD = {"wgmma": 128, "mma": WIDEST}
+IN_ANY_ORDER = {"bulk_reduction": 128}  # of BACKWARD, which blocks add up as they come
 STEPS = {
     "forward": {FP32: {"rows": WIDEST}, BF16: FORWARD, FP16: FORWARD},
     "backward": {FP32: {"recomputed": WIDEST}, BF16: BACKWARD, FP16: BACKWARD},
@@ -17,8 +18,10 @@ STEPS = {
 FORMATS = FP32, BF16, FP16
 
 
-def step_for(direction: Literal["forward", "backward"], head_dim: int, format: Format) -> Step:
-    """The step for heads of such a size in a format.
+def step_for(
+    direction: Literal["forward", "backward"], head_dim: int, format: Format, deterministic: bool = True
+) -> Step:
+    """The step for heads of such a size in a format; one that gives the same bits each time, if it is deterministic.
 
     Raises
     ------
@@ -26,7 +29,10 @@ def step_for(direction: Literal["forward", "backward"], head_dim: int, format: F
         None of them runs on this GPU.
     """
     capability = tuple(cuda.get_current_device().compute_capability)
-    for slug, most in STEPS[direction][format].items():
+    steps = STEPS[direction][format]
+    if not deterministic and steps is BACKWARD:
+        steps = IN_ANY_ORDER | steps
+    for slug, most in steps.items():
         step = ladder("attention", direction).step(slug)
         if head_dim <= most and runs(step.kernel, format.number, capability):
             return step

@@ -29,6 +29,7 @@ class OfHeads(Operation):
     direction: ClassVar[Literal["forward", "backward"]]
     problem: ClassVar[type[Attention]]
     in_place: ClassVar[Mapping[str, str]] = {}
+    deterministic: ClassVar[bool] = True
 
     def __post_init__(self):
         check_options(**self._options)
@@ -62,7 +63,7 @@ class OfHeads(Operation):
         if lse is None:
             lse = workspace.array("instead of lse", asked.shapes["lse"], np.float32)
         arrays = (lse if name == "lse" else given[name] for name in self.arrays)
-        step = step_for(self.direction, asked.head_dim, format)
+        step = step_for(self.direction, asked.head_dim, format, self.deterministic)
         return step.launches(*arrays, asked, format=format, workspace=workspace)
 
     @property

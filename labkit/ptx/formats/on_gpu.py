@@ -28,6 +28,27 @@ def _pack2(typing, low, high, FORMAT):
     return types.uint32(types.float32, types.float32, FORMAT), code
 
 
+PACK4 = """{{
+.reg .b16 low, high;
+cvt.rn.satfinite.{0}x2.f32 low, $2, $1;
+cvt.rn.satfinite.{0}x2.f32 high, $4, $3;
+mov.b32 $0, {{low, high}};
+}}"""
+
+
+@intrinsic(formats.pack4)
+def _pack4(typing, a, b, c, d, FORMAT):
+    number = literal(FORMAT, "the format")
+    if number not in formats.QUARTERS:
+        raise TypingError("a uint32 has four bytes of E4M3; choose that format")
+    text = PACK4.format(PTX_NAMES[number])
+
+    def code(context, builder, signature, arguments):
+        return assembly(builder, text, I32, arguments[:4], memory=False)
+
+    return types.uint32(*[types.float32] * 4, FORMAT), code
+
+
 @intrinsic(formats.unpack2)
 def _unpack2(typing, bits, FORMAT):
     name = _half(FORMAT)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import types
 
+from labkit import formats
 from labkit.simulator.functions import half
 from labkit.simulator.operands import check_count, fixed_number
 from labkit.simulator.translator.values import Tuple
@@ -81,7 +82,13 @@ FP16 = Format(
 TF32 = Format(
     "TF32", 32, "tfloat32 tensor", lambda bits: _parts(np.float32)(bits & np.uint32(0xFFFFE000)), _to_tf32
 )  # whose hardware reads the upper 19 bits alone
-E4M3 = Format("E4M3", 8, "float8 tensor", lambda bits: _E4M3.take(_parts(np.uint8)(bits)))
+E4M3 = Format(
+    "E4M3",
+    8,
+    "float8 tensor",
+    lambda bits: _E4M3.take(_parts(np.uint8)(bits)),
+    lambda value: formats.E4M3.encode(value).astype(np.uint32),
+)
 INT8 = Format("INT8", 8, "int8 tensor", lambda bits: _parts(np.int8)(bits).astype(np.int32))
 
 
@@ -114,6 +121,22 @@ class Pack:
         chosen = format_of(translator, node, node.args[2], self.formats)
         encode = translator.constant(chosen.encode)
         return translator.temp(f"({encode}({low}) | {encode}({high}) << np.uint32(16))", types.uint32)
+
+
+@dataclass(frozen=True)
+class PackBytes:
+    """A function `(a, b, c, d, FORMAT)` of four float32 that gives them as the bytes of a uint32."""
+
+    formats: dict[int, Format]
+
+    def translate(self, translator, node):
+        check_count(translator, node, 5)
+        what = f"`{translator.written(node.func)}`"
+        values = [translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:4]]
+        chosen = format_of(translator, node, node.args[4], self.formats)
+        encode = translator.constant(chosen.encode)
+        parts = " | ".join(f"{encode}({value}) << np.uint32({8 * n})" for n, value in enumerate(values))
+        return translator.temp(f"({parts})", types.uint32)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ cuTensorMapEncodeTiled; compute capability 9.0.)
 A `PixelMap` describes images instead, and how the windows of a convolution lie on them. The rows of a tile are then
 pixels: of windows that follow one another, each the one at the same place in its window. ("im2col mode" in the PTX ISA;
 cuTensorMapEncodeIm2col.)
+
+Without a map the engine moves elements that lie one after the other, as `tma_add` does.
 """
 
 from labkit.ptx.instruction import instruction
@@ -20,6 +22,7 @@ from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 __all__ = [
     "PixelMap",
     "TensorMap",
+    "tma_add",
     "tma_load",
     "tma_load_multicast",
     "tma_load_pixels",
@@ -181,9 +184,28 @@ def tma_store(tensor_map, place, tile, index):
     """One thread begins the copy of a box from a shared array; `fence_async` by the writers comes before."""
 
 
+@instruction(on_lanes.AddCall(), needs=HOPPER)
+def tma_add(array, index, tile, tile_index, count):
+    """One thread begins to add elements of a shared array to a global one; `fence_async` by the writers comes before.
+
+    Each element changes at once, as by an atomic, in an order that nobody knows; later launches find the sums. The
+    thread commits it and waits for it as for a store. (PTX ISA, "cp.reduce.async.bulk".)
+
+    Parameters
+    ----------
+    array, index
+        The global array, of float32, and where in it the sums begin, along the last axis.
+    tile, tile_index
+        The shared array, and where in it the numbers begin.
+    count
+        How many there are, a multiple of 4, fixed when the kernel is compiled; both places lie at multiples of 16
+        bytes.
+    """
+
+
 @instruction(Plain(on_lanes.commit), needs=HOPPER)
 def tma_store_commit():
-    """Makes a group of the stores that this thread began since the last commit."""
+    """Makes a group of the stores and additions that this thread began since the last commit."""
 
 
 @instruction(on_lanes.StoreWait(), needs=HOPPER)

@@ -56,26 +56,35 @@ class Boxes:
         return self.array.data.view(given.dtype).take(self.places()[0]) == given
 
     def count_accesses(self, w, lanes, site, is_load):
-        """Adds the boxes to a site's totals; L2 sees each sector once for a row, and L1 none."""
-        launch = w.chunk.launch
-        if launch.early:
-            early.check(w, site, self.array, np.isin(np.arange(w.lanes), lanes))
-        row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
-        slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
-        low = self.array.address + self.first * self.array.itemsize
-        high = low + self.used[:, None] * self.array.itemsize - 1
-        sectors = np.where(self.inside, high // SECTOR_BYTES - low // SECTOR_BYTES + 1, 0)
-        totals = launch.counts[site]
-        np.add.at(totals, (slots, ACCESSES), self.inside.sum(axis=1) * self.used)
-        np.add.at(totals, (slots, REQUESTS), 1)
-        np.add.at(totals, (slots, SECTORS), sectors.sum(axis=1))
-        to_l2 = launch.l2.rows(int(sectors.sum()))
-        warps = w.warps[row]
-        number = warps[:, BLOCK] * MOST_WARPS + warps[:, THREAD] // WARP_LANES
-        rows = _list_sectors(low // SECTOR_BYTES, sectors, w.warp_clock[row], number, warps[:, SM], to_l2)
-        np.add.at(w.warp_clock, row, 1)
-        if rows:
-            launch.l2.send(to_l2[:rows], site, not is_load)
+        """Adds the boxes, one for each of `lanes`, to a site's totals."""
+        used = self.inside * self.used[:, None]
+        count_rows(w, lanes, site, self.array, self.first, used, is_load)
+
+
+def count_rows(w, lanes, site, array, first, used, is_load):
+    """Adds copies, one for each of `lanes`, to a site's totals; L2 sees each sector once for a row, and L1 none.
+
+    A copy has rows, which begin at the elements `first`, and of which it moves `used`.
+    """
+    launch = w.chunk.launch
+    if launch.early:
+        early.check(w, site, array, np.isin(np.arange(w.lanes), lanes))
+    row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
+    slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
+    low = array.address + first * array.itemsize
+    high = low + used * array.itemsize - 1
+    sectors = np.where(used > 0, high // SECTOR_BYTES - low // SECTOR_BYTES + 1, 0)
+    totals = launch.counts[site]
+    np.add.at(totals, (slots, ACCESSES), used.sum(axis=1))
+    np.add.at(totals, (slots, REQUESTS), 1)
+    np.add.at(totals, (slots, SECTORS), sectors.sum(axis=1))
+    to_l2 = launch.l2.rows(int(sectors.sum()))
+    warps = w.warps[row]
+    number = warps[:, BLOCK] * MOST_WARPS + warps[:, THREAD] // WARP_LANES
+    rows = _list_sectors(low // SECTOR_BYTES, sectors, w.warp_clock[row], number, warps[:, SM], to_l2)
+    np.add.at(w.warp_clock, row, 1)
+    if rows:
+        launch.l2.send(to_l2[:rows], site, not is_load)
 
 
 def boxes_at(boxed, places, line) -> Boxes:

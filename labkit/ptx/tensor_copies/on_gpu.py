@@ -18,6 +18,7 @@ from labkit.ptx.intrinsics import (
     intrinsic,
     literal,
     plain,
+    pointer,
     shared_address,
 )  # fmt: skip
 
@@ -218,6 +219,26 @@ def _tma_store(typing, tensor_map, place, tile, index):
         return context.get_dummy_value()
 
     return types.void(tensor_map, place, tile, index), code
+
+
+@intrinsic(tensor_copies.tma_add)
+def _tma_add(typing, array, index, tile, tile_index, count):
+    number = literal(count, "how many numbers are added")
+    if array.dtype != types.float32 or tile.dtype != types.float32:
+        raise TypingError(f"float32 is added to float32 here, not {tile.dtype} to {array.dtype}")
+    if number <= 0 or number % 4:
+        raise TypingError(f"a multiple of 4 numbers is added, not {number}")
+    index_kinds(array, index)
+    index_kinds(tile, tile_index)
+
+    def code(context, builder, signature, arguments):
+        to = builder.ptrtoint(pointer(context, builder, array, index, *arguments[:2]), I64)
+        begin = shared_address(context, builder, tile, tile_index, *arguments[2:4])
+        text = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [$0], [$1], {4 * number};"
+        assembly(builder, text, VOID, [to, begin])
+        return context.get_dummy_value()
+
+    return types.void(array, index, tile, tile_index, count), code
 
 
 @intrinsic(tensor_copies.tma_store_wait)

@@ -1,7 +1,7 @@
 """Copies of boxes between global and shared memory by the copy engine.
 
-A load reads the array when it begins, and lands when its barrier's phase ends (`mbarriers`). A store is done with at
-once, but until its thread has waited for it nobody may overwrite the tile.
+A load reads the array when it begins, and lands when its barrier's phase ends (`mbarriers`). A store or an addition is
+done with at once, but until its thread has waited for it nobody may overwrite the tile.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from numba import njit, types
 
 from labkit.ptx.clusters import on_lanes as clusters
 from labkit.ptx.mbarriers import on_lanes as mbarriers
-from labkit.ptx.tensor_copies.boxes import boxes_at
+from labkit.ptx.tensor_copies.boxes import UNIT_BYTES, boxes_at, count_rows
 from labkit.simulator import memory, tiles
 from labkit.simulator.checks import proxies
 from labkit.simulator.checks import tile_findings as findings
 from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.groups import Groups
-from labkit.simulator.operands import check_count, element, fixed_number, whole_number
-from labkit.simulator.translator.values import TensorMap, Tuple, Value
+from labkit.simulator.operands import check_count, element, first_elements, fixed_number, whole_number
+from labkit.simulator.translator.values import TensorMap, Tuple, Value, describe
 
 BANKS_BYTES = 128  # of a word in each of the 32 banks
 WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
@@ -31,6 +31,10 @@ WAIT_FOR_STORE = (
 NEVER_WAITED_FOR = (
     "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds it: store to each place "
     "once, and let a later launch read it, or use ordinary stores."
+)
+ADDS_TO_COME = (
+    "`ptx.tma_store_wait` waits until the tile may be written again, not until the array holds the sums: let a later "
+    "launch use them."
 )
 
 
@@ -178,17 +182,9 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
         return
     lanes = np.flatnonzero(w.active(mask))
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
-    flat, each = flat[lanes], box_bytes // tile.itemsize
-    covered = tiles.elements(flat, each)
-    _count_tile(w, tile_site, tile, lanes, each)
-    tiles.note_reads(w, tile_site, tile, lanes, covered)
-    proxies.check_read(w, tile_site, tile, covered, "the copy engine")
+    _begin_reading(w, mask, tile_site, tile, tiles.elements(flat[lanes], box_bytes // tile.itemsize), "the store")
     rows = np.empty((len(lanes), boxes.rows, boxes.row_bytes), np.uint8)
-    _swizzle(tile.data.view(np.uint8), flat * tile.itemsize, rows, np.arange(len(lanes)), False)
-    operation = Operation(tile_site, "the store", WAIT_FOR_STORE, reads=True)
-    number = tile.in_flight.begin(operation, covered, w, lanes)
-    w.launch.events.note(w, mask, "store", w.launch.sites[tile_site].line, tile.name, amount=box_bytes)
-    _stores(w).begin(Store(tile_site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
+    _swizzle(tile.data.view(np.uint8), flat[lanes] * tile.itemsize, rows, np.arange(len(lanes)), False)
     boxes.count_accesses(w, lanes, map_site, False)
     unchanged = boxes.hold(rows)
     boxes.write(rows)
@@ -198,6 +194,38 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     box = np.repeat(lanes, len(places) // len(lanes))[inside]
     boxes.array.in_flight.begin(operation, places[inside], w, box)
     w.chunk.launch.version += 1
+
+
+def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
+    """Each lane of `mask` begins to add `count` elements of a tile to those of an array."""
+    size_bytes = count * array.itemsize
+    flat, mask = first_elements(w, site, array, mask, size_bytes, index, alignment=UNIT_BYTES)
+    if mask is False:
+        return
+    first, mask = first_elements(w, tile_site, tile, mask, size_bytes, tile_index, alignment=UNIT_BYTES)
+    if mask is False:
+        return
+    lanes = np.flatnonzero(w.active(mask))
+    places, covered = (tiles.elements(begin[lanes], count) for begin in (flat, first))
+    _begin_reading(w, mask, tile_site, tile, covered, "the addition")
+    count_rows(w, lanes, site, array, flat[lanes][:, None], np.full((len(lanes), 1), count), False)
+    w.chunk.sample(w, site, array, mask, flat)
+    tiles.note_atomics(w, site, array, lanes, places)
+    array.in_flight.begin(Operation(site, "the addition", ADDS_TO_COME, is_atomic=True), places, w, lanes)
+    np.add.at(array.data, places, tile.data[covered])
+    w.chunk.launch.version += 1
+
+
+def _begin_reading(w, mask, site, tile, covered, name):
+    """What `name` says begins to read the elements `covered`, as many of a tile for each lane of `mask`."""
+    lanes = np.flatnonzero(w.active(mask))
+    each = len(covered) // len(lanes)
+    _count_tile(w, site, tile, lanes, each)
+    tiles.note_reads(w, site, tile, lanes, covered)
+    proxies.check_read(w, site, tile, covered, "the copy engine")
+    number = tile.in_flight.begin(Operation(site, name, WAIT_FOR_STORE, reads=True), covered, w, lanes)
+    w.launch.events.note(w, mask, "store", w.launch.sites[site].line, tile.name, amount=each * tile.itemsize)
+    _stores(w).begin(Store(site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
 
 
 def commit(w, mask):
@@ -304,6 +332,29 @@ class StoreCall:
         box = _boxed(translator, node, tensor_map, place, "store")
         of = _in_shared(translator, node, tile, index, "load")
         translator.emit(f"{translator.constant(store)}(w, {translator.mask}, {box}, {of})")
+        return Value("None", types.none)
+
+
+class AddCall:
+    """A function `(array, index, tile, tile_index, count)`."""
+
+    def translate(self, translator, node):
+        check_count(translator, node, 5)
+        sums, tile = node.args[:2], node.args[2:4]
+        subscript, array, indices = element(translator, node, *sums, ("global",))
+        _, of, _ = element(translator, node, *tile, ("shared",))
+        count = fixed_number(translator, node, node.args[4], "how many numbers are added")
+        for kind in (array.type, of.type):
+            if kind.dtype != types.float32:
+                translator.fail(node, f"float32 is added to float32 here, and `{kind.name}` is {describe(kind)}")
+        if array.type.others:
+            translator.fail(node, f"`{translator.written(sums[0])}` may be one of several arrays here: name one")
+        if count <= 0 or count % 4:
+            translator.fail(node, f"a multiple of 4 numbers is added, not {count}")
+        translator.program.asynchronous = translator.program.has_async_proxy = True
+        to = f"{translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},)"
+        begin = _in_shared(translator, node, *tile, "load")
+        translator.emit(f"{translator.constant(add)}(w, {translator.mask}, {to}, {begin}, {count})")
         return Value("None", types.none)
 
 

@@ -371,7 +371,9 @@ class Log:
             return
         here = self.thread(*stuck)
         also, threads = "", (here,)
+        cure = "whoever could end it has ended, or waits there too: let it act before"
         if other is not None:
+            cure = "let the thread that is waited for act before it waits itself"
             there = self.thread(*other)
             also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
             threads = (here, there)
@@ -380,8 +382,7 @@ class Log:
             kind="deadlock",
             message=(
                 f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can "
-                "end the wait. On a GPU this launch would hang; let the thread that is waited for act before it waits "
-                "itself."
+                f"end the wait. On a GPU this launch would hang; {cure}."
             ),
             line=line,
             column=self.launch.program.wait_columns[line],

@@ -22,12 +22,14 @@ class Operation:
     """What is under way: the site that began it, what it is called, and how to wait for it.
 
     reads: it only reads the memory, so that others may do that as well.
+    is_atomic: it changes each element at once, so that atomics may do that as well.
     """
 
     site: int
     name: str
     cure: str
     reads: bool = False
+    is_atomic: bool = False
 
 
 @dataclass
@@ -95,7 +97,7 @@ class InFlight:
             arrived = place[cells.operation[place] == number]
             cells.operation[arrived] = NONE
 
-    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None):
+    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None, is_atomic=False):
         """The lanes whose element is still being written, or read where they write it, which is noted; or None.
 
         `unchanged`, of a write, says where it leaves what is there; None of a read.
@@ -111,8 +113,8 @@ class InFlight:
             if found.any():
                 found &= self._concerns(w, place)
             if not writes and found.any():
-                only_reads = np.array([operation is not None and operation.reads for operation in cells.operations])
-                found &= ~only_reads[cells.operation.take(place)]
+                harmless = [one is not None and (one.is_atomic if is_atomic else one.reads) for one in cells.operations]
+                found &= ~np.array(harmless)[cells.operation.take(place)]
             if found.any():
                 early = found if early is None else early | found
                 lane = int(np.argmax(found))

@@ -119,6 +119,7 @@ const view = {
       ['B', 'copies that come', 0.85], ['C', 'powers of two', 0.9], ['C', 'other arithmetic', 0.42],
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
       ['hot', 'tensor cores rest', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
+      ['dim', 'a line: waits for others'],
     ]);
   },
 };

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import attention, cuda
-from labkit.attention.interface.choice import STEPS
+from labkit.attention.interface.choice import STEPS, step_for
+from labkit.formats import BF16, FP16, FP32
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 Problem = attention.AttentionBackward
@@ -31,15 +32,16 @@ def test_gradients_are_right_on_random_problems(format):
                 "layout": st.sampled_from(("BHSD", "BSHD")),
             }
         ),
+        deterministic=st.booleans(),
         left_out=st.sets(st.sampled_from(GRADIENTS)),
         take=st.sampled_from((np.copy, cuda.to_device)),
         seed=st.integers(0, 2**16),
     )
-    def check(sizes, keys, options, left_out, take, seed):
+    def check(sizes, keys, options, deterministic, left_out, take, seed):
         problem = Problem(*sizes, keys, 2, **options)
         before = problem.operands(format, seed)
         taken = {name: take(X) for name, X in zip(Problem.ARRAYS, before) if name not in left_out}
-        found = attention.attend_backward(**taken, **options, format=str(format))
+        found = attention.attend_backward(**taken, **options, format=str(format), deterministic=deterministic)
         expected = problem.expected(before, format)
         for name, X in zip(GRADIENTS, found, strict=True):
             assert name in left_out or X is taken[name]
@@ -47,6 +49,20 @@ def test_gradients_are_right_on_random_problems(format):
             assert expected[Problem.ARRAYS.index(name)].holds(format.result.decode(held)), name
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "format", "slugs"),
+    [
+        (128, BF16, ("wgmma", "bulk_reduction")),
+        (64, FP16, ("wgmma", "bulk_reduction")),
+        (136, BF16, ("mma", "mma")),
+        (64, FP32, ("recomputed", "recomputed")),
+    ],
+)
+def test_only_who_needs_no_same_bits_gets_sums_in_any_order(head_dim, format, slugs):
+    assert tuple(step_for("backward", head_dim, format, same).slug for same in (True, False)) == slugs
+    assert step_for("backward", head_dim, format).slug == slugs[0]
 
 
 def test_what_attend_gives_is_what_it_takes():
@@ -82,6 +98,10 @@ REFUSED = {
     "another type": (
         lambda: attention.attend_backward(Q.astype(np.float16), Q, K, K, Q, LSE),
         "Q holds float32 and dO float16: make them alike",
+    ),
+    "a word for a choice": (
+        lambda: attention.attend_backward(Q, Q, K, K, Q, LSE, deterministic="no"),
+        "deterministic is 'no': say True or False",
     ),
     "dQ in dO": (in_place, "dQ shares memory with dO, which is read while dQ is written"),
 }

@@ -18,7 +18,7 @@ PROGRAMS = {
     "reads the secret": "print(open('$SECRET').read())\nraise ValueError(open('$SECRET').read())",
     "looks for solutions": (
         "import labkit, pathlib\nfound = [*pathlib.Path(labkit.__file__).parents[1].glob('notebooks/**/*.ipynb')]\n"
-        "raise ValueError(['canary-7f3a9' if found else 'nothing'])"
+        "raise ValueError(['canary-' + '7f3a9' if found else 'nothing'])"
     ),
     "reads its environment": "import os\nraise ValueError(dict(os.environ))",
     "reads others' environments": (
@@ -70,10 +70,10 @@ PROGRAMS = {
     ),
     "mounts": (
         "import ctypes\nif ctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None) == 0:\n"
-        "    raise ValueError('canary-7f3a9')"
+        "    raise ValueError('canary-' + '7f3a9')"
     ),
-    "makes a device": "import os\nos.mknod('disk', 0o60600, os.makedev(8, 0))\nraise ValueError('canary-7f3a9')",
-    "becomes root": "import os\nos.setuid(0)\nraise ValueError('canary-7f3a9')",
+    "makes a device": "import os\nos.mknod('disk', 0o60600, os.makedev(8, 0))\nraise ValueError('canary-' + '7f3a9')",
+    "becomes root": "import os\nos.setuid(0)\nraise ValueError('canary-' + '7f3a9')",
     "leaves a startup file": (
         "import pathlib\nstart = pathlib.Path.home() / '.ipython/profile_default/startup'\n"
         "start.mkdir(parents=True, exist_ok=True)\n(start / '0.py').write_text('raise SystemExit')"

@@ -18,6 +18,13 @@ def pack(x, out):
     if i < out.size:
         out[i] = ptx.pack2(x[2 * i], x[2 * i + 1], FORMAT)
 """
+PACK4 = """
+@cuda.jit
+def pack4(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = ptx.pack4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3], FORMAT)
+"""
 UNPACK = """
 @cuda.jit
 def unpack(codes, out):
@@ -101,6 +108,17 @@ def test_packing_takes_the_nearest_and_of_two_the_even_one(form):
         distance = {n: abs(min(size, 2 * sizes[-1]) - sizes[n]) for n in (below, above)}
         nearest = [n for n, d in distance.items() if d == min(distance.values())]
         assert code == (nearest[0] if len(nearest) == 1 else next(n for n in nearest if n % 2 == 0))
+
+
+def test_four_bytes_are_the_nearest_numbers_of_e4m3_and_what_is_too_large_is_448():
+    sizes = np.array([value_of(code, 4, 3, has_infinity=False) for code in range(0x7F)])
+    between = (sizes[1:] + sizes[:-1]) / 2  # ties, of which the even code is wanted
+    x = np.float32([*sizes, *between, *(between * (1 + 1e-6)), *(between * (1 - 1e-6)), 449, 1e30, np.inf, np.nan])
+    wanted = [*range(0x7F), *(code + code % 2 for code in range(0x7E)), *range(1, 0x7F), *range(0x7E), *[0x7E] * 3]
+    x, wanted = np.float32([*x, *-x]), np.array([*wanted, 0x7F, *(0x80 | code for code in wanted), 0x7F])
+    mixed = np.random.default_rng(0).permutation(x.size // 4 * 4)
+    out = run(PACK4, x[mixed], np.zeros(mixed.size // 4, np.uint32), FORMAT=ptx.E4M3)
+    assert np.array_equal(out.view(np.uint8), wanted[mixed])
 
 
 def test_tf32_has_ten_bits_of_fraction_and_ties_go_away_from_zero():

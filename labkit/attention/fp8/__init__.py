@@ -1,0 +1,19 @@
+"""Attention forward of e4m3 operands, whose blocks have scales: twice the rate of the tensor cores in bfloat16."""
+
+from labkit.attention.forward import LENGTHS, benched
+from labkit.attention.fp8.problem import AttentionFP8
+from labkit.formats import E4M3
+
+PROBLEM = AttentionFP8
+FORMATS = (E4M3,)
+EXAMPLES = (
+    (1, 2, 70, 64, 70, 1, True),
+    (1, 6, 33, 48, 130, 2),
+    (2, 2, 80, 64, 300, 1, True, 40, 0.2),
+    (1, 1, 140, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
+    (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
+)
+BENCHED = tuple(sizes for causal in (False, True) for sizes in benched(128, causal, *LENGTHS))
+COMPARED = benched(128, False, 16384)[0]
+STANDING = (1, 1, 128, 64)
+RECORD = "attention_fp8"

@@ -1,0 +1,152 @@
+"""What the steps of the fp8 ladder compute: attention of e4m3 numbers, of which a block shares a scale.
+
+The largest number of a block becomes 448, the largest of e4m3, and its scale is what 1 stands for. (Micikevicius and
+others, FP8 Formats for Deep Learning, 2022; Shah and others, FlashAttention-3, 2024, section 3.3.)
+"""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Float32, Int, UInt8
+
+from labkit import ladder
+from labkit.attention.problem import LARGE, SOME, AttentionForward, within
+from labkit.formats import E4M3, E4M3_MOST, FP32, Format
+
+BLOCK = 128  # positions that share a scale
+GROUP = 16  # keys within which V has an order of its own
+ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
+LEAST_WEIGHT = 2.0**-18  # half a step of the least e4m3 numbers, where the greatest weight of a row is 2**8
+OF_SUMS = 2.0**-18  # an e4m3 product adds 32 numbers at once, and an H100 keeps some 13 bits behind the largest
+
+
+@dataclass(frozen=True)
+class AttentionFP8(AttentionForward):
+    """O = softmax(scale Q K^T) V for each head, of e4m3 numbers times the scales of their blocks, and log-sum-exp.
+
+    Q and K are e4m3 with the axes batch, heads, positions, head_dim. V lies transposed, since tensor cores take 8-bit
+    operands along the axis of the sum alone: a row for each number of head_dim, with the keys along it, filled up with
+    zeros to a multiple of 16. Within each 16 the keys stand in the order 0 1 8 9 2 3 10 11 4 5 12 13 6 7 14 15, in
+    which a thread of `wgmma` finds its scores: two neighbours of 8, and the same two of the next 8. BLOCK positions of
+    a head share a scale, and so do BLOCK keys of V. O is bfloat16.
+    """
+
+    ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"
+    in_float32, in_bf16 = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
+    in_order = True
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        of_queries, of_keys = (self.batch, self.heads), (self.batch, self.kv_heads)
+        q_blocks, k_blocks = (-(-length // BLOCK) for length in (self.queries, self.keys))
+        return {
+            "Q": (*of_queries, self.queries, self.head_dim),
+            "K": (*of_keys, self.keys, self.head_dim),
+            "V": (*of_keys, self.head_dim, -(-self.keys // GROUP) * GROUP),
+            "q_scale": (*of_queries, q_blocks),
+            "k_scale": (*of_keys, k_blocks),
+            "v_scale": (*of_keys, k_blocks),
+            "O": (*of_queries, self.queries, self.head_dim),
+            "lse": (*of_queries, self.queries),
+        }
+
+    @property
+    def axes(self) -> dict[str, str]:
+        return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.in_float32, "BHS")
+
+    @property
+    def unquantised(self) -> AttentionForward:
+        """The attention of numbers in any format that has these sizes."""
+        return AttentionForward(**asdict(self))
+
+    def least_bytes(self, format: Format = E4M3) -> int:
+        """Each array read or written once."""
+        sizes = dict.fromkeys(self.in_float32, FP32.itemsize) | {"O": format.result.itemsize}
+        return sum(int(np.prod(shape)) * sizes.get(name, 1) for name, shape in self.shapes.items())
+
+    def operands(self, format: Format = E4M3, seed: int = 0) -> tuple:
+        """Random operands of `AttentionForward`, quantised; O and log-sum-exp of NaN; and the problem."""
+        Q, K, V, *_ = self.unquantised.operands(FP32, seed)
+        O = np.full(self.shapes["O"], format.result.encode(np.nan))
+        return *quantised(Q, K, V), O, np.full(self.shapes["lse"], np.nan, np.float32), self
+
+    def expected(self, operands: tuple, format: Format = E4M3) -> dict[int, ladder.Expected]:
+        """O and log-sum-exp of the numbers that the operands stand for, in float64, and how far a step may be off.
+
+        Weights are rounded to e4m3, whose least numbers are 2**-17 of the greatest weight of a row. What quantisation
+        made of other numbers is no error of a step.
+        """
+        *arrays, problem = operands  # which may be a part of this one
+        Q, K, V = dequantised(*arrays[:6], rows=problem.rows, keys=problem.keys)
+        O, lse = within(problem, Q, K, V, np.asarray, format.result, E4M3.rounding, LEAST_WEIGHT, OF_SUMS)
+        return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
+
+    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
+        """O alone: beside log-sum-exp its errors would be small."""
+        return {place: one for place, one in expected.items() if self.ARRAYS[place] == "O"}
+
+    def part(self, operands: tuple) -> tuple:
+        """Of a large problem some of the queries, the first and the last among them, of two of the batch."""
+        if self.queries <= LARGE:
+            return operands
+        *arrays, _ = operands
+        rows = np.unique(np.linspace(0, self.queries - 1, SOME).astype(int))
+        batches = sorted({0, self.batch - 1})
+        Q, K, V, *scales, O, lse = (np.asarray(X)[batches] for X in arrays)
+        problem = _Part(**asdict(replace(self, batch=len(batches))), taken=tuple(map(int, rows)))
+        return Q[:, :, rows], K, V, *scales, O[:, :, rows], lse[..., rows], problem
+
+
+@dataclass(frozen=True)
+class _Part(AttentionFP8):
+    """Some of the queries of an attention."""
+
+    taken: tuple[int, ...] = ()
+
+    @property
+    def rows(self):
+        return np.array(self.taken)
+
+
+Codes = UInt8[np.ndarray, "B H S D"]
+Scales = Float32[np.ndarray, "B H blocks"]
+
+
+def encoded(X: Float[np.ndarray, "B H S D"], block: int = BLOCK) -> tuple[Codes, Scales]:
+    """Numbers as e4m3, and a scale for each `block` positions of a head; 1 where all of them are zeros."""
+    X = np.asarray(X, np.float32)
+    starts = np.arange(0, X.shape[2], block)
+    most = np.maximum.reduceat(np.abs(X).max(-1), starts, axis=2)
+    scales = np.where(most > 0, most / np.float32(E4M3_MOST), np.float32(1))
+    return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
+
+
+def decoded(codes: Codes, scales: Scales, rows: Int[np.ndarray, " S"], block: int = BLOCK):
+    """What e4m3 numbers of these positions stand for, in float64."""
+    return E4M3.decode(codes) * _by_position(scales.astype(np.float64), rows, block)
+
+
+def _by_position(scales, rows, block):
+    return scales[..., rows // block, None]
+
+
+def quantised(Q, K, V) -> tuple:
+    """Q, K, V and their scales as the steps take them, of float32 with the axes batch, heads, positions, head_dim."""
+    (Q, q_scale), (K, k_scale), (V, v_scale) = map(encoded, (Q, K, V))
+    batch, heads, keys, width = V.shape
+    groups = -(-keys // GROUP)
+    filled = np.zeros((batch, heads, groups * GROUP, width), np.uint8)
+    filled[:, :, :keys] = V
+    in_order = filled.reshape(batch, heads, groups, GROUP, width)[:, :, :, ORDER]
+    V = in_order.reshape(filled.shape).swapaxes(2, 3)
+    return Q, K, np.ascontiguousarray(V), q_scale, k_scale, v_scale
+
+
+def dequantised(Q, K, V, q_scale, k_scale, v_scale, *, rows: Int[np.ndarray, " S"], keys: int) -> tuple:
+    """Float64 for what `quantised` made, of these queries and all keys."""
+    V = np.asarray(V).swapaxes(2, 3)
+    batch, heads, filled, width = V.shape
+    groups = V.reshape(batch, heads, filled // GROUP, GROUP, width)[:, :, :, np.argsort(ORDER)]
+    V = groups.reshape(V.shape)[:, :, :keys]
+    places = np.arange(keys)
+    return decoded(np.asarray(Q), q_scale, rows), decoded(np.asarray(K), k_scale, places), decoded(V, v_scale, places)
