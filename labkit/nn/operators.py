@@ -9,6 +9,8 @@ from torch import Tensor
 
 from labkit import cuda
 
+TYPES = torch.float32, torch.float16, torch.bfloat16
+
 
 def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> None:
     """A call of labkit on tensors by their names, among them those that it writes; the first one says the format.
@@ -16,7 +18,7 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
     Raises
     ------
     TypeError
-        Tensors are neither on the GPU nor of the host.
+        Tensors are neither on the GPU nor of the host, or hold what no kernel takes.
     ValueError
         They are not all on one device.
     """
@@ -24,7 +26,11 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
     for name, X in others:
         if X is not None and X.device != first.device:
             raise ValueError(f"{named} is on {first.device} and {name} on {X.device}: move the one to the other")
-    options["format"] = str(first.dtype).removeprefix("torch.")
+    if first.dtype not in TYPES:
+        raise TypeError(
+            f"{named} is {_name(first.dtype)}, which no kernel takes: convert model and input with .float()"
+        )
+    options["format"] = _name(first.dtype)
     if first.device.type == "cpu":
         if not cuda.on_gpu():
             _tell_of_the_simulator()
@@ -39,9 +45,18 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
 
 
 def in_one_type(*tensors: Tensor) -> list[Tensor]:
-    """The tensors in the type of `torch.autocast` where that is on."""
+    """The tensors in the type of `torch.autocast` where that is on.
+
+    Raises
+    ------
+    TypeError
+        It is not on, and they are of several types.
+    """
     kind = tensors[0].device.type
     if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+        if len({X.dtype for X in tensors}) > 1:
+            types = " and ".join(_name(X.dtype) for X in tensors)
+            raise TypeError(f"tensors are {types}: convert the input or the layer, or use torch.autocast")
         return list(tensors)
     dtype = torch.get_autocast_dtype(kind)
     return [X if X.dtype == torch.float64 else X.to(dtype) for X in tensors]  # which torch leaves alone too
@@ -56,6 +71,10 @@ def refuse_second_derivative(operator, of: str) -> None:
         )
 
     operator.register_autograd(refuse)
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")
 
 
 def _as_array(X):

@@ -149,7 +149,7 @@ def test_an_input_of_another_shape_is_refused_in_a_sentence(kind, arguments, sha
 
 
 def test_what_kernels_do_not_compute_is_refused_by_them():
-    with pytest.raises(ValueError, match="there is no format 'float64'; there are float32"):
+    with pytest.raises(TypeError, match="is float64, which no kernel takes: convert"):
         nn.Linear(8, 8).double()(torch.ones(2, 8, dtype=torch.float64))
 
 
@@ -174,7 +174,7 @@ def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
 
 
 def test_autocast_leaves_float64_to_be_refused(device):
-    with torch.autocast(device, torch.bfloat16), pytest.raises(ValueError, match="there is no format 'float64'"):
+    with torch.autocast(device, torch.bfloat16), pytest.raises(TypeError, match="is float64, which no kernel takes"):
         nn.Linear(8, 8).double()(torch.randn(2, 8, dtype=torch.float64))
 
 
@@ -191,3 +191,8 @@ def test_tensors_of_the_host_are_told_of_the_simulator():
     operators._tell_of_the_simulator.cache_clear()
     with pytest.warns(UserWarning, match=r"in the simulator, thread by thread, .*: move model and data to a GPU"):
         nn.Linear(8, 8)(torch.randn(2, 8))
+
+
+def test_tensors_of_two_types_are_refused_in_a_sentence():
+    with pytest.raises(TypeError, match="tensors are bfloat16 and float32: convert the input or the layer"):
+        nn.Linear(8, 4)(torch.zeros(2, 8, dtype=torch.bfloat16))
