@@ -28,7 +28,11 @@ CASES = [
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 60))
 def test_a_step_is_right_and_without_errors(step, format, problem):
     before = problem.operands(format, seed=1)
-    run = step.simulate(*before, format=format)
+    try:
+        run = step.simulate(*before, format=format)
+    except ladder.TooLarge as refused:  # by rows of too few bytes, say; in its first format a step takes its examples
+        assert format != step.formats[0]
+        pytest.skip(f"{format}: {refused}")
     assert run.errors == ()
     assert problem.is_right(before, run.operands, format)
 
