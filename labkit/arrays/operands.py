@@ -27,7 +27,9 @@ def check_array(name: str, X) -> None:
     """Raises TypeError where an operand is no array, or a masked one, or a tensor that is not on the GPU."""
     if hasattr(X, "data_ptr"):
         if not X.is_cuda:
-            raise TypeError(f"{name} is a tensor of the host: move it to the GPU with {name}.cuda()")
+            raise TypeError(
+                f"{name} is a tensor of the host: move it to the GPU with {name}.cuda(), or give {name}.numpy()"
+            )
     elif not (all(hasattr(X, field) for field in ("shape", "dtype", "strides")) or cuda.is_cuda_array(X)):
         raise TypeError(f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device")
     elif isinstance(X, np.ma.MaskedArray):

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
+from labkit.arrays.operands import sides
 from labkit.nn.operators import compute, refuse_second_derivative
 
 
@@ -21,6 +22,10 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
     def forward(self, input: Float[Tensor, "N C H W"]) -> Float[Tensor, "N C H W"]:
         """The normalised images; in training the running statistics move."""
         self._check_input_dim(input)
+        if input.shape[1] != self.num_features:
+            raise ValueError(
+                f"input is {sides(input.shape)}: give it {self.num_features} channels along its second axis"
+            )
         x = input if _is_dense(input) else input.contiguous()
         weight, bias = (None if X is None else X.float() for X in (self.weight, self.bias))
         if not self.training and self.running_mean is not None:

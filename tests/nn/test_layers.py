@@ -138,6 +138,12 @@ MISSHAPEN = {
     "rows of half the length": ("RMSNorm", (6,), (4, 3), r"input is 4 x 3, but its last axes are to be 6"),
     "as many numbers in other axes": ("LayerNorm", ((2, 3),), (4, 3, 2), "4 x 3 x 2, but its last axes are to be 2 x"),
     "a plane": ("Conv2d", (2, 4, 3), (5, 5), "input is 5 x 5: give it the axes N, C, H and W, or C, H and W"),
+    "another channel": (
+        "BatchNorm2d",
+        (3,),
+        (2, 4, 3, 3),
+        "input is 2 x 4 x 3 x 3: give it 3 channels along its second",
+    ),
     "filters larger than images": ("Conv2d", (2, 4, 5), (1, 2, 3, 3), "the filter of 5 x 5 taps does not fit"),
 }
 

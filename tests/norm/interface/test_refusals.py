@@ -76,7 +76,7 @@ REFUSED = {
     "a masked array": (call(np.ma.array(X)), "x is a masked array, and no mask is looked at"),
     "a tensor of the host": (
         call(SimpleNamespace(data_ptr=None, is_cuda=False)),
-        "x is a tensor of the host: move it to the GPU with x.cuda()",
+        "x is a tensor of the host: move it to the GPU with x.cuda(), or give x.numpy()",
     ),
     "one axis": (call(C), "x is of shape (4,): give images, N x C x pixels or N x pixels x C"),
     "no axis": (call(np.float32(1).reshape(())), "x is of shape ()"),
