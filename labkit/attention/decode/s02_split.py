@@ -13,8 +13,8 @@ Costs, of sequences whose keys are a multiple of the tile, in `parts` parts:
     0                                               bank conflicts per block
 
 Limited by blocks that wait for others: parts are equal within a sequence alone, and heads times parts seldom are as
-many as the blocks that the GPU holds. The second launch is there before the first has done, and waits for it; a row has
-a block of its own then, whose warps put parts of the parts together.
+many as the blocks that the GPU holds. The second launch begins once all keys are read, and waits for what is left; a
+row has a block of its own then, whose warps put parts of the parts together.
 """
 
 import numpy as np
@@ -67,7 +67,6 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     seen = cuda.local.array(2, np.int32)
     thread, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.z)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
-    ptx.launch_release()
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
     head, own = divided(cuda.blockIdx.x, of_head)
@@ -105,6 +104,7 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
         attend(sums, origin, total, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, seen, scale, lane)
         stage = np.int32((stage + 1) % STAGES)
 
+    ptx.launch_release()  # not before: blocks that wait cost the GPU more than they gain
     cuda.syncthreads()  # all warps have done with their tiles
     put(of_warps, warp, sums, origin, total, lane)
     cuda.syncthreads()

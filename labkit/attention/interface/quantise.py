@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
-from labkit.arrays.operands import check_array, format_of, on_device
+from labkit.arrays.operands import check_array, format_of, on_device, taken
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.operands import check_rows
@@ -71,7 +71,7 @@ def quantise(
         for name in names
     }
     for name, X in zip("QKV", given):
-        kernels.launch(X, made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
+        kernels.launch(taken(X), made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
     found = tuple(made.values())
     return tuple(X.copy_to_host(stream=stream) for X in found) if on_host else found
 

@@ -32,6 +32,17 @@ def test_codes_and_scales_are_those_of_numpy(format):
         assert all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
 
 
+@pytest.mark.needs("gpu", "torch")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_tensors_are_taken_as_they_are(dtype):
+    import torch
+
+    Q, K, V = (torch.randn(2, 4, 300, 64, device="cuda", dtype=getattr(torch, dtype)) for _ in range(3))
+    wanted = quantised(*(X.float().cpu().numpy() for X in (Q, K, V)))
+    found = [X.copy_to_host() for X in attention.quantise(Q, K, V)]
+    assert all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+
+
 @pytest.mark.parametrize("format", NAMES, ids=str)
 @pytest.mark.parametrize(("keys", "head_dim"), [(1, 16), (129, 128), (47, 112)])
 def test_kernels_have_no_error(format, keys, head_dim):
