@@ -1,7 +1,8 @@
 """How long things take: on a GPU by device events, on the host by its clock.
 
 A time is the median of many runs after a warm-up. On a GPU the launches are put into a graph, so that the
-gaps between them, which cost microseconds each, stay out of the time of a kernel.
+gaps between them, which cost microseconds each, stay out of the time of a kernel. The graph of short launches is
+replayed once more just before, so that the time to launch it, some 100 us for 80 kernels, stays out as well.
 """
 
 import time
@@ -103,6 +104,8 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
     for turn in range(REPLAYS):
         for name, (replay, in_graph) in graphs.items():
             if turn < replays[name]:
+                if in_graph > 1:
+                    replay()  # keeps the GPU at work while the host launches the graph that is timed
                 times_ms[name].append(elapsed_ms(replay) / in_graph)
     return times_ms
 

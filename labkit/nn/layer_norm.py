@@ -20,7 +20,9 @@ class LayerNorm(torch.nn.LayerNorm):
     """
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
-        """The normalised rows."""
+        """The normalised rows, which as torch's are float32 under `torch.autocast` on a GPU."""
+        if input.is_cuda and torch.is_autocast_enabled("cuda"):
+            input = input.float()
         x, weight = as_rows(input, self.normalized_shape, self.weight)
         bias = None if self.bias is None else self.bias.float().reshape(-1)
         return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape)

@@ -53,7 +53,7 @@ def in_one_type(*tensors: Tensor) -> list[Tensor]:
         It is not on, and they are of several types.
     """
     kind = tensors[0].device.type
-    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
         if len({X.dtype for X in tensors}) > 1:
             types = " and ".join(_name(X.dtype) for X in tensors)
             raise TypeError(f"tensors are {types}: convert the input or the layer, or use torch.autocast")

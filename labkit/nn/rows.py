@@ -11,8 +11,6 @@ from labkit.arrays.operands import sides
 def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """A matrix whose rows have the last axes of the input, of this shape; and a weight for each column, 1 if None.
 
-    As torch's norms, rows on the GPU become float32 under `torch.autocast`.
-
     Raises
     ------
     ValueError
@@ -21,8 +19,6 @@ def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tup
     split = input.ndim - len(shape)
     if split < 0 or tuple(input.shape[split:]) != tuple(shape):
         raise ValueError(f"input is {sides(input.shape)}, but its last axes are to be {sides(shape)}: change it")
-    if input.is_cuda and torch.is_autocast_enabled("cuda"):
-        input = input.float()
     columns = prod(shape)
     x = input.reshape(prod(input.shape[:split]), columns).contiguous()
     return x, torch.ones(columns, device=x.device) if weight is None else weight.float().reshape(-1)

@@ -173,7 +173,7 @@ def test_tensors_of_two_devices_are_refused_in_a_sentence():
 
 @pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
 def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
-    """On a GPU they become float32 there."""
+    """On a GPU those of layer norm become float32 there, and those of RMS norm do not."""
     ours, theirs, x = getattr(nn, kind)(8), getattr(torch.nn, kind)(8), torch.randn(2, 8).bfloat16()
     with torch.autocast(device, torch.bfloat16):
         assert ours(x).dtype == theirs(x).dtype

@@ -76,7 +76,7 @@ def test_what_makes_no_attention_is_refused():
         ((Q, K.astype(np.float16), V), TypeError, "Q holds float32 and K float16"),
         ((Q, None, V), TypeError, "K is a NoneType"),
         (tuple(np.ascontiguousarray(X[..., :24]) for X in (Q, K, V)), ValueError, "head_dim is 24, but copies take"),
-        (tuple(X[..., :32] for X in map(cuda.to_device, (Q, K, V))), ValueError, "is not in C order"),
+        (tuple(X[:, :, :, :32] for X in map(cuda.to_device, (Q, K, V))), ValueError, "is not in C order"),
     ):
         with pytest.raises(kind, match=why):
             attention.quantise(*arrays)
