@@ -131,14 +131,14 @@ class _Part(AttentionFP8):
 
 @dataclass(frozen=True)
 class OfSummedWeights(AttentionFP8):
-    """Whose step divides by the total of rounded weights, so that log-sum-exp is off like a weight."""
+    """Allows a step to divide by the sum of rounded weights, and to take log-sum-exp from it."""
 
     weights = Weights(are_summed=True)
 
 
 @dataclass(frozen=True)
 class OfLinearCodes(AttentionFP8):
-    """Whose step takes a line from one power of two to the next for the exponential, and rounds once."""
+    """Allows a step to take a line from one power of two to the next for the exponential."""
 
     weights = Weights(off=0.08, lost=2.0**-14.8, are_summed=True)
 

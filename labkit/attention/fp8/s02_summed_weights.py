@@ -1,8 +1,8 @@
-"""The tensor cores add the weights too: a product with a tile of ones, the narrowest there is, of 8 columns.
+"""The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
 
-The kernel is `block_scaled` but for that. Threads add nothing, and what a row is divided by is the sum of the weights
-that were multiplied, rounded ones: what rounding does to all of them alike cancels. Log-sum-exp is of that sum as well,
-and so may be off by as much as the rounding of a weight, where a few keys have nearly all of it.
+The kernel is `block_scaled` but for that. Threads add nothing up, and a row is divided by the sum of the weights that
+multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that sum too, and is off
+by as much as its weights are where a few of them are all of it, by a 16th at most.
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
 
@@ -10,8 +10,8 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of the tile
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit, as the step before, beside which each score takes three instructions in place of
-four: one for the maximum of its row, one for its exponent, and half a conversion.
+Limited by the special function unit still, which has 16 lanes: an exponential of each score takes it as long as both
+products take the tensor cores. Beside it warps issue three and a half instructions a score in place of four and a half.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from labkit.attention.fp8.weights import NONE, exponentiate, finish, pack
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
-PROBLEM = OfSummedWeights
+ALLOWING = OfSummedWeights
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
 D = 128  # numbers of a row: head_dim, and zeros
