@@ -15,7 +15,11 @@ says what its steps compute:
     COMPARED    sizes of the problem with which recorded steps are compared, if not the last of BENCHED
     RECORD      the name under which they are recorded, if not the operation's
 
-A step's file may say otherwise for itself. Nothing else lists steps: benches, tests, standings and roofline dots are
+A step's file may say otherwise for itself. A step that may be further off than others of its ladder says so too:
+
+    ALLOWING    a subclass of PROBLEM that allows its errors, of which its EXAMPLES are
+
+Nothing else lists steps: benches, tests, standings and roofline dots are
 derived from the folders.
 """
 
@@ -300,8 +304,9 @@ class Step:
 
     @property
     def examples(self) -> list[Problem]:
-        """Small problems with awkward sizes."""
-        return [self.problem(*sizes) for sizes in self._said("EXAMPLES")]
+        """Small problems with awkward sizes, which allow the errors of this step."""
+        problem = getattr(self.module, "ALLOWING", self.problem)
+        return [problem(*sizes) for sizes in self._said("EXAMPLES")]
 
     @property
     def benched(self) -> list[Problem]:

@@ -279,7 +279,16 @@ class _Part(AttentionForward):
 
 
 def within(
-    problem: Attention, Q, K, V, decode, result: Format, of_weights: float, lost: float = 0.0, of_sums: float = 0.0
+    problem: Attention,
+    Q,
+    K,
+    V,
+    decode,
+    result: Format,
+    of_weights: float,
+    lost: float = 0.0,
+    of_sums: float = 0.0,
+    divides_by_rounded: bool = False,
 ) -> tuple[ladder.Expected, ladder.Expected]:
     """O and log-sum-exp in float64, and how far a step may be off them; see `AttentionForward.expected`.
 
@@ -293,6 +302,8 @@ def within(
         How far rounding moves a weight, as a share of it; and `lost`, of the greatest weight of its row.
     of_sums
         What a sum of products may lose of itself with each product, beyond roundings to float32.
+    divides_by_rounded
+        Whether the total of a row is such a sum, of its rounded weights.
     """
     value, bound = (np.zeros(Q.shape) for _ in range(2))
     lse, off_lse = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
@@ -324,6 +335,10 @@ def within(
         )
         lse[b, h, some] = (most + np.log(total))[:, 0]
         off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
+        if divides_by_rounded:
+            of_total = count * (of_sums + lost / total)
+            bound[b, h, some] += of_total * np.abs(o)
+            off_lse[b, h, some] += of_total[:, 0] - np.log1p(-of_weights)
     bound[..., some, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0
     return ladder.Expected(value, bound), ladder.Expected(lse, off_lse)
 

@@ -22,7 +22,7 @@ from labkit.simulator.in_place import simulate_in_place
 SLUGS = {
     "forward": ("pipelined", "wgmma", "overlap", "ping_pong", "persistent"),
     "backward": ("wgmma", "bulk_reduction"),
-    "fp8": ("block_scaled",),
+    "fp8": ("block_scaled", "summed_weights", "linear_codes"),
 }
 AHEAD = [step for name, slugs in SLUGS.items() for step in attention.ladder(name) if step.slug in slugs]
 PROBLEMS = {

@@ -5,6 +5,7 @@ others, FP8 Formats for Deep Learning, 2022; Shah and others, FlashAttention-3, 
 """
 
 from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, UInt8
@@ -16,8 +17,24 @@ from labkit.formats import E4M3, E4M3_MOST, FP32, Format
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
-LEAST_WEIGHT = 2.0**-18  # half a step of the least e4m3 numbers, where the greatest weight of a row is 2**8
 OF_SUMS = 2.0**-18  # an e4m3 product adds 32 numbers at once, and an H100 keeps some 13 bits behind the largest
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a step makes of weights.
+
+    Attributes
+    ----------
+    off
+        How far a weight may be off, as a share of it; and `lost`, of the greatest weight of its row.
+    are_summed
+        Whether the total of a row is that of these weights, and not of those before they were rounded.
+    """
+
+    off: float = E4M3.rounding
+    lost: float = 2.0**-18  # half a step of the least e4m3 numbers, where the greatest weight of a row is 2**8
+    are_summed: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,7 @@ class AttentionFP8(AttentionForward):
     ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"
     in_float32, in_bf16 = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
     in_order = True
+    weights: ClassVar[Weights] = Weights()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -73,12 +91,13 @@ class AttentionFP8(AttentionForward):
     def expected(self, operands: tuple, format: Format = E4M3) -> dict[int, ladder.Expected]:
         """O and log-sum-exp of the numbers that the operands stand for, in float64, and how far a step may be off.
 
-        Weights are rounded to e4m3, whose least numbers are 2**-17 of the greatest weight of a row. What quantisation
-        made of other numbers is no error of a step.
+        What a step makes of weights, `weights` says. What quantisation made of other numbers is no error of a step.
         """
         *arrays, problem = operands  # which may be a part of this one
         Q, K, V = dequantised(*arrays[:6], rows=problem.rows, keys=problem.keys)
-        O, lse = within(problem, Q, K, V, np.asarray, format.result, E4M3.rounding, LEAST_WEIGHT, OF_SUMS)
+        made = problem.weights
+        errors = made.off, made.lost, OF_SUMS, made.are_summed
+        O, lse = within(problem, Q, K, V, np.asarray, format.result, *errors)
         return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 
     def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
@@ -93,7 +112,8 @@ class AttentionFP8(AttentionForward):
         rows = np.unique(np.linspace(0, self.queries - 1, SOME).astype(int))
         batches = sorted({0, self.batch - 1})
         Q, K, V, *scales, O, lse = (np.asarray(X)[batches] for X in arrays)
-        problem = _Part(**asdict(replace(self, batch=len(batches))), taken=tuple(map(int, rows)))
+        sizes = asdict(replace(self, batch=len(batches)))
+        problem = _Part(**sizes, taken=tuple(map(int, rows)), weights=self.weights)
         return Q[:, :, rows], K, V, *scales, O[:, :, rows], lse[..., rows], problem
 
 
@@ -102,10 +122,25 @@ class _Part(AttentionFP8):
     """Some of the queries of an attention."""
 
     taken: tuple[int, ...] = ()
+    weights: Weights = AttentionFP8.weights
 
     @property
     def rows(self):
         return np.array(self.taken)
+
+
+@dataclass(frozen=True)
+class OfSummedWeights(AttentionFP8):
+    """Allows a step to divide by the sum of rounded weights, and to take log-sum-exp from it."""
+
+    weights = Weights(are_summed=True)
+
+
+@dataclass(frozen=True)
+class OfLinearCodes(AttentionFP8):
+    """Allows a step to take a line from one power of two to the next for the exponential."""
+
+    weights = Weights(off=0.08, lost=2.0**-14.8, are_summed=True)
 
 
 Codes = UInt8[np.ndarray, "B H S D"]

@@ -1,0 +1,228 @@
+"""The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
+
+The kernel is `block_scaled` but for that. Threads add nothing up, and a row is divided by the sum of the weights that
+multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that sum too, and is off
+by as much as its weights are where a few of them are all of it, by a 16th at most.
+
+Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+
+    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
+    WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
+    BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
+
+Limited by the special function unit still, which has 16 lanes: an exponential of each score takes it as long as both
+products take the tensor cores. Beside it warps issue three and a half instructions a score in place of four and a half.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.attention.forward.scores import hide, put, seen, shrink
+from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
+from labkit.attention.fp8.problem import OfSummedWeights
+from labkit.attention.fp8.weights import NONE, exponentiate, finish, pack
+from labkit.gemm.library.ring import place_in_ring, prepare
+from labkit.ladder import Launch
+
+ALLOWING = OfSummedWeights
+FORMAT = ptx.E4M3
+SIGN = 1  # of the scale
+D = 128  # numbers of a row: head_dim, and zeros
+BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
+STAGES = 2
+BOX, BOX_BYTES = 32, 128  # words and bytes of a row of a box
+STEP = 8  # words of k that an instruction takes
+WM = 64  # queries of a warpgroup
+WARPGROUPS = BM // WM  # that multiply
+MULTIPLYING = 128 * WARPGROUPS  # threads
+WARPS = 4 * (1 + WARPGROUPS)
+ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest product, and 1 in e4m3, four times
+SCORES, SUMS, TOTALS = WM * BN // 128, WM * D // 128, WM * ONES // 128  # of a thread
+WORDS = SCORES // 4  # of weights
+O_BOXES = D // 64  # of a row of bfloat16
+K_BYTE = BM * BOX_BYTES  # where the tiles of K begin
+V_BYTE = K_BYTE + STAGES * BN * BOX_BYTES
+O_BYTE = V_BYTE + STAGES * D * BOX_BYTES
+ONES_BYTE = O_BYTE + BM * D * 2
+SHARED_BYTES = ONES_BYTE + ONES * BOX_BYTES
+TINY = np.float32(1e-30)
+K_MAJOR = ptx.K_MAJOR
+
+
+@cuda.jit(device=True)
+def begin_scores(S, Q_tile, y, K_tiles, stage):
+    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+    ptx.wgmma_fence()
+    q, k = (0, y, 0), (stage, 0, 0)
+    ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, False, SIGN)
+    for word in range(STEP, D // 4, STEP):
+        q, k = (0, y, word), (stage, 0, word)
+        ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, True, SIGN)
+    ptx.wgmma_commit()
+
+
+@cuda.jit(device=True)
+def begin_sums(O, T, P, V_tiles, ones, stage):
+    """Begins O += P V and T += P 1 for a tile of keys."""
+    ptx.wgmma_fence()
+    for n in range(0, WORDS, 4):
+        v = stage, 0, n // 4 * STEP
+        ptx.wgmma_registers(O, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, FORMAT)
+        ptx.wgmma_registers(T, 0, ONES, (P[n], P[n + 1], P[n + 2], P[n + 3]), ones, (0, 0), FORMAT)
+    ptx.wgmma_commit()
+
+
+@cuda.jit(launch_bounds=(32 * WARPS, 1))
+def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, keys, group, band, scale):
+    Q_tile = ptx.shared_array(0, (1, BM, BOX), np.uint32)
+    K_tiles = ptx.shared_array(K_BYTE, (STAGES, BN, BOX), np.uint32)
+    V_tiles = ptx.shared_array(V_BYTE, (STAGES, D, BOX), np.uint32)
+    O_tile = ptx.shared_array(O_BYTE, (1, O_BOXES, BM, BOX), np.uint32)
+    ones = ptx.shared_array(ONES_BYTE, (ONES, BOX), np.uint32)
+    full_q, empty_q = cuda.shared.array(1, np.uint64), cuda.shared.array(1, np.uint64)
+    full_k, empty_k = cuda.shared.array(STAGES, np.uint64), cuda.shared.array(STAGES, np.uint64)
+    full_v, empty_v = cuda.shared.array(STAGES, np.uint64), cuda.shared.array(STAGES, np.uint64)
+    lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    if warp == 0 and lane == 0:
+        ptx.mbarrier_init(full_q, 0, 1)
+        ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
+        prepare(full_k, empty_k, STAGES, WARPGROUPS)
+        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+    if warp < ONES:
+        ones[warp, lane] = FOUR_ONES
+        ptx.fence_async()
+    cuda.syncthreads()
+    heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
+    rows = np.int32(-(-queries // BM))  # of tiles
+    pairs = np.int32(-(-rows // 2))
+    items = np.int32(lse.shape[0] * heads * pairs)
+
+    if warp < 4:
+        ptx.setmaxnreg_dec(40)
+        if warp == 0 and lane == 0:
+            used = turn = np.uint32(0)  # stages, and tiles of queries, so far
+            for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
+                plane, pair = np.int32(item // pairs), np.int32(item % pairs)
+                batch, head = np.int32(plane // heads), np.int32(plane % heads)
+                of_keys = np.int32(head // group)
+                for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
+                    ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
+                    fetch(Q_tile, 0, Q_map, (batch, head, row * BM, 0), full_q)
+                    turn = np.uint32(turn + 1)
+                    first, behind = seen(row * BM, BM, queries, keys, band, BN)
+                    for tile in range(first, behind):
+                        stage, parity = place_in_ring(used, STAGES)
+                        ptx.mbarrier_wait(empty_k, stage, 1 - parity)
+                        fetch(K_tiles, stage, K_map, (batch, of_keys, tile * BN, 0), full_k)
+                        ptx.mbarrier_wait(empty_v, stage, 1 - parity)
+                        fetch(V_tiles, stage, V_map, (batch, of_keys, 0, tile * BOX), full_v)
+                        used = np.uint32(used + 1)
+    else:
+        ptx.setmaxnreg_inc(232)
+        S = cuda.local.array(SCORES, np.float32)
+        P = cuda.local.array(WORDS, np.uint32)
+        O = cuda.local.array(SUMS, np.float32)
+        T = cuda.local.array(TOTALS, np.float32)  # totals of weights, each of two rows twice
+        origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
+        shrinks = cuda.local.array(2, np.float32)
+        side = np.uint32(warp // 4 - 1)
+        y = np.uint32(side * WM)
+        leads = warp % 4 == 0 and lane == 0
+        used = turn = stage = parity = np.uint32(0)
+        if side == 1:
+            ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
+        for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
+            plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
+            batch, head = np.int32(plane // heads), np.int32(plane % heads)
+            of_keys = np.uint32(plane // group)  # of all heads of K
+            for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
+                top = np.int32(row * BM)
+                first, behind = seen(top, BM, queries, keys, band, BN)
+                of_q = scale * q_scale[plane, np.uint32(row)]
+                unit = np.float32(1)  # of O
+                for r in range(2):
+                    origin[r] = NONE
+                for n in range(SUMS):
+                    O[n] = 0
+                for n in range(TOTALS):
+                    T[n] = 0
+                ptx.mbarrier_wait(full_q, 0, turn % 2)
+                turn = np.uint32(turn + 1)
+                if first < behind:
+                    stage, parity = place_in_ring(used, STAGES)
+                    used = np.uint32(used + 1)
+                    factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
+                    unit = v_scale[of_keys, np.uint32(first)]
+                    ptx.mbarrier_wait(full_k, stage, parity)
+                    begin_scores(S, Q_tile, y, K_tiles, stage)
+                    ptx.wgmma_wait(0)
+                    if leads:
+                        ptx.mbarrier_arrive(empty_k, stage)
+                    hide(S, top + y, first * BN, lane, warp, keys, band)
+                    for r in range(2):
+                        origin[r], _ = exponentiate(S, r, origin[r], factor)
+                    pack(P, S)
+                    ptx.mbarrier_wait(full_v, stage, parity)
+                for tile in range(np.int32(first + 1), behind):
+                    before = stage
+                    stage, parity = place_in_ring(used, STAGES)
+                    used = np.uint32(used + 1)
+                    factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
+                    new_unit = v_scale[of_keys, np.uint32(tile)]
+                    ptx.mbarrier_wait(full_k, stage, parity)
+                    ptx.barrier_sync(1 + side, MULTIPLYING)
+                    begin_scores(S, Q_tile, y, K_tiles, stage)
+                    begin_sums(O, T, P, V_tiles, ones, before)
+                    ptx.barrier_arrive(2 - side, MULTIPLYING)
+                    ptx.wgmma_wait(1)
+                    if leads:
+                        ptx.mbarrier_arrive(empty_k, stage)
+                    hide(S, top + y, tile * BN, lane, warp, keys, band)
+                    for r in range(2):
+                        origin[r], shrinks[r] = exponentiate(S, r, origin[r], factor)
+                    ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+                    ptx.wgmma_wait(0)
+                    if leads:
+                        ptx.mbarrier_arrive(empty_v, before)
+                    into = cuda.libdevice.fast_fdividef(unit, new_unit)
+                    unit = new_unit
+                    for r in range(2):
+                        shrink(O, r, shrinks[r] * into)
+                        shrink(T, r, shrinks[r])
+                    pack(P, S)
+                if leads:
+                    ptx.mbarrier_arrive(empty_q, 0)
+                if first < behind:
+                    begin_sums(O, T, P, V_tiles, ones, stage)
+                    ptx.wgmma_wait(0)
+                    if leads:
+                        ptx.mbarrier_arrive(empty_v, stage)
+
+                for r in range(2):
+                    shrink(O, r, unit)
+                    logarithm = finish(O, r, origin[r], T[2 * r])
+                    query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
+                    if lane % 4 == 0 and query < queries:
+                        lse[batch, head, query] = logarithm
+                if leads:
+                    ptx.tma_store_wait(0)  # the rows before have left
+                ptx.barrier_sync(3 + side, 128)
+                put(O, O_tile, y, lane, warp)
+                ptx.barrier_sync(3 + side, 128)
+                if leads:
+                    for box in range(O_BOXES):
+                        ptx.tma_store(O_map, (batch, head, top + y, box * BOX), O_tile, (0, box, y, 0))
+                    ptx.tma_store_commit()
+        if leads:
+            ptx.tma_store_wait(0)
+
+
+def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
+    """O and log-sum-exp."""
+    width = check(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
+    kernel = in_sizes(summed_weights, problem, D=width)
+    shared_bytes = BM * (BOX_BYTES + width * 2) + (STAGES * (BN + width) + ONES) * BOX_BYTES
+    items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
+    blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    given = arguments(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, width)
+    return [Launch(kernel, blocks, (32, WARPS), given, shared_bytes)]
