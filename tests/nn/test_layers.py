@@ -179,9 +179,10 @@ def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
         assert ours(x).dtype == theirs(x).dtype
 
 
-def test_autocast_leaves_float64_to_be_refused(device):
-    with torch.autocast(device, torch.bfloat16), pytest.raises(TypeError, match="is float64, which no kernel takes"):
-        nn.Linear(8, 8).double()(torch.randn(2, 8, dtype=torch.float64))
+@pytest.mark.parametrize("name", ["float64", "int32", "bool"])
+def test_autocast_leaves_other_types_to_be_refused(device, name):
+    with torch.autocast(device, torch.bfloat16), pytest.raises(TypeError, match=f"is {name}, which no kernel takes"):
+        nn.Linear(8, 8)(torch.ones(2, 8, dtype=getattr(torch, name)))
 
 
 @pytest.mark.parametrize("name", ["linear", "convolution", "layer norm", "rms norm", "batch norm"])
