@@ -75,6 +75,11 @@ def test_rms_norm_of_itself_adds_the_step_of_float32_to_small_rows():
     torch.testing.assert_close(nn.RMSNorm(48)(x), torch.nn.RMSNorm(48)(x.float()).bfloat16())
 
 
+def test_rms_norm_may_add_nothing_to_small_rows():
+    x = torch.randn(3, 48) * 1e-5
+    torch.testing.assert_close(nn.RMSNorm(48, eps=0.0)(x), torch.nn.RMSNorm(48, eps=0.0)(x))
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_running_statistics_may_be_taken_away_from_batch_norm(training):
     ours, theirs, x = made(*CASES["batch norm"][:-1], FLOAT32)
