@@ -53,7 +53,8 @@ def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, t
     found = [as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)]
     if words:
         for name, (X, _) in zip(names, found):
-            _check_pieces(name, X)
+            check_rows(X.shape[1], X.dtype.itemsize)
+            check_begin(name, X)
     return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
 
 
@@ -87,8 +88,14 @@ def check_rows(head_dim: int, itemsize: int) -> None:
         )
 
 
-def _check_pieces(name, X):
-    check_rows(X.shape[1], X.dtype.itemsize)
+def check_begin(name: str, X) -> None:
+    """Refuses an array of the device that does not begin at a multiple of 16 bytes.
+
+    Raises
+    ------
+    ValueError
+        So it is.
+    """
     if address_of(X) % PIECE_BYTES:
         raise ValueError(
             f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"

@@ -59,7 +59,7 @@ def in_one_type(*tensors: Tensor) -> list[Tensor]:
             raise TypeError(f"tensors are {types}: convert the input or the layer, or use torch.autocast")
         return list(tensors)
     dtype = torch.get_autocast_dtype(kind)
-    return [X if X.dtype == torch.float64 else X.to(dtype) for X in tensors]  # which torch leaves alone too
+    return [X.to(dtype) if X.dtype in TYPES else X for X in tensors]  # torch, too, leaves others alone
 
 
 def refuse_second_derivative(operator, of: str) -> None:

@@ -179,10 +179,15 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
 
 
 def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceArray:
-    """A device array that nobody has written: floats hold NaN, so that a read of one shows."""
+    """A device array that nobody has written: floats hold NaN, so that a read of one shows.
+
+    All bits of integers are 1, which is NaN where a kernel sees them as floats: a workspace is made of bytes.
+    """
     memory = np.empty(shape, np.dtype(dtype), order=order)
     if memory.dtype.kind in "fc":
         memory.fill(np.nan)
+    elif memory.dtype.kind in "iu":
+        memory.fill(~memory.dtype.type(0))
     return DeviceArray(memory, np.ones(shape, np.bool_, order=order))
 
 

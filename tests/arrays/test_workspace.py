@@ -7,6 +7,8 @@ from labkit import cuda
 from labkit.arrays import workspace
 from labkit.arrays.addresses import share_memory
 from labkit.arrays.workspace import Workspace
+from labkit.formats import BF16, FP16, FP32
+from labkit.simulator import host
 
 
 def test_each_stream_has_memory_of_its_own(monkeypatch):
@@ -33,6 +35,12 @@ def test_a_piece_that_was_outgrown_stays_and_all_are_less_than_twice_the_last():
     assert not share_memory(first, held[-1])
     assert any(share_memory(cuda.as_cuda_array(piece), first) for piece in room._pieces["left"])
     assert room.size_bytes < 2 * room._pieces["left"][-1].size <= 4 * 39 * 256
+
+
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
+def test_what_nobody_has_written_is_no_number_in_the_simulator(format):
+    found = Workspace(memory=host).array("left", (4, 4), format.dtype).copy_to_host()
+    assert np.isnan(format.decode(found)).all()
 
 
 def test_counters_begin_at_zero_and_keep_their_place():

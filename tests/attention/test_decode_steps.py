@@ -17,7 +17,7 @@ from sampling import WHOLE, sampled
 from labkit import attention, cuda
 from labkit.arrays.workspace import Workspace
 from labkit.attention.problem import as_heads
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
@@ -102,6 +102,12 @@ def test_random_problems_are_right(data):
         ragged=data.draw(st.booleans()),
     )
     ran(step, problem, data.draw(st.sampled_from(step.formats)), seed=data.draw(st.integers(0, 9)))
+
+
+def test_no_weight_is_more_than_float16_holds(step, monkeypatch):
+    """One block reads all keys, so that a warp has several tiles, of scores of several hundred."""
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(MULTIPROCESSOR_COUNT=1))
+    ran(step, Problem(1, 2, 10, 64, 400, 1, True, hard="huge"), FP16)
 
 
 def test_a_sequence_without_keys_gets_zeros(step):

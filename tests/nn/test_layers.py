@@ -75,6 +75,11 @@ def test_rms_norm_of_itself_adds_the_step_of_float32_to_small_rows():
     torch.testing.assert_close(nn.RMSNorm(48)(x), torch.nn.RMSNorm(48)(x.float()).bfloat16())
 
 
+def test_rms_norm_may_add_nothing_to_small_rows():
+    x = torch.randn(3, 48) * 1e-5
+    torch.testing.assert_close(nn.RMSNorm(48, eps=0.0)(x), torch.nn.RMSNorm(48, eps=0.0)(x))
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_running_statistics_may_be_taken_away_from_batch_norm(training):
     ours, theirs, x = made(*CASES["batch norm"][:-1], FLOAT32)
@@ -179,9 +184,10 @@ def test_norms_have_the_type_of_torchs_under_autocast(kind, device):
         assert ours(x).dtype == theirs(x).dtype
 
 
-def test_autocast_leaves_float64_to_be_refused(device):
-    with torch.autocast(device, torch.bfloat16), pytest.raises(TypeError, match="is float64, which no kernel takes"):
-        nn.Linear(8, 8).double()(torch.randn(2, 8, dtype=torch.float64))
+@pytest.mark.parametrize("name", ["float64", "int32", "bool"])
+def test_autocast_leaves_other_types_to_be_refused(device, name):
+    with torch.autocast(device, torch.bfloat16), pytest.raises(TypeError, match=f"is {name}, which no kernel takes"):
+        nn.Linear(8, 8)(torch.ones(2, 8, dtype=getattr(torch, name)))
 
 
 @pytest.mark.parametrize("name", ["linear", "convolution", "layer norm", "rms norm", "batch norm"])

@@ -17,6 +17,7 @@ from labkit.formats import E4M3, E4M3_MOST, FP32, Format
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
+LEAST = np.float32(E4M3_MOST * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
 OF_SUMS = 2.0**-18  # an e4m3 product adds 32 numbers at once, and an H100 keeps some 13 bits behind the largest
 
 
@@ -148,12 +149,16 @@ Scales = Float32[np.ndarray, "B H blocks"]
 
 
 def encoded(X: Float[np.ndarray, "B H S D"], block: int = BLOCK) -> tuple[Codes, Scales]:
-    """Numbers as e4m3, and a scale for each `block` positions of a head; 1 where all of them are zeros."""
+    """Numbers as e4m3, and a scale for each `block` positions of a head; 1 where all of them are zeros.
+
+    What is no number is NaN, and leaves the scale of its block to the others. Infinity spoils its block.
+    """
     X = np.asarray(X, np.float32)
     starts = np.arange(0, X.shape[2], block)
-    most = np.maximum.reduceat(np.abs(X).max(-1), starts, axis=2)
-    scales = np.where(most > 0, most / np.float32(E4M3_MOST), np.float32(1))
-    return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
+    most = np.fmax.reduceat(np.fmax.reduce(np.abs(X), axis=-1), starts, axis=2)
+    scales = np.where(most >= LEAST, most / np.float32(E4M3_MOST), np.float32(1))
+    with np.errstate(invalid="ignore"):
+        return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
 
 
 def decoded(codes: Codes, scales: Scales, rows: Int[np.ndarray, " S"], block: int = BLOCK):

@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
-from labkit.attention.fp8.problem import BLOCK, GROUP
+from labkit.attention.fp8.problem import BLOCK, GROUP, LEAST
 from labkit.formats import E4M3_MOST, FP32, Format
 from labkit.ladder import Launch
 
@@ -53,7 +53,7 @@ def scale_of_block(X, top, count, width, thread):
     cuda.syncthreads()
     for warp in range(WARPS):
         most = max(most, of_warps[warp])
-    return most / MOST if most > np.float32(0) else np.float32(1)
+    return most / MOST if most >= LEAST else np.float32(1)
 
 
 @cuda.jit

@@ -7,7 +7,7 @@ from labkit import cuda
 from labkit.arrays.operands import check_array, format_of, on_device, taken
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
-from labkit.attention.operands import check_rows
+from labkit.attention.operands import check_begin, check_rows
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
 
 FORMATS = BF16, FP16, FP32
@@ -43,7 +43,8 @@ def quantise(
     TypeError
         They are no arrays, or hold something else, or not all the same.
     ValueError
-        Shapes do not fit, or head_dim is no multiple of 16.
+        Shapes do not fit, head_dim is no multiple of 16, or an array of the device has gaps or begins between pieces of
+        16 bytes.
 
     Examples
     --------
@@ -64,14 +65,16 @@ def quantise(
     check_rows(head_dim, E4M3.itemsize)
     problem = AttentionFP8(batch, heads, queries, head_dim, int(K.shape[2]), int(K.shape[1]))
     on_host = isinstance(Q, np.ndarray)
-    given = [cuda.to_device(X, stream=stream) if isinstance(X, np.ndarray) else on_device(X) for X in arrays.values()]
+    given = [taken(on_device(X, stream)) for X in arrays.values()]
+    for name, X in zip("QKV", given):
+        check_begin(name, X)
     names = "Q", "K", "V", "q_scale", "k_scale", "v_scale"
     made = {
         name: cuda.device_array(problem.shapes[name], np.float32 if name in problem.in_float32 else E4M3.dtype)
         for name in names
     }
     for name, X in zip("QKV", given):
-        kernels.launch(taken(X), made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
+        kernels.launch(X, made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
     found = tuple(made.values())
     return tuple(X.copy_to_host(stream=stream) for X in found) if on_host else found
 

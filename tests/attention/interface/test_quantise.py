@@ -32,6 +32,31 @@ def test_codes_and_scales_are_those_of_numpy(format):
         assert all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
 
 
+SPECIAL = {
+    "not a number": (1.0, {7: np.nan, 400: np.nan}),
+    "infinite": (1.0, {7: np.inf, 400: -np.inf}),
+    "huge": (1e38, {}),
+    "tiny": (1e-38, {}),
+    "less than any scale": (1e-44, {}),
+    "zeros": (-0.0, {}),
+}
+
+
+@pytest.mark.parametrize(("size", "others"), SPECIAL.values(), ids=SPECIAL)
+def test_numbers_at_the_ends_of_float32_are_those_of_numpy_too(size, others):
+    X = np.clip(numbers(FP32, 130, 130)[1], -3, 3) * np.float32(size)
+    X.flat[list(others)] = list(others.values())
+    wanted = quantised(X, X, X)
+    for one, other in zip(attention.quantise(X, X, X), wanted, strict=True):
+        assert np.array_equal(one, other, equal_nan=one.dtype == np.float32)
+    codes, _, _, scale, *_ = wanted
+    if not np.isinf(X).any():
+        back = E4M3.decode(codes[0, 0, :128]) * scale[0, 0, 0].astype(np.float64)
+        given = X[0, 0, :128].astype(np.float64)
+        assert (scale >= np.finfo(np.float32).tiny).all() and np.array_equal(np.isnan(back), np.isnan(given))
+        assert (np.abs(back - given)[~np.isnan(given)] <= max(size / 5, 1e-36)).all()
+
+
 @pytest.mark.needs("gpu", "torch")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 def test_tensors_are_taken_as_they_are(dtype):
@@ -67,8 +92,16 @@ def test_the_step_computes_attention_of_what_it_made():
     assert 0.02 < np.linalg.norm(off) / np.linalg.norm(exact) < 0.2
 
 
+def test_arrays_of_the_host_may_have_gaps():
+    given = numbers(FP32)
+    turned = [np.ascontiguousarray(X.swapaxes(1, 2)).swapaxes(1, 2) for X in given]
+    for one, other in zip(attention.quantise(*turned), quantised(*given), strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_what_makes_no_attention_is_refused():
     Q, K, V = numbers(FP32)
+    shifted = cuda.to_device(np.zeros(V.size + 1, np.float32))[1:].reshape(*V.shape)
     for arrays, kind, why in (
         ((Q[0], K, V), ValueError, "Q is 4 x 70 x 48: give it 4 axes"),
         ((Q, K, V[:, :, 1:]), ValueError, "they do not fit together"),
@@ -77,6 +110,7 @@ def test_what_makes_no_attention_is_refused():
         ((Q, None, V), TypeError, "K is a NoneType"),
         (tuple(np.ascontiguousarray(X[..., :24]) for X in (Q, K, V)), ValueError, "head_dim is 24, but copies take"),
         (tuple(X[:, :, :, :32] for X in map(cuda.to_device, (Q, K, V))), ValueError, "is not in C order"),
+        ((Q, K, shifted), ValueError, "V begins 4 bytes after a multiple of 16: copy it"),
     ):
         with pytest.raises(kind, match=why):
             attention.quantise(*arrays)
