@@ -1,5 +1,7 @@
 """Every step of attention in e4m3: the ends of rows, windows and blocks, scores far below zero, what is no number."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ def step(request):
 
 def after(step, problem, Q=None, K=None, V=None):
     """The operands after the step, of these numbers or random ones, where it must be right."""
+    problem = type(step.examples[0])(**asdict(problem))  # which allows the errors of this step
     Q, K, V = (
         np.random.default_rng(n).standard_normal(problem.unquantised.shapes["QKV"[n]]) if X is None else X
         for n, X in enumerate((Q, K, V))
@@ -70,6 +73,8 @@ def test_a_block_of_tiny_values_comes_behind_one_of_zeros(step):
 @pytest.mark.parametrize(("name", "row"), [("Q", 30), ("Q", 270), ("K", 250)])
 def test_what_is_no_number_stays_where_it_is_seen(step, name, row):
     """A query spoils its own row, also where the block takes other tiles before or behind; a key all that see it."""
+    if step.slug == "linear_codes":
+        pytest.skip("a score that is no number has no weight there, as the step says")
     problem = Problem(1, 2, 300, 64, 300, 1, causal=True)
     before = problem.operands()
     before[Problem.ARRAYS.index(name)][0, 0, row] = E4M3.encode(np.nan)
