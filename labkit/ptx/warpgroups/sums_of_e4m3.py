@@ -1,9 +1,9 @@
 """Sums of e4m3 products as the tensor cores of Hopper make them: 13 bits behind the largest summand.
 
-An instruction adds 32 products to an accumulator. It shifts all 33 to the exponent of the largest, cuts off what is then
-behind the 13th bit of the fraction, and adds the rest exactly. So an accumulator that is 2**14 times as large as each
-product stays what it is. (DeepSeek-V3 Technical Report, 2024, sections 3.3.2 and 3.5.2, which counts 14 bits with the
-leading one; Zhang and others, SageAttention2, 2024, which calls it FP22.)
+An instruction adds 32 products to an accumulator. It shifts all 33 to the exponent of the largest, cuts off what is
+then behind the 13th bit of the fraction, and adds the rest exactly. So an accumulator that is 2**14 times as large as
+each product stays what it is. (DeepSeek-V3 Technical Report, 2024, sections 3.3.2 and 3.5.2, which counts 14 bits with
+the leading one; Zhang and others, SageAttention2, 2024, which calls it FP22.)
 
 On an H100 sums of 4,100 and of 16,384 rounded weights of attention had logarithms 0.06 and 0.3 too low in the mean, and
 matrix products of random numbers along k = 1024, 8192 and 16384 were 1.75e-3, 2.64e-3 and 3.55e-3 off with bfloat16's
