@@ -1,11 +1,16 @@
 """e4m3 operands, whose products the tensor cores make twice as fast; each block of them has a scale.
 
-The kernel is `persistent` of the ladder "forward" but for three things. The scales of a block of queries and of one of
+The kernel is `persistent` of the ladder "forward" but for four things. The scales of a block of queries and of one of
 keys are part of the factor that makes exponents of scores. O is kept in units of the scale of the values that were
-added last, so that it changes units where it shrinks anyway. And weights are e4m3 as well: the greatest of a row is
-2**8, whose 2**-14th part still has all bits. A thread has other columns of scores than an e4m3 fragment wants; it packs
-them as they are, because V holds its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which
-moves bytes between threads instead, and transposes V in the kernel.)
+added last, so that it changes units where it shrinks anyway. Weights are e4m3 as well: the greatest of a row is 2**8,
+whose 2**-14th part still has all bits. A thread has other columns of scores than an e4m3 fragment wants; it packs them
+as they are, because V holds its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which moves
+bytes between threads instead, and transposes V in the kernel.)
+
+And the tensor cores add up the values of a tile of keys alone. Sums of e4m3 products keep 13 bits behind the largest,
+and lose the rest: in one accumulator the values of 4,096 keys that do not cancel come out 8 % too small. O takes the
+sums of each tile in float32, by a multiply-add where a multiplication shrank it. That costs no instruction, but
+registers for both. (DeepSeek-V3 Technical Report, 2024, section 3.3.2; Zhang and others, SageAttention2, 2024.)
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
 
@@ -118,7 +123,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         O = cuda.local.array(SUMS, np.float32)
         origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
         total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
-        shrinks = cuda.local.array(2, np.float32)  # O, before the newest sums are added
+        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
         next_shrinks = cuda.local.array(2, np.float32)
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
@@ -133,7 +138,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = into = np.float32(1)  # of O, and how many newer ones the unit before is
+                unit = into = np.float32(1)  # of the newest tile of values, and the unit before in it
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):

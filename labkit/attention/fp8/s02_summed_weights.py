@@ -1,8 +1,8 @@
 """The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
 
-The kernel is `block_scaled` but for that. Threads add nothing up, and a row is divided by the sum of the weights that
-multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that sum too, and is off
-by as much as its weights are where a few of them are all of it, by a 16th at most.
+The kernel is `block_scaled` but for that. Threads add up the totals of tiles alone, and a row is divided by the sum of
+the weights that multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that
+sum too, and is off by as much as its weights are where a few of them are all of it, by a 16th at most.
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
 
@@ -127,7 +127,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
         O = cuda.local.array(SUMS, np.float32)
         origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
         total = cuda.local.array(2, np.float32)  # of its weights
-        shrinks = cuda.local.array(2, np.float32)  # O, before the newest sums are added
+        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
         next_shrinks = cuda.local.array(2, np.float32)
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
@@ -142,7 +142,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = into = np.float32(1)  # of O, and how many newer ones the unit before is
+                unit = into = np.float32(1)  # of the newest tile of values, and the unit before in it
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):

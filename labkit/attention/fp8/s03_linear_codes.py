@@ -18,7 +18,7 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of the tile
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
 Limited by the warps: a score takes an instruction for the maximum of its row, two multiply-adds and three quarters of
-one that moves bytes, and each number of O a multiplication where the tile begins. Together with what a tile asks for
+one that moves bytes, and each number of O a multiply-add where the tile ends. Together with what a tile asks for
 once, two warps of a scheduler issue as many instructions as the tensor cores take cycles for both products.
 """
 
@@ -135,7 +135,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         O = cuda.local.array(SUMS, np.float32)
         origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
         total = cuda.local.array(2, np.float32)  # of its weights
-        shrinks = cuda.local.array(2, np.float32)  # O, before the newest sums are added
+        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
         next_shrinks = cuda.local.array(2, np.float32)
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
@@ -150,7 +150,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = into = np.float32(1)  # of O, and how many newer ones the unit before is
+                unit = into = np.float32(1)  # of the newest tile of values, and the unit before in it
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):
