@@ -287,6 +287,7 @@ def within(
     result: Format,
     of_weights: float,
     lost: float = 0.0,
+    of_scores: float = 0.0,
     of_sums: float = 0.0,
     divides_by_rounded: bool = False,
 ) -> tuple[ladder.Expected, ladder.Expected]:
@@ -300,8 +301,10 @@ def within(
         What O is rounded to.
     of_weights
         How far rounding moves a weight, as a share of it; and `lost`, of the greatest weight of its row.
+    of_scores
+        What a score may lose with each product, as a share of the sum of their sizes, beyond roundings to float32.
     of_sums
-        What a sum of products may lose of itself with each product, beyond roundings to float32.
+        What a sum over keys may lose beyond that, as a share of it.
     divides_by_rounded
         Whether the total of a row is such a sum, of its rounded weights.
     """
@@ -314,7 +317,7 @@ def within(
         q = decode(Q[b, h])[some]
         k, v = (decode(X[b, h // problem.group]) for X in (K, V))
         scores = problem.factor * (q @ k.T)
-        off = (EPS + of_sums) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
+        off = (EPS + of_scores) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
         off += 4 * EPS * np.abs(scores)
         scores[~allowed[some]] = -np.inf
         most = scores.max(1, keepdims=True)
@@ -327,16 +330,15 @@ def within(
         value[b, h, some] = o
         bound[b, h, some] = (
             2 * (off @ np.abs(v) + off.sum(1, keepdims=True) * np.abs(o))
-            + of_weights * of_roundings
+            + (of_weights + of_sums) * of_roundings
             + (count + 16) * EPS * size
-            + count * of_sums * np.abs(o)
             + lost / total * (allowed[some] @ np.abs(v))
             + result.rounding * np.abs(o)
         )
         lse[b, h, some] = (most + np.log(total))[:, 0]
         off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
         if divides_by_rounded:
-            of_total = count * (of_sums + lost / total)
+            of_total = of_sums + count * lost / total
             bound[b, h, some] += of_total * np.abs(o)
             off_lse[b, h, some] += of_total[:, 0] - np.log1p(-of_weights)
     bound[..., some, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0

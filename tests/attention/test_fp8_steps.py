@@ -108,6 +108,26 @@ def test_no_weight_is_so_small_that_a_block_of_them_is_lost(step):
 
 
 @of_each_step
+def test_thousands_of_keys_are_not_summed_in_one_accumulator(step):
+    """Where values do not cancel, tensor cores that add all of them lose 4 % or more, and of totals 6 %."""
+    problem = Problem(1, 1, 128, 64, 4096)
+    rng = np.random.default_rng(0)
+    Q, K, V = (rng.standard_normal((1, 1, length, 64)) for length in (128, 4096, 4096))
+    before = (*attention.fp8.problem.quantised(Q, K, 1 + V / 16), *problem.operands()[6:])
+    _, after = ran(step, problem, before)
+    expected = problem.expected(before)
+    assert np.abs(BF16.decode(after[O]) / expected[O].value - 1).max() < 0.01
+    assert np.abs(after[LSE] - expected[LSE].value).max() < (5e-3 if hasattr(step.module, "ALLOWING") else 1e-4)
+
+
+def test_sums_of_large_scores_lose_what_an_h100_lost():
+    """Of which log-sum-exp was seen to be 0.002 too low in the mean."""
+    problem = STEPS[0].examples[4]
+    off = ran(STEPS[0], problem)[1][LSE] - problem.expected(problem.operands())[LSE].value
+    assert off.mean() == pytest.approx(-2e-3, rel=0.25)
+
+
+@of_each_step
 def test_log_sum_exp_is_right_in_the_mean(step):
     """Though each may be off like a weight, where it is of rounded ones."""
     problem = Problem(1, 1, 128, 64, 500)
@@ -121,8 +141,10 @@ CHANGES = [
     ("k_scale[of_keys, np.uint32(tile)]", "k_scale[of_keys, 0]"),
     ("new_unit = v_scale[of_keys, np.uint32(tile)]", "new_unit = unit"),
     ("np.uint32(plane // group)", "np.uint32(0)"),
-    ("shrink(O, r, shrinks[r] * into)", "shrink(O, r, shrinks[r])"),
-    ("shrink(O, r, shrinks[r] * into)", "shrink(O, r, into)"),
+    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, shrinks[r])"),
+    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, into)"),
+    ("shrinks[r] = next_shrinks[r]", "pass"),
+    ("FORMAT, n > 0, 1)", "FORMAT, n >= 0, 1)"),
     ("shrink(O, r, unit)", "pass"),
     ("v = stage, 0, n // 4 * STEP", "v = stage, 0, 0"),
     ("tile * BOX), full_v", "0), full_v"),
@@ -131,11 +153,10 @@ CHANGES = [
     (re.compile(r"V_tiles(.*), before\)"), r"V_tiles\1, stage)"),
 ]
 OF_SUMS = [
-    ("shrink(T, r, shrinks[r])", "pass"),
-    ("shrink(T, r, shrinks[r])", "shrink(T, r, shrinks[r] * into)"),
-    ("T[2 * r])", "T[0])"),
+    ("total[r] * shrinks[r] + T", "total[r] + T"),
+    ("total[r] * shrinks[r] + T", "total[r] * shrinks[r] * into + T"),
+    ("T[2 * r]", "T[0]"),
     ("0x38383838", "0x38383830"),
-    ("                    T[n] = 0", "                    pass"),
 ]
 MASKS = [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] + 1))")]
 MASKS += [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] - 1))")]
@@ -231,7 +252,7 @@ def test_the_compiler_leaves_the_weights_under_the_sums(step, head_dim):
     """Between the wait for the scores and the one for the sums before; and spills nothing."""
     (launch,) = step.launches(*Problem(1, 1, 256, head_dim).operands())
     code = sass.compiled(launch.kernel, *launch.arguments, compute_capability=(9, 0, "a"))
-    assert code.spill_bytes == 0
+    assert code.spill_bytes == 0 and not [i for i in code.instructions if i.name.startswith(("LDL", "STL"))]
     of_codes = step.slug == "linear_codes"
     letters = {"WARPGROUP.DEPBAR": "W", "FFMA.SAT" if of_codes else "MUFU.EX2": "e", "QGMMA": "g"}
     names = [i.name for i in code.instructions]

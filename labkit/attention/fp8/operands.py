@@ -51,17 +51,22 @@ def in_sizes(kernel, problem: AttentionFP8, **sizes: int):
 _specialised = cache(specialise)
 
 
-def arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, width: int) -> tuple:
-    """What kernels take: maps of Q, K and V, scales of all their heads, O's map; lse; keys, group, band and scale.
+def _by_plane(X):
+    """An array whose heads of all of the batch are one axis."""
+    return reshaped(X, X.shape[0] * X.shape[1], *X.shape[2:])
 
-    The scale is that of powers of two, and has no sign.
+
+def arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, width: int) -> tuple:
+    """What kernels take: maps of Q, K and V, their scales, O's map; lse; keys, group, band and scale.
+
+    To a kernel the heads of all of the batch are one axis. The scale is that of powers of two, and has no sign.
     """
     boxes = [
-        ptx.TensorMap(as_words(X), (1, 1, rows, BOX))
+        ptx.TensorMap(as_words(_by_plane(X)), (1, rows, BOX))
         for X, rows in zip((Q, K, V, O), (BLOCK, BLOCK, width, STORED), strict=True)
     ]
     _, scale = scale_of(problem)
     band = tuple(map(np.int32, problem.band))
     *of_codes, of_o = boxes
-    scales = (reshaped(X, X.shape[0] * X.shape[1], X.shape[2]) for X in (q_scale, k_scale, v_scale))
+    *scales, lse = map(_by_plane, (q_scale, k_scale, v_scale, lse))
     return *of_codes, *scales, of_o, lse, np.int32(problem.keys), np.int32(problem.group), band, scale

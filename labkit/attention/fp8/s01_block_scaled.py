@@ -1,11 +1,16 @@
 """e4m3 operands, whose products the tensor cores make twice as fast; each block of them has a scale.
 
-The kernel is `persistent` of the ladder "forward" but for three things. The scales of a block of queries and of one of
+The kernel is `persistent` of the ladder "forward" but for four things. The scales of a block of queries and of one of
 keys are part of the factor that makes exponents of scores. O is kept in units of the scale of the values that were
-added last, so that it changes units where it shrinks anyway. And weights are e4m3 as well: the greatest of a row is
-2**8, whose 2**-14th part still has all bits. A thread has other columns of scores than an e4m3 fragment wants; it packs
-them as they are, because V holds its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which
-moves bytes between threads instead, and transposes V in the kernel.)
+added last, so that it changes units where it shrinks anyway. Weights are e4m3 as well: the greatest of a row is 2**8,
+whose 2**-14th part still has all bits. A thread has other columns of scores than an e4m3 fragment wants; it packs them
+as they are, because V holds its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which moves
+bytes between threads instead, and transposes V in the kernel.)
+
+And the tensor cores add up the values of a tile of keys alone. Sums of e4m3 products keep 13 bits behind the largest,
+and lose the rest: in one accumulator the values of 4,096 keys that do not cancel come out 8 % too small. O takes the
+sums of each tile in float32, by a multiply-add where a multiplication shrank it. That costs no instruction, but
+registers for both. (DeepSeek-V3 Technical Report, 2024, section 3.3.2; Zhang and others, SageAttention2, 2024.)
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
 
@@ -22,7 +27,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.attention.forward.scores import finish, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
-from labkit.attention.fp8.weights import NONE, pack, weigh
+from labkit.attention.fp8.weights import NONE, add, pack, weigh
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -61,12 +66,12 @@ def begin_scores(S, Q_tile, y, K_tiles, stage):
 
 
 @cuda.jit(device=True)
-def begin_sums(O, P, V_tiles, stage):
-    """Begins O += P V for a tile of keys."""
+def begin_sums(N, P, V_tiles, stage):
+    """Begins N = P V for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, WORDS, 4):
         v = stage, 0, n // 4 * STEP
-        ptx.wgmma_registers(O, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, FORMAT)
+        ptx.wgmma_registers_scaled(N, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
     ptx.wgmma_commit()
 
 
@@ -86,39 +91,40 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         prepare(full_k, empty_k, STAGES, WARPGROUPS)
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
-    heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    rows = np.int32(-(-queries // BM))  # of tiles
-    pairs = np.int32(-(-rows // 2))
-    items = np.int32(lse.shape[0] * heads * pairs)
+    queries = np.int32(lse.shape[1])
+    rows = np.int32((queries + BM - 1) // BM)  # of tiles
+    pairs = np.int32((rows + 1) // 2)
+    items = np.int32(lse.shape[0] * pairs)
 
     if warp < 4:
-        ptx.setmaxnreg_dec(40)
+        ptx.setmaxnreg_dec(24)
         if warp == 0 and lane == 0:
             used = turn = np.uint32(0)  # stages, and tiles of queries, so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
-                batch, head = np.int32(plane // heads), np.int32(plane % heads)
-                of_keys = np.int32(head // group)
+                of_keys = np.int32(plane // group)
                 for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                     ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
-                    fetch(Q_tile, 0, Q_map, (batch, head, row * BM, 0), full_q)
+                    fetch(Q_tile, 0, Q_map, (plane, row * BM, 0), full_q)
                     turn = np.uint32(turn + 1)
                     first, behind = seen(row * BM, BM, queries, keys, band, BN)
                     for tile in range(first, behind):
                         stage, parity = place_in_ring(used, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
-                        fetch(K_tiles, stage, K_map, (batch, of_keys, tile * BN, 0), full_k)
+                        fetch(K_tiles, stage, K_map, (of_keys, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
-                        fetch(V_tiles, stage, V_map, (batch, of_keys, 0, tile * BOX), full_v)
+                        fetch(V_tiles, stage, V_map, (of_keys, 0, tile * BOX), full_v)
                         used = np.uint32(used + 1)
     else:
-        ptx.setmaxnreg_inc(232)
+        ptx.setmaxnreg_inc(240)
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(WORDS, np.uint32)
+        N = cuda.local.array(SUMS, np.float32)  # of a tile
         O = cuda.local.array(SUMS, np.float32)
         origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
         total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
-        shrinks = cuda.local.array(2, np.float32)
+        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
+        next_shrinks = cuda.local.array(2, np.float32)
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
@@ -127,13 +133,12 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
             ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
         for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
             plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
-            batch, head = np.int32(plane // heads), np.int32(plane % heads)
-            of_keys = np.uint32(plane // group)  # of all heads of K
+            of_keys = np.uint32(plane // group)
             for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = np.float32(1)  # of O
+                unit = into = np.float32(1)  # of the newest tile of values, and the unit before in it
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):
@@ -152,7 +157,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, first * BN, lane, warp, keys, band)
                     for r in range(2):
-                        origin[r], total[r], _ = weigh(S, r, origin[r], total[r], factor)
+                        origin[r], total[r], shrinks[r] = weigh(S, r, origin[r], total[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), behind):
@@ -160,41 +165,44 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
-                    new_unit = v_scale[of_keys, np.uint32(tile)]
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + side, MULTIPLYING)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
-                    begin_sums(O, P, V_tiles, before)
+                    begin_sums(N, P, V_tiles, before)
                     ptx.barrier_arrive(2 - side, MULTIPLYING)
                     ptx.wgmma_wait(1)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, tile * BN, lane, warp, keys, band)
                     for r in range(2):
-                        origin[r], total[r], shrinks[r] = weigh(S, r, origin[r], total[r], factor)
+                        origin[r], total[r], next_shrinks[r] = weigh(S, r, origin[r], total[r], factor)
                     ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, before)
+                    for r in range(2):
+                        add(O, N, r, shrinks[r] * into)
+                        shrinks[r] = next_shrinks[r]
+                    new_unit = v_scale[of_keys, np.uint32(tile)]
                     into = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
-                    for r in range(2):
-                        shrink(O, r, shrinks[r] * into)
                     pack(P, S)
                 if leads:
                     ptx.mbarrier_arrive(empty_q, 0)
                 if first < behind:
-                    begin_sums(O, P, V_tiles, stage)
+                    begin_sums(N, P, V_tiles, stage)
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, stage)
+                    for r in range(2):
+                        add(O, N, r, shrinks[r] * into)
 
                 for r in range(2):
                     shrink(O, r, unit)
                     logarithm = finish(O, r, origin[r], total[r], np.float32(1))
                     query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
                     if lane % 4 == 0 and query < queries:
-                        lse[batch, head, query] = logarithm
+                        lse[plane, query] = logarithm
                 if leads:
                     ptx.tma_store_wait(0)  # the rows before have left
                 ptx.barrier_sync(3 + side, 128)
@@ -202,7 +210,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 ptx.barrier_sync(3 + side, 128)
                 if leads:
                     for box in range(O_BOXES):
-                        ptx.tma_store(O_map, (batch, head, top + y, box * BOX), O_tile, (0, box, y, 0))
+                        ptx.tma_store(O_map, (plane, top + y, box * BOX), O_tile, (0, box, y, 0))
                     ptx.tma_store_commit()
         if leads:
             ptx.tma_store_wait(0)

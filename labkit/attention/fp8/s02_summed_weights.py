@@ -1,8 +1,8 @@
 """The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
 
-The kernel is `block_scaled` but for that. Threads add nothing up, and a row is divided by the sum of the weights that
-multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that sum too, and is off
-by as much as its weights are where a few of them are all of it, by a 16th at most.
+The kernel is `block_scaled` but for that. Threads add up the totals of tiles alone, and a row is divided by the sum of
+the weights that multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that
+sum too, and is off by as much as its weights are where a few of them are all of it, by a 16th at most.
 
 Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
 
@@ -20,7 +20,7 @@ from labkit import cuda, ptx
 from labkit.attention.forward.scores import hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfSummedWeights
-from labkit.attention.fp8.weights import NONE, exponentiate, finish, pack
+from labkit.attention.fp8.weights import NONE, add, exponentiate, finish, pack
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -62,13 +62,15 @@ def begin_scores(S, Q_tile, y, K_tiles, stage):
 
 
 @cuda.jit(device=True)
-def begin_sums(O, T, P, V_tiles, ones, stage):
-    """Begins O += P V and T += P 1 for a tile of keys."""
+def begin_sums(N, T, P, V_tiles, ones, stage):
+    """Begins N = P V and T = P 1 for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, WORDS, 4):
         v = stage, 0, n // 4 * STEP
-        ptx.wgmma_registers(O, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, FORMAT)
-        ptx.wgmma_registers(T, 0, ONES, (P[n], P[n + 1], P[n + 2], P[n + 3]), ones, (0, 0), FORMAT)
+        ptx.wgmma_registers_scaled(N, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
+        ptx.wgmma_registers_scaled(
+            T, 0, ONES, (P[n], P[n + 1], P[n + 2], P[n + 3]), ones, (0, 0), K_MAJOR, FORMAT, n > 0, 1
+        )
     ptx.wgmma_commit()
 
 
@@ -92,39 +94,41 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
         ones[warp, lane] = FOUR_ONES
         ptx.fence_async()
     cuda.syncthreads()
-    heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    rows = np.int32(-(-queries // BM))  # of tiles
-    pairs = np.int32(-(-rows // 2))
-    items = np.int32(lse.shape[0] * heads * pairs)
+    queries = np.int32(lse.shape[1])
+    rows = np.int32((queries + BM - 1) // BM)  # of tiles
+    pairs = np.int32((rows + 1) // 2)
+    items = np.int32(lse.shape[0] * pairs)
 
     if warp < 4:
-        ptx.setmaxnreg_dec(40)
+        ptx.setmaxnreg_dec(24)
         if warp == 0 and lane == 0:
             used = turn = np.uint32(0)  # stages, and tiles of queries, so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
-                batch, head = np.int32(plane // heads), np.int32(plane % heads)
-                of_keys = np.int32(head // group)
+                of_keys = np.int32(plane // group)
                 for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                     ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
-                    fetch(Q_tile, 0, Q_map, (batch, head, row * BM, 0), full_q)
+                    fetch(Q_tile, 0, Q_map, (plane, row * BM, 0), full_q)
                     turn = np.uint32(turn + 1)
                     first, behind = seen(row * BM, BM, queries, keys, band, BN)
                     for tile in range(first, behind):
                         stage, parity = place_in_ring(used, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
-                        fetch(K_tiles, stage, K_map, (batch, of_keys, tile * BN, 0), full_k)
+                        fetch(K_tiles, stage, K_map, (of_keys, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
-                        fetch(V_tiles, stage, V_map, (batch, of_keys, 0, tile * BOX), full_v)
+                        fetch(V_tiles, stage, V_map, (of_keys, 0, tile * BOX), full_v)
                         used = np.uint32(used + 1)
     else:
-        ptx.setmaxnreg_inc(232)
+        ptx.setmaxnreg_inc(240)
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(WORDS, np.uint32)
+        N = cuda.local.array(SUMS, np.float32)  # of a tile
+        T = cuda.local.array(TOTALS, np.float32)  # totals of its weights, each of two rows twice
         O = cuda.local.array(SUMS, np.float32)
-        T = cuda.local.array(TOTALS, np.float32)  # totals of weights, each of two rows twice
         origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
-        shrinks = cuda.local.array(2, np.float32)
+        total = cuda.local.array(2, np.float32)  # of its weights
+        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
+        next_shrinks = cuda.local.array(2, np.float32)
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
@@ -133,19 +137,16 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
             ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
         for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
             plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
-            batch, head = np.int32(plane // heads), np.int32(plane % heads)
-            of_keys = np.uint32(plane // group)  # of all heads of K
+            of_keys = np.uint32(plane // group)
             for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = np.float32(1)  # of O
+                unit = into = np.float32(1)  # of the newest tile of values, and the unit before in it
                 for r in range(2):
-                    origin[r] = NONE
+                    origin[r], total[r] = NONE, 0
                 for n in range(SUMS):
                     O[n] = 0
-                for n in range(TOTALS):
-                    T[n] = 0
                 ptx.mbarrier_wait(full_q, 0, turn % 2)
                 turn = np.uint32(turn + 1)
                 if first < behind:
@@ -160,7 +161,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, first * BN, lane, warp, keys, band)
                     for r in range(2):
-                        origin[r], _ = exponentiate(S, r, origin[r], factor)
+                        origin[r], shrinks[r] = exponentiate(S, r, origin[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), behind):
@@ -168,42 +169,46 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
-                    new_unit = v_scale[of_keys, np.uint32(tile)]
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + side, MULTIPLYING)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
-                    begin_sums(O, T, P, V_tiles, ones, before)
+                    begin_sums(N, T, P, V_tiles, ones, before)
                     ptx.barrier_arrive(2 - side, MULTIPLYING)
                     ptx.wgmma_wait(1)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, tile * BN, lane, warp, keys, band)
                     for r in range(2):
-                        origin[r], shrinks[r] = exponentiate(S, r, origin[r], factor)
+                        origin[r], next_shrinks[r] = exponentiate(S, r, origin[r], factor)
                     ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, before)
+                    for r in range(2):
+                        add(O, N, r, shrinks[r] * into)
+                        total[r] = total[r] * shrinks[r] + T[2 * r]
+                        shrinks[r] = next_shrinks[r]
+                    new_unit = v_scale[of_keys, np.uint32(tile)]
                     into = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
-                    for r in range(2):
-                        shrink(O, r, shrinks[r] * into)
-                        shrink(T, r, shrinks[r])
                     pack(P, S)
                 if leads:
                     ptx.mbarrier_arrive(empty_q, 0)
                 if first < behind:
-                    begin_sums(O, T, P, V_tiles, ones, stage)
+                    begin_sums(N, T, P, V_tiles, ones, stage)
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, stage)
+                    for r in range(2):
+                        add(O, N, r, shrinks[r] * into)
+                        total[r] = total[r] * shrinks[r] + T[2 * r]
 
                 for r in range(2):
                     shrink(O, r, unit)
-                    logarithm = finish(O, r, origin[r], T[2 * r])
+                    logarithm = finish(O, r, origin[r], total[r])
                     query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
                     if lane % 4 == 0 and query < queries:
-                        lse[batch, head, query] = logarithm
+                        lse[plane, query] = logarithm
                 if leads:
                     ptx.tma_store_wait(0)  # the rows before have left
                 ptx.barrier_sync(3 + side, 128)
@@ -211,7 +216,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
                 ptx.barrier_sync(3 + side, 128)
                 if leads:
                     for box in range(O_BOXES):
-                        ptx.tma_store(O_map, (batch, head, top + y, box * BOX), O_tile, (0, box, y, 0))
+                        ptx.tma_store(O_map, (plane, top + y, box * BOX), O_tile, (0, box, y, 0))
                     ptx.tma_store_commit()
         if leads:
             ptx.tma_store_wait(0)

@@ -98,6 +98,14 @@ def gather(P, S):
 
 
 @cuda.jit(device=True)
+def add(O, N, r, factor):
+    """Adds the sums of a tile to what a thread has of a row of O, which changes its origin and unit by a factor."""
+    for n in range(2 * r, O.shape[0], 4):
+        O[n] = O[n] * factor + N[n]
+        O[n + 1] = O[n + 1] * factor + N[n + 1]
+
+
+@cuda.jit(device=True)
 def finish(O, r, origin, total):
     """Divides a row of O by the total of its weights, and gives its log-sum-exp."""
     share, logarithm = np.float32(0), NONE

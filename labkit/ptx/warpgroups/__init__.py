@@ -55,7 +55,8 @@ def wgmma(acc, index, N, A, a_index, B, b_index, FORMAT):
     B, b_index
         The same for N rows of B.
     FORMAT
-        `ptx.BF16`, `FP16`, `TF32` or `E4M3`, in a constant of the module.
+        `ptx.BF16`, `FP16`, `TF32` or `E4M3`, in a constant of the module. Sums of E4M3 lose what is smaller than the
+        2**-13th part of the largest summand: add few of them in one accumulator.
     """
 
 

@@ -1,10 +1,10 @@
 """The tensor cores of a warpgroup: products that run beside the four warps which asked for them.
 
-A product is added to the accumulators when it begins. Until its group has been waited for, an access to them is a
-finding, and only then do its tiles count as read, by the tensor cores: a product is one operation of four warps. So a
-warp that has waited knows that all of its tiles were read, for the other three as well, and may hand them on. (So do
-the pipelines of CUTLASS, where one thread of a warpgroup releases a stage.) But it knows nothing of what those warps
-do themselves: a wait is that of one warp (PTX ISA, "wgmma.wait_group").
+A product is added to the accumulators when it begins, one of e4m3 as `sums_of_e4m3` says. Until its group has been
+waited for, an access to them is a finding, and only then do its tiles count as read, by the tensor cores: a product is
+one operation of four warps. So a warp that has waited knows that all of its tiles were read, for the other three as
+well, and may hand them on. (So do the pipelines of CUTLASS, where one thread of a warpgroup releases a stage.) But it
+knows nothing of what those warps do themselves: a wait is that of one warp (PTX ISA, "wgmma.wait_group").
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from numba import types
 
 from labkit.ptx.formats.on_lanes import Format, format_of
 from labkit.ptx.matrices.on_lanes import fragment
+from labkit.ptx.warpgroups.sums_of_e4m3 import add_products
 from labkit.ptx.warpgroups.unfenced import written_since_fence
 from labkit.simulator import collectives, memory, tiles
 from labkit.simulator.checks import proxies, tile_findings
@@ -332,17 +333,16 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
     k = STEP_BYTES * 8 // form.bits
     w.chunk.launch.flops[form.flops] += n * k * w.tally(mask)
     w.launch.events.note(w, mask, "product", call[0], operands[-1].array.name, amount=n * k * WARP_LANES)
-    sums = np.matmul(_decoded(form, left), _decoded(form, right).transpose(0, 2, 1))
-    # row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w
-    parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
-    parts = parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, caller.group, _quarter(w, caller.rows)].reshape(n // 2, -1)
-    if scale.sign < 0:
-        parts = -parts
-    here = slice(None) if mask is None else lanes
-    if keeps is True:
-        acc.data[rows, here] += parts
+    left, right = _decoded(form, left) * np.float32(scale.sign), _decoded(form, right)
+    here, mine = slice(None) if mask is None else lanes, (caller.group, _quarter(w, caller.rows))
+    held = acc.data[rows, here] if keeps is True else np.where(keeps[here], acc.data[rows, here], np.float32(0))
+    if form.name == "E4M3":
+        sums = _of_rows(held, caller.count, *mine)
+        add_products(sums, left, right)
+        acc.data[rows, here] = _of_threads(sums, *mine)
     else:
-        acc.data[rows, here] = np.where(keeps[here], acc.data[rows, here], np.float32(0)) + parts
+        acc.data[rows, here] = held + _of_threads(np.matmul(left, right.transpose(0, 2, 1)), *mine)
+    if keeps is not True:
         acc.written[rows, here] = True
     acc.held.begin(rows, lanes, acc_site)
     mine = of(w)
@@ -352,6 +352,25 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
     w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
     mine.products.begin(Product(acc.held, rows, operands, groups, number), lanes)
     w.chunk.launch.version += 1
+
+
+# Row 16 w + 8 h + g and column 8 j + 2 t + c is the accumulator 4 j + 2 h + c of lane 4 g + t in warp w.
+
+
+def _of_threads(sums, group, quarter):
+    """The accumulators of each thread, of sums as the rows and columns of each warpgroup; the reverse of `_of_rows`."""
+    n = sums.shape[2]
+    parts = sums.reshape(-1, WARPS, 2, 8, n // 8, 4, 2).transpose(4, 2, 6, 0, 1, 3, 5)
+    return parts.reshape(n // 2, -1, WARPS, WARP_LANES)[:, group, quarter].reshape(n // 2, -1)
+
+
+def _of_rows(accumulators, count, group, quarter):
+    """The rows and columns of so many warpgroups, of accumulators of threads; zeros of the warps that are not here."""
+    half = len(accumulators)
+    parts = np.zeros((half, count, WARPS, WARP_LANES), np.float32)
+    parts[:, group, quarter] = accumulators.reshape(half, -1, WARP_LANES)
+    parts = parts.reshape(half // 4, 2, 2, count, WARPS, 8, 4).transpose(3, 4, 1, 5, 0, 6, 2)
+    return parts.reshape(count, M, 2 * half)
 
 
 def _agreed(w, mask, caller, call, keeps):
