@@ -123,8 +123,9 @@ def test_thousands_of_keys_are_not_summed_in_one_accumulator(step):
 def test_sums_of_large_scores_lose_what_an_h100_lost():
     """Of which log-sum-exp was seen to be 0.002 too low in the mean."""
     problem = STEPS[0].examples[4]
-    off = ran(STEPS[0], problem)[1][LSE] - problem.expected(problem.operands())[LSE].value
-    assert off.mean() == pytest.approx(-2e-3, rel=0.25)
+    expected = problem.expected(problem.operands())[LSE].value
+    sees = np.isfinite(expected)
+    assert (ran(STEPS[0], problem)[1][LSE][sees] - expected[sees]).mean() == pytest.approx(-2e-3, rel=0.25)
 
 
 @of_each_step
