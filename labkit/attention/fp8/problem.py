@@ -17,12 +17,8 @@ from labkit.formats import E4M3, E4M3_MOST, FP32, Format
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
-<<<<<<< HEAD
 LEAST = np.float32(E4M3_MOST * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
-# Tensor cores keep 13 bits behind the largest summand of e4m3 products and cut off the rest (`ptx.warpgroups`).
-=======
 # Sums of e4m3 products keep 13 bits behind the largest summand (`labkit.ptx.warpgroups.sums_of_e4m3`).
->>>>>>> fp8-sums
 OF_SCORES = 2.0**-18  # of each product of numbers of either sign
 OF_SUMS = 2.0**-8  # of a tile of keys: 128 products lose half of the last bit in the mean, while the sum grows
 

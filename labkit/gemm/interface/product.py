@@ -75,8 +75,8 @@ def multiply(
     The kernel is the one that `labkit.gemm.tune` found fastest for this shape and order on this GPU, else the one that
     is predicted to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
     The first call makes a plan, which later ones find again by how their operands lie; see `plan`.
-    Of float8_e4m3 the tensor cores of Hopper keep 13 bits behind the largest summand, and cut off the rest: where products
-    have one sign, a sum along some thousand numbers comes out some percent too small (`ptx.warpgroups.sums_of_e4m3`).
+    Of float8_e4m3 the tensor cores of Hopper keep 13 bits behind the largest summand, and cut off the rest: where most
+    products have one sign, long sums come out too small (`labkit.ptx.warpgroups.sums_of_e4m3`).
     (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
 
     Examples
