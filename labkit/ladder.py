@@ -4,8 +4,7 @@ An operation is a package of labkit with a `problem.py`. A ladder is a folder of
 a step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which checks
 the operands and gives a list of `Launch`. Where a step computes in several formats, `launches` also takes `format`;
 where it needs memory beside its operands, it takes `workspace`, and asks that for arrays; and `limit_bytes` where it
-can do with less of that. The ladder's `__init__.py`
-says what its steps compute:
+can do with less of that. The ladder's `__init__.py` says what its steps compute:
 
     PROBLEM     the class of problems, a subclass of `labkit.ladder.Problem`
     FORMATS     the formats of its operands, from `labkit.formats`
@@ -19,8 +18,7 @@ A step's file may say otherwise for itself. A step that may be further off than 
 
     ALLOWING    a subclass of PROBLEM that allows its errors, of which its EXAMPLES are
 
-Nothing else lists steps: benches, tests, standings and roofline dots are
-derived from the folders.
+Nothing else lists steps: benches, tests, standings and roofline dots are derived from the folders.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +35,7 @@ import numpy as np
 from jaxtyping import Float64, Shaped
 
 from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, dtype_of
+from labkit.arrays.operands import check_array, dtype_of, sides
 from labkit.formats import BF16, FP32, Format
 from labkit.places import STEPS, operations
 
@@ -207,7 +205,7 @@ class Problem(ABC):
                 raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
             said = self.arrays_called.get(name, name)
             if tuple(X.shape) != shape:
-                found, needed = (" x ".join(map(str, sides)) for sides in (X.shape, shape))
+                found, needed = map(sides, (X.shape, shape))
                 raise ValueError(
                     f"{said} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
                     "give it that shape, or state other sizes"
@@ -360,6 +358,16 @@ class Step:
             raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
         options = {"format": format, "workspace": workspace, "limit_bytes": limit_bytes}
         return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
+
+    def takes(self, *operands, format: Format | None = None) -> bool:
+        """Whether the step takes operands of this size: they may have more bytes, or fewer, than in another format."""
+        from labkit.arrays.workspace import Workspace
+
+        try:
+            self.launches(*operands, format=format, workspace=Workspace())
+        except TooLarge:
+            return False
+        return True
 
     def launch(self, *operands, stream=0, format: Format | None = None) -> None:
         """Runs the step, on the GPU if there is one, with the stream's workspace."""

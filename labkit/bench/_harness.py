@@ -18,7 +18,7 @@ from labkit import cuda, cuda_cpp, timing
 from labkit.arrays.workspace import Workspace
 from labkit.bench import _record
 from labkit.formats import Format
-from labkit.ladder import Ladder, Problem, Step, TooLarge, ladders, relative_error
+from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
 
 # Of problem, format and operands of the device: a launch on a stream, which may have `facts` to record with it.
 Way = Callable[..., Callable[[object], object]]
@@ -107,7 +107,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
     sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
-    steps = [step for step in steps if _takes(step, sets[0], format)]
+    steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step, step) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
     rivals = table.rivals(problem, format)
@@ -201,15 +201,6 @@ def _twin(step, problem, format, *operands):
     arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
     arguments = *arrays, *problem.twin_sizes(format)
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
-
-
-def _takes(step, operands, format) -> bool:
-    """Whether the step takes a problem in this format: it may have more bytes than in another one."""
-    try:
-        step.launches(*operands, workspace=Workspace(), format=format)
-    except TooLarge:
-        return False
-    return True
 
 
 def _taken(step, operands, format) -> dict:

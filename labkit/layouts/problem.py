@@ -20,7 +20,7 @@ from jaxtyping import Shaped
 
 from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, dtype_of
+from labkit.arrays.operands import check_array, dtype_of, sides
 from labkit.arrays.views import as_bits, reshaped
 from labkit.formats import FP32, Format
 
@@ -164,7 +164,7 @@ class Conversion(ladder.Problem):
             check_array(name, X)
             if tuple(X.shape) != self.shape(layout):
                 raise ValueError(
-                    f"{name} is {_sides(X.shape)}, but {layout} of this conversion is {_sides(self.shape(layout))}: "
+                    f"{name} is {sides(X.shape)}, but {layout} of this conversion is {sides(self.shape(layout))}: "
                     "give it that shape, or state other sizes"
                 )
             if not lies_in_order(X):
@@ -195,7 +195,3 @@ def check_layout(layout) -> None:
     """Raises ValueError where there is no such layout."""
     if layout not in LAYOUTS:
         raise ValueError(f"there is no layout {layout!r}: say NCHW, NHWC or NCHW_VECT_C")
-
-
-def _sides(shape):
-    return " x ".join(map(str, shape))

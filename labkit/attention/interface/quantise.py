@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import cuda
-from labkit.arrays.operands import check_array, format_of, on_device, taken
+from labkit.arrays.operands import check_array, format_of, on_device, sides, taken
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.operands import check_begin, check_rows
@@ -56,11 +56,12 @@ def quantise(
     for name, X in arrays.items():
         check_array(name, X)
         if len(X.shape) != 4:
-            raise ValueError(f"{name} is {_sides(X)}: give it 4 axes, batch, heads, positions and head_dim")
+            raise ValueError(f"{name} is {sides(X.shape)}: give it 4 axes, batch, heads, positions and head_dim")
     for name in "KV":
         chosen = format_of(Q, arrays[name], format, f"Q{name}", FORMATS)
     if tuple(K.shape) != tuple(V.shape) or (Q.shape[0], Q.shape[3]) != (K.shape[0], K.shape[3]):
-        raise ValueError(f"Q is {_sides(Q)}, K is {_sides(K)} and V is {_sides(V)}: they do not fit together")
+        of_q, of_k, of_v = (sides(X.shape) for X in arrays.values())
+        raise ValueError(f"Q is {of_q}, K is {of_k} and V is {of_v}: they do not fit together")
     batch, heads, queries, head_dim = map(int, Q.shape)
     check_rows(head_dim, E4M3.itemsize)
     problem = AttentionFP8(batch, heads, queries, head_dim, int(K.shape[2]), int(K.shape[1]))
@@ -77,7 +78,3 @@ def quantise(
         kernels.launch(X, made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
     found = tuple(made.values())
     return tuple(X.copy_to_host(stream=stream) for X in found) if on_host else found
-
-
-def _sides(X):
-    return " x ".join(map(str, X.shape))

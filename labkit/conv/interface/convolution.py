@@ -15,6 +15,7 @@ from labkit.arrays.operands import (
     new_alike,
     on_device,
     seen,
+    sides,
     type_name,
 )
 from labkit.arrays.workspace import current_device, handle_of, of_stream
@@ -383,7 +384,7 @@ def _checked(problem, arrays, format) -> Format:
     for name, X in given.items():
         shape, wanted = tuple(X.shape), problem.shapes[name]
         if shape != wanted:
-            found, needed = (" x ".join(map(str, sides)) for sides in (shape, wanted))
+            found, needed = map(sides, (shape, wanted))
             raise ValueError(f"{name}, the {OPERANDS[name]}, is {found}, but {needed} in this convolution: change it")
     result = given.get(problem.result)
     if result is None:

@@ -7,7 +7,17 @@ from jaxtyping import Shaped
 
 from labkit import cuda
 from labkit.arrays.addresses import check_own_memory
-from labkit.arrays.operands import check_array, check_on_device, format_of, holds, on_device, seen, taken, type_name
+from labkit.arrays.operands import (
+    check_array,
+    check_on_device,
+    format_of,
+    holds,
+    on_device,
+    seen,
+    sides,
+    taken,
+    type_name,
+)
 from labkit.arrays.views import stacked, tidied, turned
 from labkit.arrays.workspace import current_device, handle_of, of_stream
 from labkit.blas.problem import check_factor
@@ -255,7 +265,7 @@ def _result_shape(A, B, transpose_a, transpose_b) -> tuple[int, ...]:
 
 def _check_result(C, shape, format):
     if tuple(C.shape) != shape:
-        found, needed = (" x ".join(map(str, sides)) for sides in (C.shape, shape))
+        found, needed = map(sides, (C.shape, shape))
         raise ValueError(f"C is {found}, but op(A) @ op(B) is {needed}: make C of that shape")
     if not holds(C, format.result):
         raise TypeError(f"C holds {type_name(C)}, but products of {format} are stored as {format.result.dtype}")

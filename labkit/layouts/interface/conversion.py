@@ -8,7 +8,7 @@ from jaxtyping import Shaped
 
 from labkit import cuda
 from labkit.arrays.addresses import check_own_memory
-from labkit.arrays.operands import check_array, check_on_device, dtype_of, new_alike, on_device, seen, type_name
+from labkit.arrays.operands import check_array, check_on_device, dtype_of, new_alike, on_device, seen, sides, type_name
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import current_device, handle_of
 from labkit.ladder import Launch
@@ -192,7 +192,7 @@ def _check_goal(x, y, problem):
     """Raises where the result cannot be written to y."""
     check_array("y", y)
     if tuple(y.shape) != problem.shape(problem.target):
-        found, needed = (" x ".join(map(str, shape)) for shape in (y.shape, problem.shape(problem.target)))
+        found, needed = map(sides, (y.shape, problem.shape(problem.target)))
         raise ValueError(f"y is {found}, but {problem.target} of these images is {needed}: change it")
     if type_name(x) != type_name(y):
         raise TypeError(
