@@ -81,9 +81,15 @@ def finish(O, r, most, total, scale):
     """Divides a row of O by the sum of its weights, and gives its log-sum-exp."""
     total += cuda.shfl_xor_sync(ALL, total, 1)
     total += cuda.shfl_xor_sync(ALL, total, 2)
+    return divide(O, r, most * scale, total)
+
+
+@cuda.jit(device=True)
+def divide(O, r, origin, total):
+    """As `finish`, by the total of the whole row; a weight of 1 has the exponent `origin`."""
     share, logarithm = np.float32(0), NONE
     if total != np.float32(0):  # nor is NaN
-        share, logarithm = np.float32(1) / total, most * scale * LN_2 + log(total)
+        share, logarithm = np.float32(1) / total, origin * LN_2 + log(total)
     shrink(O, r, share)
     return logarithm
 

@@ -17,10 +17,10 @@ products take the tensor cores. Beside it warps issue three and a half instructi
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import hide, put, seen, shrink
+from labkit.attention.forward.scores import divide, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfSummedWeights
-from labkit.attention.fp8.weights import NONE, add, exponentiate, finish, pack
+from labkit.attention.fp8.weights import NONE, add, exponentiate, pack
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -205,7 +205,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
 
                 for r in range(2):
                     shrink(O, r, unit)
-                    logarithm = finish(O, r, origin[r], total[r])
+                    logarithm = divide(O, r, origin[r], total[r])
                     query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
                     if lane % 4 == 0 and query < queries:
                         lse[plane, query] = logarithm

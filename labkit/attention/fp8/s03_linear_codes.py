@@ -25,10 +25,10 @@ once, two warps of a scheduler issue as many instructions as the tensor cores ta
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import hide, put, seen, shrink
+from labkit.attention.forward.scores import divide, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfLinearCodes
-from labkit.attention.fp8.weights import NONE, add, encode, finish, gather
+from labkit.attention.fp8.weights import NONE, add, encode, gather
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -213,7 +213,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
 
                 for r in range(2):
                     shrink(O, r, unit)
-                    logarithm = finish(O, r, origin[r], total[r])
+                    logarithm = divide(O, r, origin[r], total[r])
                     query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
                     if lane % 4 == 0 and query < queries:
                         lse[plane, query] = logarithm

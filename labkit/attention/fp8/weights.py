@@ -1,11 +1,9 @@
 """Weights in e4m3 from scores where `wgmma` left them: parts of two rows, 8 apart, of which four threads have each."""
 
-from math import log
-
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import LN_2, NONE, shrink
+from labkit.attention.forward.scores import NONE
 
 FORMAT = ptx.E4M3
 GREATEST = np.float32(8)  # weight of a row as an exponent of 2: below 448, and 2**-14 of it is no subnormal yet
@@ -103,13 +101,3 @@ def add(O, N, r, factor):
     for n in range(2 * r, O.shape[0], 4):
         O[n] = O[n] * factor + N[n]
         O[n + 1] = O[n + 1] * factor + N[n + 1]
-
-
-@cuda.jit(device=True)
-def finish(O, r, origin, total):
-    """Divides a row of O by the total of its weights, and gives its log-sum-exp."""
-    share, logarithm = np.float32(0), NONE
-    if total != np.float32(0):  # nor is NaN
-        share, logarithm = np.float32(1) / total, origin * LN_2 + log(total)
-    shrink(O, r, share)
-    return logarithm
