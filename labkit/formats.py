@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float64, Shaped
 BF16_NAN = np.uint16(0x7FC0)
 E4M3_NAN = np.uint8(0x7F)
 E4M3_MOST = 448.0
+E4M3_LOSS = 2.0**-18  # of a sum in tensor cores, which cut it off: with each product, of the sum of their sizes
 
 
 @dataclass(frozen=True)

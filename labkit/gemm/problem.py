@@ -8,8 +8,8 @@ from jaxtyping import Float, Float64, Shaped
 
 from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array
-from labkit.formats import FP32, TF32, Format
+from labkit.arrays.operands import check_array, sides
+from labkit.formats import E4M3, E4M3_LOSS, FP32, TF32, Format
 
 DRAWN = 2**20  # random numbers, which larger operands repeat
 LARGE = 1024  # rows or columns, of which SOME tell the error
@@ -46,11 +46,12 @@ class Problem(ladder.Problem):
         """The product in float64, and how far each element may be off it.
 
         That is K eps (|A| @ |B|) for sums in float32, and what rounding C costs; tensor cores also round float32, or
-        cut it off, to TF32.
+        cut it off, to TF32, and cut off sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
         """
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
         value, size = left @ right, np.abs(left) @ np.abs(right)
         of_each = self.K * np.finfo(np.float32).eps + (4 * TF32.rounding if format == TF32 else 0)
+        of_each += self.K * E4M3_LOSS if format == E4M3 else 0
         return {2: ladder.Expected(value, of_each * size + format.result.rounding * np.abs(value))}
 
     def part(self, operands: tuple) -> tuple:
@@ -138,9 +139,9 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
             )
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K:
-        raise ValueError(f"A is {_shape(A)} and B is {_shape(B)}: A needs as many columns as B has rows")
+        raise ValueError(f"A is {sides(A.shape)} and B is {sides(B.shape)}: A needs as many columns as B has rows")
     if tuple(C.shape) != (M, N):
-        raise ValueError(f"C is {_shape(C)}, but A @ B is {M} x {N}: make C of that shape")
+        raise ValueError(f"C is {sides(C.shape)}, but A @ B is {M} x {N}: make C of that shape")
     return M, N, K
 
 
@@ -151,7 +152,7 @@ def check_matrices(A, B, C):
         if len(X.shape) != 2:
             raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
         if 0 in X.shape:
-            raise ValueError(f"{name} is empty, of shape {_shape(X)}: every side needs at least 1")
+            raise ValueError(f"{name} is empty, of shape {sides(X.shape)}: every side needs at least 1")
 
 
 def check_c_order(A, B, C):
@@ -168,7 +169,3 @@ def check_c_order(A, B, C):
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"
             )
-
-
-def _shape(X):
-    return " x ".join(map(str, X.shape))

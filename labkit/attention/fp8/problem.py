@@ -12,14 +12,13 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from labkit import ladder
 from labkit.attention.problem import LARGE, SOME, AttentionForward, within
-from labkit.formats import E4M3, E4M3_MOST, FP32, Format
+from labkit.formats import E4M3, E4M3_LOSS, E4M3_MOST, FP32, Format
 
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
 LEAST = np.float32(E4M3_MOST * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
 # Sums of e4m3 products keep 13 bits behind the largest summand (`labkit.ptx.warpgroups.sums_of_e4m3`).
-OF_SCORES = 2.0**-18  # of each product of numbers of either sign
 OF_SUMS = 2.0**-8  # of a tile of keys: 128 products lose half of the last bit in the mean, while the sum grows
 
 
@@ -99,7 +98,7 @@ class AttentionFP8(AttentionForward):
         *arrays, problem = operands  # which may be a part of this one
         Q, K, V = dequantised(*arrays[:6], rows=problem.rows, keys=problem.keys)
         made = problem.weights
-        errors = made.off, made.lost, OF_SCORES, OF_SUMS, made.are_summed
+        errors = made.off, made.lost, E4M3_LOSS, OF_SUMS, made.are_summed
         O, lse = within(problem, Q, K, V, np.asarray, format.result, *errors)
         return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 

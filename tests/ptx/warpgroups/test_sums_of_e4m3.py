@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.formats import E4M3
+from labkit.ladder import ladder
 from labkit.ptx.warpgroups.sums_of_e4m3 import add_products
 
 ROWS, TILE, DEPTH = 64, 128, 32
@@ -65,3 +66,13 @@ def test_what_is_no_number_stays_so(held):
     ones = np.ones((1, DEPTH))
     assert np.array_equal(added([[held]], ones, ones), [[held]], equal_nan=True)
     assert np.isnan(added([[1.0]], ones * np.nan, ones))
+
+
+OF_GEMM = [step for step in ladder("gemm", "tensor") if E4M3 in step.formats]
+
+
+@pytest.mark.parametrize("step", OF_GEMM, ids=lambda step: step.slug)
+def test_products_of_matrices_are_right_all_the_same(step):
+    for problem in step.examples:
+        before = problem.operands(E4M3, seed=1)
+        assert problem.is_right(before, step.simulate(*before, format=E4M3).operands, E4M3)
