@@ -1,6 +1,7 @@
 """The simulator against a GPU: what instructions make of the same input."""
 
 import fragments
+import measured_sums
 import numpy as np
 import pipeline
 import pytest
@@ -88,6 +89,12 @@ def test_products_of_warpgroups(a_major, b_major, n):
     A, B = test_warpgroups.exact((2, test_warpgroups.ROWS, 64), 1), test_warpgroups.exact((n, 64), 2)
     A, B = (test_warpgroups.bits_of(X, ptx.BF16) for X in (A, B))
     assert_same(kernel, 2, 256, A, B, np.zeros((2, test_warpgroups.ROWS, n), np.float32))
+
+
+@pytest.mark.parametrize("kind", measured_sums.KINDS)
+def test_sums_of_e4m3(kind):
+    operands = measured_sums.operands(kind)
+    assert_same(measured_sums.add_products, 1, measured_sums.THREADS, *operands, np.zeros_like(operands[-1]))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])

@@ -1,10 +1,12 @@
 """Sums of e4m3 products, which lose what is small beside the largest, against what was measured on an H100."""
 
+import measured_sums
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import labkit
 from labkit.formats import E4M3
 from labkit.ladder import ladder
 from labkit.ptx.warpgroups.sums_of_e4m3 import add_products
@@ -37,14 +39,23 @@ def test_totals_of_attention_lose_what_was_measured(keys, measured):
     assert np.log(total[:, 0] / exact).mean() == pytest.approx(measured, rel=0.1)
 
 
+@pytest.mark.parametrize("kind", measured_sums.KINDS)
+def test_sums_have_the_bits_that_were_measured(kind):
+    *operands, sums = measured_sums.load(kind)
+    trace = labkit.simulate(measured_sums.add_products, 1, measured_sums.THREADS, *operands, np.zeros_like(sums))
+    assert not trace.errors
+    assert np.array_equal(trace.outputs[-1].view(np.uint32), sums.view(np.uint32))
+
+
 @given(st.integers(0, 2**32))
 def test_each_summand_loses_less_than_the_last_bit_that_is_kept_and_towards_zero(seed):
     rng = np.random.default_rng(seed)
     left, right = (E4M3.decode(rng.integers(0, 127, (4, DEPTH))) for _ in range(2))
     held = np.float32(448.0 * 2.0 ** rng.uniform(-20, 20))
     found, right_sum = added(np.full((4, 4), held), left, right), left @ right.T + held
-    largest = np.maximum((left[:, None] * right).max(-1), held)
-    last, last_of_sum = (2.0 ** (np.floor(np.log2(x)) - 13) for x in (largest, right_sum))
+    of_left, of_right = (2.0 ** np.floor(np.log2(np.maximum(X, 2.0**-6))) for X in (left, right))
+    largest = np.maximum((of_left[:, None] * of_right).max(-1), held)
+    last, last_of_sum = (2.0 ** (np.floor(np.log2(x)) - 13) for x in (largest, found))
     lost = right_sum - found
     assert (lost >= 0).all() and (lost <= 33 * last + last_of_sum).all() and not (found % last_of_sum).any()
     minus = added(np.full((4, 4), -held), -left, right)
