@@ -19,7 +19,9 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of the tile
 
 Limited by the warps: a score takes an instruction for the maximum of its row, two multiply-adds and three quarters of
 one that moves bytes, and each number of O a multiply-add where the tile ends. Together with what a tile asks for
-once, two warps of a scheduler issue as many instructions as the tensor cores take cycles for both products.
+once, two warps of a scheduler issue as many instructions as the tensor cores take cycles for both products. On an H100
+the products alone are 1.55 times as fast as the whole; it is 1.21 times as fast with no maxima, and 1.14 times with
+tiles that are not added to O.
 """
 
 import numpy as np
