@@ -10,6 +10,8 @@ from labkit import attention
 from labkit.arrays.operands import sides
 from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
 
+of_torch = torch.nn.functional.scaled_dot_product_attention
+
 
 def scaled_dot_product_attention(
     query: Float[Tensor, "*B H S D"],
@@ -29,11 +31,11 @@ def scaled_dot_product_attention(
     ----------
     query, key, value
         Tensors of float32, float16 or bfloat16. Transposed views and parts of a packed tensor are taken where they
-        lie.
+        lie. Axes before those of heads may be missing or 1 where another tensor has more.
     attn_mask, dropout_p
         None and 0: other masks than these, and dropout, are not computed.
     is_causal
-        Whether a query sees no key behind its own place; there are then as many keys as queries.
+        Whether query i sees keys 0 to i alone, also where there are more keys than queries, or fewer.
     scale
         Of the scores; 1 / sqrt(D), if it is None.
     enable_gqa
@@ -63,18 +65,22 @@ def scaled_dot_product_attention(
     for name, X in {"query": query, "key": key, "value": value}.items():
         if X.ndim < 3:
             raise ValueError(f"{name} is {sides(X.shape)}: give it the axes of batches, if any, heads, positions and D")
-        if X.shape[:-3] != query.shape[:-3]:
-            both = f"query is {sides(query.shape)} and {name} {sides(X.shape)}"
-            raise ValueError(f"{both}: expand them to the same axes before those of heads")
-    if is_causal and query.shape[-2] != key.shape[-2]:
-        raise ValueError(
-            f"is_causal has another meaning in torch where there are {query.shape[-2]} queries and {key.shape[-2]} "
-            "keys: use labkit.attention.attend, where the last query sees all keys"
-        )
     if query.shape[-3] != key.shape[-3] and not enable_gqa:
         raise ValueError(
             f"query has {query.shape[-3]} heads and key {key.shape[-3]}: say enable_gqa=True if heads share keys"
         )
+    query, key, value = _in_one_batch(query, key, value)
+    if not query.numel() or not key.numel():  # no kernel has anything to do
+        return of_torch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    queries, keys = query.shape[-2], key.shape[-2]
+    if is_causal and queries < keys:  # none sees a later key
+        key, value = key[..., :queries, :], value[..., :queries, :]
+    elif is_causal and queries > keys:  # the last ones see all keys
+        if window is not None:
+            raise ValueError(f"window is not computed for {queries} causal queries and {keys} keys: give as many keys")
+        options = {"scale": scale, "enable_gqa": enable_gqa}
+        first = scaled_dot_product_attention(query[..., :keys, :], key, value, is_causal=True, **options)
+        return torch.cat((first, scaled_dot_product_attention(query[..., keys:, :], key, value, **options)), -2)
     heads = [_in_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in in_one_type(query, key, value)]
     found, _ = _attention(*heads, is_causal, scale, window)
     return found.reshape(query.shape)
@@ -129,6 +135,17 @@ def _gradients(ctx, do, _):
 
 _attention.register_autograd(_gradients, setup_context=_keep)
 refuse_second_derivative(_attention_backward, "attention")
+
+
+def _in_one_batch(query, key, value):
+    """The tensors, each with all axes before those of heads that one of them has."""
+    tensors = query, key, value
+    try:
+        batch = torch.broadcast_shapes(*(X.shape[:-3] for X in tensors))
+    except RuntimeError:
+        shapes = f"query is {sides(query.shape)}, key {sides(key.shape)} and value {sides(value.shape)}"
+        raise ValueError(f"{shapes}: expand them to the same axes before those of heads") from None
+    return [X.expand(*batch, *X.shape[-3:]) for X in tensors]
 
 
 def _in_rows(X):

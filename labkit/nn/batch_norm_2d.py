@@ -26,6 +26,8 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
             raise ValueError(
                 f"input is {sides(input.shape)}: give it {self.num_features} channels along its second axis"
             )
+        if not input.numel():  # no kernel has anything to do
+            return super().forward(input)
         x = input if _is_dense(input) else input.contiguous()
         weight, bias = (None if X is None else X.float() for X in (self.weight, self.bias))
         if not self.training and self.running_mean is not None:

@@ -21,6 +21,8 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows, which as torch's are float32 under `torch.autocast` on a GPU."""
+        if not input.numel():  # no kernel has anything to do
+            return super().forward(input)
         if input.is_cuda and torch.is_autocast_enabled("cuda"):
             input = input.float()
         x, weight = as_rows(input, self.normalized_shape, self.weight)

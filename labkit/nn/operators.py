@@ -37,7 +37,7 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
         call(**{name: None if X is None else _as_array(X) for name, X in tensors.items()}, **options)
     elif first.is_cuda:
         with torch.cuda.device(first.device):
-            call(**tensors, **options, stream=torch.cuda.current_stream())
+            call(**tensors, **options, stream=torch.cuda.current_stream(first.device))
     else:
         raise TypeError(
             f"the tensors are on {first.device}, and kernels run on an NVIDIA GPU: move them to cuda or cpu"

@@ -23,6 +23,8 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows."""
+        if not input.numel():  # no kernel has anything to do
+            return super().forward(input)
         x, weight = as_rows(input, self.normalized_shape, self.weight)
         return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape)
 

@@ -24,6 +24,13 @@ CASES = {
     "scale": (dict(q=(1, 1, 5, 8), k=(1, 1, 5, 8)), {"scale": 0.7}),
     "no batch": (dict(q=(2, 5, 8), k=(2, 6, 8)), {}),
     "two batches": (dict(q=(2, 2, 1, 5, 8), k=(2, 2, 1, 6, 8)), {}),
+    "one batch of keys for two of queries": (dict(q=(2, 2, 5, 8), k=(1, 2, 6, 8)), {}),
+    "no batch of queries": (dict(q=(2, 5, 8), k=(3, 2, 6, 8)), {}),
+    "causal, keys that none sees": (dict(q=(1, 2, 5, 8), k=(1, 2, 9, 8)), {"is_causal": True}),
+    "causal, queries that see all": (dict(q=(1, 4, 9, 8), k=(1, 2, 5, 8)), {"is_causal": True, "enable_gqa": True}),
+    "batches of none": (dict(q=(0, 2, 5, 8), k=(0, 2, 6, 8)), {}),
+    "no queries": (dict(q=(1, 2, 0, 8), k=(1, 2, 6, 8)), {"is_causal": True}),
+    "no keys": (dict(q=(1, 2, 3, 8), k=(1, 2, 0, 8)), {}),
 }
 
 
@@ -68,7 +75,11 @@ def test_the_operators_are_what_torch_wants_of_operators():
 REFUSED = {
     "a mask": ({"attn_mask": torch.ones(1)}, NotImplementedError, "attn_mask is not computed here"),
     "dropout": ({"dropout_p": 0.1}, NotImplementedError, "dropout_p is not computed here"),
-    "causal beside a cache": ({"is_causal": True}, ValueError, "is_causal has another meaning in torch"),
+    "a window of causal queries behind all keys": (
+        {"is_causal": True, "window": 2, "enable_gqa": True},
+        ValueError,
+        "window is not computed for 7 causal queries and 6 keys",
+    ),
     "heads that share unsaid": ({}, ValueError, "say enable_gqa=True"),
 }
 
@@ -76,18 +87,15 @@ REFUSED = {
 @pytest.mark.parametrize(("options", "kind", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_torch_computes_otherwise_is_refused(options, kind, words):
     with pytest.raises(kind, match=words):
-        nn.scaled_dot_product_attention(random(1, 4, 5, 8), random(1, 2, 6, 8), random(1, 2, 6, 8), **options)
+        nn.scaled_dot_product_attention(random(1, 4, 7, 8), random(1, 2, 6, 8), random(1, 2, 6, 8), **options)
 
 
 MISSHAPEN = {
     "no heads": ([(5, 8)] * 3, "query is 5 x 8: give it the axes of batches, if any, heads, positions and D"),
     "other batches": (
         [(2, 3, 2, 5, 8), (3, 2, 2, 5, 8), (3, 2, 2, 5, 8)],
-        "key 3 x 2 x 2 x 5 x 8: expand them to the same",
+        "key 3 x 2 x 2 x 5 x 8 and value 3 x 2 x 2 x 5 x 8: expand them to the same",
     ),
-    "a batch of one": ([(2, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)], "query is 2 x 5 x 8 and key 1 x 2 x 5 x 8: expand"),
-    "batches of none": ([(0, 2, 5, 8)] * 3, "batch is 0, but it must be at least 1"),
-    "no queries": ([(1, 2, 0, 8), (1, 2, 5, 8), (1, 2, 5, 8)], "queries is 0, but it must be at least 1"),
     "wider values": ([(1, 2, 5, 8), (1, 2, 5, 8), (1, 2, 5, 16)], "V is 1 x 2 x 5 x 16, but 1 x 2 x 5 x 8 beside"),
 }
 

@@ -16,6 +16,8 @@ CASES = {
     "linear": ("Linear", (16, 24), {}, (3, 5, 16), (FLOAT32, FLOAT16, BFLOAT16)),
     "linear without bias": ("Linear", (16, 8), {"bias": False}, (7, 16), (FLOAT32,)),
     "linear of a vector": ("Linear", (16, 8), {}, (16,), (FLOAT32,)),
+    "linear of no rows": ("Linear", (16, 8), {}, (0, 16), (FLOAT32,)),
+    "convolution of no images": ("Conv2d", (2, 4, 3), {}, (0, 2, 6, 7), (FLOAT32, BFLOAT16)),
     "convolution": ("Conv2d", (3, 8, 3), {"padding": 1}, (2, 3, 9, 10), (FLOAT32, BFLOAT16)),
     "strides and holes": (
         "Conv2d",

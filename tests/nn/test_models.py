@@ -54,3 +54,36 @@ def test_the_compiler_keeps_a_model_whole(make, batch):
     compiled = torch.compile(model, fullgraph=True, backend=BACKEND)
     torch.testing.assert_close(compiled(x), model(x))
     compiled(x).sum().backward()
+
+
+@pytest.mark.needs("gpu")
+@pytest.mark.parametrize(("make", "batch"), CASES.values(), ids=CASES)
+def test_a_captured_step_learns_what_steps_one_by_one_do(make, batch):
+    """Also where the optimizer moved parameters since: a graph reads where they lie."""
+
+    def trained(replayed):
+        torch.manual_seed(0)
+        model, x = make(LABKIT), batch()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+        def step():
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        aside = torch.cuda.Stream()
+        with torch.cuda.stream(aside):
+            for _ in range(STEPS):
+                step()
+        torch.cuda.synchronize()
+        if replayed:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                step()
+        for _ in range(STEPS):
+            graph.replay() if replayed else step()
+        torch.cuda.synchronize()
+        return list(model.parameters())
+
+    for found, right in zip(trained(True), trained(False), strict=True):
+        torch.testing.assert_close(found, right)
