@@ -26,39 +26,39 @@ class Linear(torch.nn.Linear):
         if input.ndim == 0 or input.shape[-1] != self.in_features:
             features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
             raise ValueError(f"input is {sides(input.shape)}: give it {features} along its last axis")
-        x, weight = in_one_type(input, self.weight)
-        y = _product(x.reshape(prod(x.shape[:-1]), self.in_features), weight, False, True)
-        y = y.reshape(*input.shape[:-1], self.out_features)
-        return y if self.bias is None else y + self.bias.to(y.dtype)
+        x, weight, *bias = in_one_type(input, self.weight, *(() if self.bias is None else (self.bias,)))
+        y = _product(x.reshape(prod(x.shape[:-1]), self.in_features), weight, *(bias or [None]), False, True)
+        return y.reshape(*input.shape[:-1], self.out_features)
 
 
 @torch.library.custom_op("labkit::product", mutates_args=())
-def _product(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
-    c = _blank(a, b, transpose_a, transpose_b)
-    compute(gemm.multiply, {"A": a, "B": b, "C": c}, transpose_a=transpose_a, transpose_b=transpose_b)
+def _product(a: Tensor, b: Tensor, bias: Tensor | None, transpose_a: bool, transpose_b: bool) -> Tensor:
+    c = _blank(a, b, bias, transpose_a, transpose_b)
+    given = {"A": a, "B": b, "C": c, "bias": bias}
+    compute(gemm.multiply, given, transpose_a=transpose_a, transpose_b=transpose_b)
     return c
 
 
 @_product.register_fake
-def _blank(a, b, transpose_a, transpose_b):
+def _blank(a, b, bias, transpose_a, transpose_b):
     return a.new_empty(a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1])
 
 
 def _keep(ctx, inputs, output):
-    a, b, *ctx.transposed = inputs
+    a, b, _, *ctx.transposed = inputs
     ctx.save_for_backward(a, b)
 
 
 def _gradients(ctx, dc):
     """Products again, so that they have gradients of their own."""
     (a, b), (of_a, of_b) = ctx.saved_tensors, ctx.transposed
-    wanted_a, wanted_b, *_ = ctx.needs_input_grad
+    wanted_a, wanted_b, wanted_bias, *_ = ctx.needs_input_grad
     da = db = None
     if wanted_a:
-        da = _product(b, dc, of_b, True) if of_a else _product(dc, b, False, not of_b)
+        da = _product(b, dc, None, of_b, True) if of_a else _product(dc, b, None, False, not of_b)
     if wanted_b:
-        db = _product(dc, a, True, of_a) if of_b else _product(a, dc, not of_a, False)
-    return da, db, None, None
+        db = _product(dc, a, None, True, of_a) if of_b else _product(a, dc, None, not of_a, False)
+    return da, db, dc.sum(0) if wanted_bias else None, None, None
 
 
 _product.register_autograd(_gradients, setup_context=_keep)

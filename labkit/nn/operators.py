@@ -55,7 +55,7 @@ def in_one_type(*tensors: Tensor) -> list[Tensor]:
     kind = tensors[0].device.type
     if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
         if len({X.dtype for X in tensors}) > 1:
-            types = " and ".join(_name(X.dtype) for X in tensors)
+            types = " and ".join(dict.fromkeys(_name(X.dtype) for X in tensors))
             raise TypeError(f"tensors are {types}: convert the input or the layer, or use torch.autocast")
         return list(tensors)
     dtype = torch.get_autocast_dtype(kind)

@@ -109,7 +109,7 @@ def test_the_operators_are_what_torch_wants_of_operators():
     x, w = torch.randn(2, 3, 5, 5, requires_grad=True), torch.randn(4, 3, 3, 3, requires_grad=True)
     torch.library.opcheck(torch.ops.labkit.convolution, (x, w, [1, 1], [1, 1, 1, 1], [1, 1], 1))
     a, b = torch.randn(3, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)
-    torch.library.opcheck(torch.ops.labkit.product, (a, b, False, True))
+    torch.library.opcheck(torch.ops.labkit.product, (a, b, torch.randn(4, requires_grad=True), False, True))
     ones, channels = torch.ones(5), torch.ones(3)
     torch.library.opcheck(torch.ops.labkit.layer_norm, (a, ones, ones, 1e-5))
     torch.library.opcheck(torch.ops.labkit.rms_norm, (a, ones, 1e-5))

@@ -1,4 +1,7 @@
-"""C = alpha * product + beta * C, for kernels that write products alone, or parts of them that are to be added up."""
+"""C = alpha * product + beta * added, for kernels that write products alone, or parts of them that are to be added up.
+
+What is added is what C holds, or an array of its shape.
+"""
 
 from functools import cache
 
@@ -32,7 +35,7 @@ def itself(value):
 
 
 @cuda.jit
-def combine(parts, C, alpha, beta):
+def combine(parts, added, C, alpha, beta):
     down, across = -(-C.shape[1] // ROWS), -(-C.shape[2] // COLUMNS)
     part = cuda.blockIdx.x
     z = part // (down * across)
@@ -44,8 +47,8 @@ def combine(parts, C, alpha, beta):
             for p in range(parts.shape[0]):
                 value += number(parts[p, z, row, col])
             value *= alpha
-        if beta != 0:  # else what C held does not matter
-            value += beta * number(C[z, row, col])
+        if beta != 0:  # else what it holds does not matter
+            value += beta * number(added[z, row, col])
         C[z, row, col] = element(value)
 
 
@@ -57,26 +60,26 @@ def for_results(format: Format):
     return specialise(combine, RESULT=format.number)
 
 
-def combined(product, C, alpha: float, beta: float, format: Format) -> Launch:
-    """C = alpha * product + beta * C, element for element; the product may be larger than C, and what it lacks is zero.
+def combined(product, added, C, alpha: float, beta: float, format: Format) -> Launch:
+    """C = alpha * product + beta * added, for each element; all hold the format, and sums are float32.
 
-    Both hold the format; sums are float32.
+    The product may be larger than C, and what it lacks is zero.
     """
     product = as_batch(product)
-    return add_up(viewed(product, (1, *product.shape), (0, *product.strides)), C, alpha, beta, format)
+    return add_up(viewed(product, (1, *product.shape), (0, *product.strides)), added, C, alpha, beta, format)
 
 
-def add_up(parts, C, alpha: float, beta: float, format: Format) -> Launch:
+def add_up(parts, added, C, alpha: float, beta: float, format: Format) -> Launch:
     """As `combined`, of a product whose parts, along the first of four axes, are added in their order."""
     if format != FP32:
-        parts, C = as_bits(parts), as_bits(C)
-    C = as_batch(C)
+        parts, added, C = map(as_bits, (parts, added, C))
+    added, C = as_batch(added), as_batch(C)
     batches, rows, cols = C.shape
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
-    return Launch(for_results(format), blocks, (COLUMNS, ROWS), (parts, C, np.float32(alpha), np.float32(beta)))
+    return Launch(for_results(format), blocks, (COLUMNS, ROWS), (parts, added, C, np.float32(alpha), np.float32(beta)))
 
 
-def scaled(C, beta: float, format: Format, workspace: Workspace) -> Launch:
-    """C = beta * C."""
+def scaled(added, C, beta: float, format: Format, workspace: Workspace) -> Launch:
+    """C = beta * added."""
     nothing = viewed(workspace.array("product", (1,), C.dtype), (1, 1, 0, 0), (C.dtype.itemsize,) * 4)
-    return add_up(nothing, C, 0, beta, format)
+    return add_up(nothing, added, C, 0, beta, format)

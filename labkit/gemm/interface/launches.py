@@ -3,8 +3,8 @@
 from math import prod
 
 from labkit import cuda
-from labkit.arrays.addresses import in_pieces, lies_in_order, lies_in_pieces
-from labkit.arrays.views import matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.arrays.addresses import address_of, in_pieces, lies_in_order, lies_in_pieces
+from labkit.arrays.views import WORD_BYTES, matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
 from labkit.gemm.interface.arrange import arranged
@@ -22,7 +22,7 @@ MOST_PLANES = 2**15  # of a grid, which has at most 65535 blocks along z
 
 
 def launches(
-    candidate: Candidate, format: Format, left, right, C, alpha: float, beta: float, workspace: Workspace
+    candidate: Candidate, format: Format, left, right, C, alpha: float, beta: float, workspace: Workspace, added=None
 ) -> list[Launch]:
     """C = alpha * left @ right.T + beta * C.
 
@@ -33,8 +33,10 @@ def launches(
     left, right, C
         Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
         a matrix. K is at least 1.
+    added
+        What beta is multiplied with in the place of C, an array of its shape, of any strides.
     """
-    product = left, right, C, alpha, beta
+    product = left, right, C if added is None else added, C, alpha, beta
     if candidate.tiling is not None:
         return by_tiling(candidate.tiling, *product, workspace)
     if candidate.step == "gemv":
@@ -45,7 +47,7 @@ def launches(
     return by_step(step, format, *product, workspace)
 
 
-def by_tiling(tiling: Tiling, left, right, C, alpha, beta, workspace):
+def by_tiling(tiling: Tiling, left, right, added, C, alpha, beta, workspace):
     """By the library's kernel, which knows alpha, beta and batches.
 
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
@@ -59,12 +61,15 @@ def by_tiling(tiling: Tiling, left, right, C, alpha, beta, workspace):
     result = C
     if not lies_in_pieces(C, (M, N)):
         result = workspace.array("product", (*C.shape[:-1], in_pieces(N, C.dtype)), C.dtype)
-        if beta != 0:
-            made.append(rearrange(C, result))
+    if beta == 0:  # what is added does not matter
+        added = result
+    elif added is not result and (result is not C or not _is_taken(added, tiling)):
+        made.append(rearrange(added, result))
+        added = result
     alike = len({len(X.shape) for X in (left, right, C)}) == 1
     for z in range(1 if alike else C.shape[0]):
-        operands = (X if alike else matrix_of(X, z) for X in (left, right, result))
-        made += library.launches(*operands, tiling, alpha, beta, workspace)
+        *operands, its = (X if alike else matrix_of(X, z) for X in (left, right, result, added))
+        made += library.launches(*operands, tiling, alpha, beta, workspace, its)
     if result is not C:
         made.append(rearrange(result, C))
     return made
@@ -93,9 +98,18 @@ def _runs_along_rows(X) -> bool:
     return X.dtype.itemsize == 2 and lies_in_pieces(turned(X), (K, rows))
 
 
-def by_gemv(left, right, C, alpha, beta, workspace):
+def _is_taken(added, tiling):
+    """Whether the library's kernel can read what is added as it lies."""
+    size = added.dtype.itemsize
+    if tiling.swapped or size == WORD_BYTES:
+        return True
+    *apart, step = added.strides
+    return step == size and not any(n % WORD_BYTES for n in (address_of(added), *apart))
+
+
+def by_gemv(left, right, added, C, alpha, beta, workspace):
     """By BLAS level 2, where C has few rows or columns: a matrix times a vector for each, which only has to be read."""
-    made = []
+    made = [] if added is C else [rearrange(added, C)]
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
         left_z, right_z, C_z = (matrix_of(X, z) for X in (left, right, C))
         if C_z.shape[0] < C_z.shape[1]:
@@ -108,7 +122,7 @@ def by_gemv(left, right, C, alpha, beta, workspace):
     return made
 
 
-def by_step(step: Step, format: Format, left, right, C, alpha, beta, workspace):
+def by_step(step: Step, format: Format, left, right, added, C, alpha, beta, workspace):
     """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
 
     Where alpha is not 1 or beta not 0, the product is rounded to the result's format before the sum is.
@@ -127,11 +141,11 @@ def by_step(step: Step, format: Format, left, right, C, alpha, beta, workspace):
     product = C if in_place else workspace.array("product", (*C.shape[:-1], width), C.dtype)
     made += _multiplied(step, format, A, B, product, workspace)
     if product is not C:
-        made.append(combined(product, C, alpha, beta, format.result))
+        made.append(combined(product, added, C, alpha, beta, format.result))
     return made
 
 
-def by_parts(step: Step, splits: int, left, right, C, alpha, beta, workspace):
+def by_parts(step: Step, splits: int, left, right, added, C, alpha, beta, workspace):
     """One product of float32 by a step that multiplies so many parts of k, each as a matrix of a batch."""
     (M, N), made = C.shape, []
     K, width = splits * in_pieces(-(-left.shape[1] // splits), left.dtype), in_pieces(N, C.dtype)
@@ -143,7 +157,7 @@ def by_parts(step: Step, splits: int, left, right, C, alpha, beta, workspace):
     product = workspace.array("product", (splits, M, width), C.dtype)
     made += _multiplied(step, FP32, A, B, product, workspace)
     of_parts = viewed(product, (splits, 1, M, width), (product.strides[0], *product.strides))
-    return [*made, add_up(of_parts, C, alpha, beta, FP32)]
+    return [*made, add_up(of_parts, added, C, alpha, beta, FP32)]
 
 
 def _takes_any_strides(step):

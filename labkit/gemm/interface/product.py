@@ -1,4 +1,7 @@
-"""C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders."""
+"""C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders.
+
+Or a bias for each column is added, in the place of beta * C.
+"""
 
 from functools import partial
 
@@ -18,14 +21,13 @@ from labkit.arrays.operands import (
     taken,
     type_name,
 )
-from labkit.arrays.views import stacked, tidied, turned
+from labkit.arrays.views import stacked, tidied, turned, viewed
 from labkit.arrays.workspace import current_device, handle_of, of_stream
 from labkit.blas.problem import check_factor
 from labkit.formats import Format
 from labkit.gemm.interface.candidates import Candidate, choice
 from labkit.gemm.interface.combine import scaled
 from labkit.gemm.interface.launches import launches
-from labkit.ladder import Launch
 from labkit.planned import Plan, Remembered
 
 _remembered = Remembered()
@@ -40,6 +42,7 @@ def multiply(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    bias: Shaped[np.ndarray, " N"] | None = None,
     format: str | Format | None = None,
     stream=0,
 ) -> Shaped[np.ndarray, "*batch M N"]:
@@ -58,6 +61,8 @@ def multiply(
     alpha, beta
         Real numbers, taken as float32. What C held does not matter where beta is 0, nor what A and B hold where alpha
         is 0.
+    bias
+        A number for each column of C, of its format, which is added to all of the column; beta is 0 then.
     format
         What arrays of bits hold, "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32", by which tensor cores
         multiply float32, rounded to that. Otherwise float32 is multiplied in full, by CUDA cores.
@@ -75,8 +80,8 @@ def multiply(
         An operand is no array, or holds what is not multiplied, or bits that nobody declared, or a factor is no real
         number.
     ValueError
-        There is no such format, the shapes do not fit, C is missing where beta is not 0, or C is an array of the device
-        that shares memory with A, B or itself.
+        There is no such format, the shapes do not fit, C is missing where beta is not 0, a bias is given there, or C is
+        an array of the device that shares memory with A, B, bias or itself.
     RuntimeError
         The GPU has no instructions for such operands.
 
@@ -92,25 +97,29 @@ def multiply(
     Examples
     --------
     >>> C = gemm.multiply(A, B)
-    >>> gemm.multiply(X, W, Y, transpose_b=True)  # a layer: Y = X @ W.T
+    >>> gemm.multiply(X, W, Y, transpose_b=True, bias=b)  # a layer: Y = X @ W.T + b
     """
     options = alpha, beta, transpose_a, transpose_b, format
-    if C is None or any(isinstance(X, np.ndarray) for X in (A, B, C)):
-        return _with_copies(A, B, C, *options, stream)
+    if C is None or any(isinstance(X, np.ndarray) for X in (A, B, C, bias)):
+        return _with_copies(A, B, C, bias, *options, stream)
     key, known = None, None
     try:
         (of_A, at_A), (of_B, at_B), (of_C, at_C) = seen(A), seen(B), seen(C)
+        of_bias, at_bias = (None, None) if bias is None else seen(bias)
         factors = [(type(x), x if x == x else "NaN") for x in (alpha, beta)]  # no NaN is found again by itself
-        key = of_A, of_B, of_C, *factors, *options[2:], handle_of(stream), current_device()
+        key = of_A, of_B, of_C, of_bias, *factors, *options[2:], handle_of(stream), current_device()
         known = _remembered.get(key)
     except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
         pass
     if known is not None:
-        known.run((A, B, C), [at_A, at_B, at_C])
+        if bias is None:
+            known.run((A, B, C), [at_A, at_B, at_C])
+        else:
+            known.run((A, B, C, bias), [at_A, at_B, at_C, at_bias])
         return C
-    arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
+    arrays = _adopted(A, B, C, bias)
     made = planned(*arrays, *options, stream=stream, workspace=of_stream(stream), keep=False)
-    made(*arrays)
+    made(*(X for X in arrays if X is not None))
     if key is not None:
         _remembered.keep(key, made)
     return C
@@ -125,13 +134,14 @@ def plan(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    bias: Shaped[np.ndarray, " N"] | None = None,
     format: str | Format | None = None,
     stream=0,
 ) -> Plan:
     """As `multiply`, but gives the product as a plan, which is run by calling it: `plan()`, or `plan(A, B, C)`.
 
-    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
-    stream. Operands are arrays of the device.
+    With a bias it is `plan(A, B, C, bias)`. A plan costs the host a few microseconds a run, allocates nothing then, and
+    can be captured in a CUDA graph on any stream. Operands are arrays of the device.
 
     Examples
     --------
@@ -139,14 +149,14 @@ def plan(
     >>> plan()
     >>> plan(X2, W, Y2)  # which lie as X and Y do
     """
-    arrays = [_adopted(name, X) for name, X in (("A", A), ("B", B), ("C", C))]
-    return planned(*arrays, alpha, beta, transpose_a, transpose_b, format, stream=stream)
+    return planned(*_adopted(A, B, C, bias), alpha, beta, transpose_a, transpose_b, format, stream=stream)
 
 
 def planned(
     A,
     B,
     C,
+    bias=None,
     alpha=1.0,
     beta=0.0,
     transpose_a=False,
@@ -157,7 +167,7 @@ def planned(
     **options,
 ) -> Plan:
     """A plan for arrays of the device, by a certain candidate if one is given; the options are those of `Plan`."""
-    format, _ = _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format)
+    format, _ = _checked(A, B, C, bias, alpha, beta, transpose_a, transpose_b, format)
     product = {
         "alpha": check_factor("alpha", alpha),
         "beta": check_factor("beta", beta),
@@ -166,7 +176,8 @@ def planned(
         "format": format,
         "candidate": candidate,
     }
-    return Plan(partial(_launches, **product), {"A": A, "B": B, "C": C}, ["C"], **options)
+    arrays = {"A": A, "B": B, "C": C} | ({} if bias is None else {"bias": bias})
+    return Plan(partial(_launches, **product), arrays, ["C"], **options)
 
 
 def forget() -> None:
@@ -186,14 +197,22 @@ def arrangement(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
     return left, right, C
 
 
-def _launches(A, B, C, *, alpha, beta, transpose_a, transpose_b, format, candidate, workspace) -> list[Launch]:
+def _launches(A, B, C, bias=None, *, alpha, beta, transpose_a, transpose_b, format, candidate, workspace):
     if 0 in C.shape:
         return []
+    across = _runs_down(tidied(taken(C)))  # columns of C are rows of what the kernels are given
     left, right, C = arrangement(A, B, C, transpose_a, transpose_b)
+    added, beta = (C, beta) if bias is None else (_of_all_rows(taken(bias), C, across), 1.0)
     if left.shape[-1] == 0 or alpha == 0:
-        return [scaled(C, beta, format.result, workspace)]
+        return [scaled(added, C, beta, format.result, workspace)]
     candidate = candidate or choice(format, left, right, C)
-    return launches(candidate, format, left, right, C, alpha, beta, workspace)
+    return launches(candidate, format, left, right, C, alpha, beta, workspace, added)
+
+
+def _of_all_rows(bias, C, across):
+    """A vector as an array of C's shape, each of whose rows it is, or each of whose columns."""
+    (step,) = bias.strides
+    return viewed(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if across else (0, step))))
 
 
 def _runs_down(C) -> bool:
@@ -201,14 +220,15 @@ def _runs_down(C) -> bool:
     return C.strides[-2] == C.dtype.itemsize != C.strides[-1]
 
 
-def _with_copies(A, B, C, alpha, beta, transpose_a, transpose_b, format, stream):
+def _with_copies(A, B, C, bias, alpha, beta, transpose_a, transpose_b, format, stream):
     """As `multiply`, where there is no C, or arrays are the host's."""
     handle_of(stream)  # or it is none
-    format, shape = _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format)
+    format, shape = _checked(A, B, C, bias, alpha, beta, transpose_a, transpose_b, format)
     on_host = isinstance(C, np.ndarray) if C is not None else all(isinstance(X, np.ndarray) for X in (A, B))
     blank = C is None or (on_host and beta == 0)
     out = cuda.device_array(shape, format.result.dtype) if blank else on_device(C, stream)
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "format": format, "stream": stream}
+    options["bias"] = None if bias is None else on_device(bias, stream)
     multiply(on_device(A, stream), on_device(B, stream), out, alpha=alpha, beta=beta, **options)
     if not on_host:
         return out if C is None else C
@@ -224,13 +244,14 @@ def _with_copies(A, B, C, alpha, beta, transpose_a, transpose_b, format, stream)
 # --- what cannot be multiplied -------------------------------------------------------------------
 
 
-def _adopted(name, X):
-    """An array of the device, which numba makes of what only says by `__cuda_array_interface__` that it is one."""
-    check_on_device(name, X)
-    return on_device(X)
+def _adopted(A, B, C, bias):
+    """Arrays of the device, which numba makes of what only says by `__cuda_array_interface__` that it is one."""
+    for name, X in {"A": A, "B": B, "C": C, **({} if bias is None else {"bias": bias})}.items():
+        check_on_device(name, X)
+    return [X if X is None else on_device(X) for X in (A, B, C, bias)]
 
 
-def _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format) -> tuple[Format, tuple[int, ...]]:
+def _checked(A, B, C, bias, alpha, beta, transpose_a, transpose_b, format) -> tuple[Format, tuple[int, ...]]:
     """The format of a product, and the shape of its result; raises where it cannot be computed."""
     for name, X in {"A": A, "B": B, **({} if C is None else {"C": C})}.items():
         check_array(name, X)
@@ -247,6 +268,8 @@ def _checked(A, B, C, alpha, beta, transpose_a, transpose_b, format) -> tuple[Fo
         _check_result(C, shape, format)
     elif check_factor("beta", beta) != 0:
         raise ValueError("beta is not 0, but there is no C to multiply with it: pass C, or leave beta out")
+    if bias is not None:
+        _check_bias(bias, shape[-1], beta, format)
     return format, shape
 
 
@@ -273,3 +296,13 @@ def _check_result(C, shape, format):
         if not C.flags.writeable:
             raise ValueError("C is read-only: pass an array that can be written to")
         check_own_memory("C", C)
+
+
+def _check_bias(bias, columns, beta, format):
+    check_array("bias", bias)
+    if tuple(bias.shape) != (columns,):
+        raise ValueError(f"bias is {sides(bias.shape)}, but C has {columns} columns: give a number for each")
+    if not holds(bias, format.result):
+        raise TypeError(f"bias holds {type_name(bias)}, but results are stored as {format.result.dtype}: convert it")
+    if check_factor("beta", beta) != 0:
+        raise ValueError("there are a bias and a beta that is not 0: leave one of them out")

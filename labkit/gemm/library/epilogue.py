@@ -13,7 +13,10 @@ from labkit.gemm.library.constants import BOX, BOX_SUMS, C_BYTE, EACH, FP32, RES
 
 
 class Output(NamedTuple):
-    """Where results go: a batch C of rows x cols each, transposed if operands have changed places, and its factors."""
+    """Where results go: a batch C of rows x cols each, transposed if operands have changed places, and its factors.
+
+    `added` is what beta is the factor of: C itself, or an array of its shape.
+    """
 
     map: ptx.TensorMap
     array: object
@@ -21,6 +24,7 @@ class Output(NamedTuple):
     cols: int
     alpha: np.float32
     beta: np.float32
+    added: object
 
 
 @cuda.jit(device=True)
@@ -46,13 +50,13 @@ def first_of_thread(place):
 
 @cuda.jit(device=True)
 def blend(sums, place, output):
-    """alpha times this thread's sums, plus beta times what C holds there.
+    """alpha times this thread's sums, plus beta times what `output.added` holds there.
 
     For columns outside of C, whose sums nobody stores, the thread reads its first one once more: no load has a
     condition of its own, and so all of a row are under way at once; those of both its rows would take too many
     registers.
     """
-    C, rows, cols, beta = output.array, output.rows, output.cols, output.beta
+    added, rows, cols, beta = output.added, output.rows, output.cols, output.beta
     batch = place[0]
     row, col = first_of_thread(place)
     for n in range(SUMS):
@@ -65,13 +69,13 @@ def blend(sums, place, output):
                     x = col + i // 4 * 8
                     x = x if x < cols else col
                     if SWAPPED:
-                        sums[i] += beta * number(C[batch, x, y])
-                        sums[i + 1] += beta * number(C[batch, x + 1 if x + 1 < cols else x, y])
+                        sums[i] += beta * number(added[batch, x, y])
+                        sums[i + 1] += beta * number(added[batch, x + 1 if x + 1 < cols else x, y])
                     else:
                         if RESULT == FP32:
-                            first, second = C[batch, y, x], C[batch, y, x + 1]
+                            first, second = added[batch, y, x], added[batch, y, x + 1]
                         else:
-                            first, second = ptx.unpack2(C[batch, y, x // 2], RESULT)
+                            first, second = ptx.unpack2(added[batch, y, x // 2], RESULT)
                         sums[i] += beta * first
                         sums[i + 1] += beta * second
             cuda.syncwarp()
@@ -79,7 +83,7 @@ def blend(sums, place, output):
 
 @cuda.jit(device=True)
 def number(element):
-    """What an element of C stands for."""
+    """What an element of a result stands for."""
     if RESULT == FP32:
         return element
     return ptx.unpack2(np.uint32(element), RESULT)[0]

@@ -20,7 +20,7 @@ FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}
 
 
 def launches(
-    A, B, C, tiling: Tiling, alpha: float = 1.0, beta: float = 0.0, workspace: Workspace | None = None
+    A, B, C, tiling: Tiling, alpha: float = 1.0, beta: float = 0.0, workspace: Workspace | None = None, added=None
 ) -> list[Launch]:
     """The launch of C = alpha * A @ B.T + beta * C, cut up by a tiling; three matrices, or three batches of as many.
 
@@ -31,6 +31,9 @@ def launches(
     ----------
     workspace
         Where the sums of parts along k go; the default stream's if it is None.
+    added
+        What is multiplied by beta in the place of C, an array of its shape. If that holds 16-bit numbers, each two
+        neighbours of a row are a word of 32 bits of it, unless operands change places.
 
     Raises
     ------
@@ -47,7 +50,8 @@ def launches(
     format = FORMATS[A.dtype]
     check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
     form = Form.of(A, B, format, tiling)
-    A, B, C = map(as_batch, (A, B, C))
+    added = C if added is None else added
+    A, B, C, added = map(as_batch, (A, B, C, added))
     left, right = (B, A) if tiling.swapped else (A, B)
     rows, cols = left.shape[1], right.shape[1]
     down, across = -(-rows // tiling.rows), -(-cols // tiling.cols)
@@ -58,15 +62,16 @@ def launches(
     right = Operand(_map(right, tiling.cols, form.right_major))
     single = C.dtype == np.float32
     if tiling.swapped:  # no copies of boxes to C
-        C, C_map = C if single else as_bits(C), left.map
+        C, added = (X if single else as_bits(X) for X in (C, added))
+        C_map = left.map
     else:
-        C = C if single else as_words(C)
+        C, added = (X if single else as_words(X) for X in (C, added))
         C_map = ptx.TensorMap(C, (1, WM, BOX))
     arguments = (
         left,
         right,
         Tiles(down, across, steps, items),
-        Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta)),
+        Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta), added),
         _parts(tiling, tiles, workspace or of_stream()),
     )
     grid = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)

@@ -98,6 +98,70 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
     assert np.count_nonzero(whole.copy_to_host() == 77) >= outside  # nothing beside C was written
 
 
+BIASES = {"side by side": slice(None), "apart": slice(None, None, 3), "behind a number": slice(1, None)}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(
+    sides=st.tuples(SIDES, SIDES, st.one_of(SIDES, st.just(0))),
+    orders=st.tuples(ORDERS, ORDERS, ORDERS),
+    batches=st.sampled_from([(None, None), (None, None), (2, 2), (2, None), (None, 2)]),
+    alpha=st.sampled_from([1.0, -0.5, 0.0]),
+    lies=st.sampled_from(list(BIASES)),
+)
+@settings(max_examples=15)
+def test_a_bias_is_added_to_each_row(name, sides, orders, batches, alpha, lies):
+    format, (M, N, K), rng = FORMATS[name], sides, np.random.default_rng(sides)
+    of = [*batches, next((n for n in batches if n), None)]
+    shapes = [(*([n] if n else []), *side) for n, side in zip(of, ((M, K), (K, N), (M, N)))]
+    (A, a), (B, b) = (encoded(rng.standard_normal(shape), format) for shape in shapes[:2])
+    C, _ = encoded(np.full(shapes[2], np.nan), format, result=True)
+    room = np.zeros(3 * N + 1)
+    room[BIASES[lies]][:N] = rng.standard_normal(N)
+    whole_bias, values = encoded(room, format, result=True)
+    bias, expected = cuda.to_device(whole_bias)[BIASES[lies]][:N], alpha * (a @ b) + values[BIASES[lies]][:N]
+    (A, _), (B, _), (C, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
+    assert gemm.multiply(A, B, C, alpha=alpha, bias=bias, **said(format)) is C
+    size = np.abs(a) @ np.abs(b) + np.abs(values[BIASES[lies]][:N])
+    bound = (K + 2) * 2.0**-23 * size + ROUNDING[name] * (2 * np.abs(expected) + 3 * size)
+    assert (np.abs(format.result.decode(C.copy_to_host()) - expected) <= bound + 1e-7).all()
+    assert np.count_nonzero(whole.copy_to_host() == 77) >= whole.size - C.size
+
+
+MISFITS = [
+    ({"bias": np.ones(5, np.float32)}, ValueError, "bias is 5, but C has 4 columns: give a number for each"),
+    ({"bias": np.ones((1, 4), np.float32)}, ValueError, "bias is 1 x 4, but C has 4 columns"),
+    ({"bias": np.ones(4)}, TypeError, "bias holds float64, but results are stored as float32: convert it"),
+    ({"bias": [1, 2, 3, 4]}, TypeError, "bias is a list, not an array"),
+    ({"bias": np.ones(4, np.float32), "beta": 1.0}, ValueError, "there are a bias and a beta that is not 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "kind", "why"), MISFITS, ids=[why for *_, why in MISFITS])
+def test_a_bias_that_does_not_fit_is_refused_in_a_sentence(options, kind, why):
+    A, B, C = (np.ones(shape, np.float32) for shape in ((3, 2), (2, 4), (3, 4)))
+    with pytest.raises(kind, match=why):
+        gemm.multiply(A, B, C, **options)
+
+
+def test_a_bias_of_the_host_is_added_and_one_beside_the_result_is_refused():
+    A, B, bias = np.ones((3, 2), np.float32), np.ones((2, 4), np.float32), np.arange(4, dtype=np.float32)
+    assert gemm.multiply(A, B, bias=bias).tolist() == [[2, 3, 4, 5]] * 3
+    C = cuda.to_device(np.zeros((3, 4), np.float32))
+    with pytest.raises(ValueError, match="C shares memory with bias, which is read while C is written"):
+        gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, bias=C[1])
+
+
+def test_a_plan_with_a_bias_runs_for_another_one():
+    rng = np.random.default_rng(0)
+    A, B, *biases = (rng.standard_normal(side).astype(np.float32) for side in ((20, 24), (24, 16), 16, 16))
+    arrays = [cuda.to_device(X) for X in (A, B, np.zeros((20, 16), np.float32))]
+    plan = gemm.plan(*arrays, bias=cuda.to_device(biases[0]))
+    for bias, run in ((biases[0], plan), (biases[1], lambda: plan(*arrays, cuda.to_device(biases[1])))):
+        run()
+        np.testing.assert_allclose(arrays[2].copy_to_host(), A @ B + bias, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("backwards", [0, 1, 2], ids="ABC")
 def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):

@@ -33,11 +33,12 @@ class OfHost:
         return np.zeros(count, np.uint32)
 
 
-def launch(format, tiling, columns=""):
+def launch(format, tiling, columns="", biased=False):
     """A launch for operands of which some lie in columns."""
     A, B, C = (np.zeros((64, 64), kind.dtype) for kind in (format, format, format.result))
     A, B = (np.asfortranarray(X) if name in columns else X for name, X in (("A", A), ("B", B)))
-    return launches(A, B, C, tiling, workspace=OfHost())[0]
+    added = np.broadcast_to(C[0], C.shape) if biased else None
+    return launches(A, B, C, tiling, workspace=OfHost(), added=added)[0]
 
 
 @pytest.mark.parametrize(("format", "tiling", "columns"), sampled(CASES, 8), ids=str)
@@ -46,6 +47,13 @@ def test_the_kernel_assembles_without_spills(format, tiling, columns):
     code = sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0, "a"))
     assert (code.registers, code.spill_bytes) == (168, 0)  # what 384 threads of an SM leave for each
     assert {"LDL", "STL"}.isdisjoint(instruction.opcode for instruction in code.instructions)
+
+
+@pytest.mark.parametrize(("tiling", "format", "most_bytes"), [(0, BF16, 0), (-1, BF16, 0), (0, TF32, 40)], ids=str)
+def test_a_bias_spills_next_to_nothing(tiling, format, most_bytes):
+    one = launch(format, TILINGS[tiling], biased=True)
+    assert 0 in one.arguments[3].added.strides
+    assert sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0, "a")).spill_bytes <= most_bytes
 
 
 @pytest.mark.parametrize("tiling", [TILINGS[0], TILINGS[4]])
