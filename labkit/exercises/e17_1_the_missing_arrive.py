@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.exercises.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
 from labkit.exercises.duty import Dependence, Duty
 from labkit.exercises.exact_scores import NUMBERS as HEAD
 from labkit.exercises.exact_scores import queries_and_keys
@@ -13,6 +13,7 @@ from labkit.simulator.disturbance import COPIES
 
 TILE, CONSUMERS, WARP = 16, 2, 32  # keys of a tile, warps, threads of one
 TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD, 8
+MOST_STAGES = 4
 SIZES = ((70, 90), (33, 37), (1, 1))  # queries, keys
 
 
@@ -39,8 +40,13 @@ def launch(rng, queries, keys):
             Budget(KEPT, HEAD, "those of a query"),
             Budget(
                 SHARED_BYTES,
-                4 * (TILE_BYTES + 2 * BARRIER_BYTES),
+                MOST_STAGES * (TILE_BYTES + 2 * BARRIER_BYTES),
                 "a ring of 4 stages, with two barriers each, at most",
+            ),
+            Budget(
+                ALONE,
+                min(100, -(-100 * MOST_STAGES // tiles)),
+                f"those of as many tiles as a ring has stages, of {tiles}: before them the next copy is on its way",
             ),
             Budget(BARRIERS, blocks, "one for each block, after its mbarriers are set up"),
             FLOAT32_ALONE,

@@ -72,7 +72,17 @@ VARIANTS = (
     Variant(
         "a ring of three stages", "solved", (("STAGES, CONSUMERS = 16, 8, 2, 2", "STAGES, CONSUMERS = 16, 8, 3, 2"),)
     ),
-    Variant("a copy at a time", "solved", ((TAIL, ""), (BEFORE, AT_ONCE))),
+    Variant("a copy at a time", "budget", ((TAIL, ""), (BEFORE, AT_ONCE))),
+    Variant(
+        "a copy at a time, all into one stage",
+        "budget",
+        (
+            (TAIL, ""),
+            (BEFORE, AT_ONCE),
+            (EMPTY, EMPTY.replace("            ", "            stage, turn = 0, tile\n            ", 1)),
+            (FULL, FULL.replace("            ", "            stage, turn = 0, tile\n            ", 1)),
+        ),
+    ),
     Variant(
         "given back at a tile's last key",
         "solved",
