@@ -1,101 +1,113 @@
-"""`labkit bench training`: a small GPT and a small CNN, of labkit's layers and of torch's, and how they learn.
+"""`labkit bench training`: small GPTs and a small CNN, of labkit's layers and of torch's, how they learn and how fast.
 
-The GPT reads the text of this book, byte by byte, under bfloat16 autocast; the CNN tells directions of stripes, in
-float32. Both begin with the same parameters and see the same batches, so that their losses differ by rounding alone,
-which grows from step to step; runs of torch from other seeds say how far apart two runs may be. Each training is done
-twice: as Python asks for one launch after the other, and with a step captured in a CUDA graph, which is replayed.
+The GPTs read the text of this book, byte by byte, under bfloat16 autocast; the CNN tells directions of stripes, in
+float32. Both kinds of layers begin with the same parameters and see the same batches, so that losses differ by rounding
+alone, which grows from step to step; runs from other seeds say how far apart two runs may be.
+
+A step runs in three ways: as Python asks for one launch after the other, by `torch.compile`, and as a CUDA graph, into
+which all that it launches is captured once.
 """
 
 import math
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from labkit.bench import _record
 from labkit.places import folder
 
-STEPS = 300
-BEFORE_CAPTURE = 10  # in which kernels are compiled, and buffers of the optimizer made
+EAGER, COMPILED, CAPTURED = "launch by launch", "torch.compile", "CUDA graph"
+WARM_UP = 10  # steps, in which kernels are compiled, and buffers of the optimizer made
 SHOWN_EVERY = 50
-SEEDS = 0, 1, 2
-LENGTH, TEXTS, IMAGES, SIDE, CLASSES = 256, 32, 64, 32, 10
-COLUMNS = {"model": "", "layers": "", "seed": "d", "step": "d", "loss": ".4f", "time_ms": ".2f"}
-COLUMNS |= {"captured_loss": ".4f", "captured_ms": ".2f"}
+IMAGES, SIDE, CLASSES = 64, 32, 10
+COLUMNS = {"model": "", "layers": "", "how": "", "seed": "d", "step": "d", "loss": ".4f", "time_ms": ".2f"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model, its batches, and how it is trained."""
+
+    model: str  # of `labkit.nn.models`
+    batches: Callable[[int, int], Iterator]  # by seed, and how many
+    autocast: bool
+    options: dict = field(default_factory=dict)
+    steps: int = 300
+    seeds: tuple[int, ...] = (0, 1, 2)
+    ways: tuple[str, ...] = (EAGER, CAPTURED)
 
 
 def main(record=False, out=None) -> None:
     found = _record.require_gpu("trains models")
-    from labkit.nn.models import CNN, GPT, LABKIT, TORCH
+    from labkit.nn.models import LABKIT, TORCH
 
     rows = []
-    for name, make, batches in (("gpt", GPT, texts), ("cnn", CNN, stripes)):
-        for seed in SEEDS:
-            for layers, of in (("labkit", LABKIT), ("torch", TORCH)):
-                options = make, of, batches, seed, name == "gpt"
-                losses, time_ms = train(*options)
-                captured_loss, captured_ms = train_captured(*options)
-                of_run = {"operation": "training", "model": name, "layers": layers, "seed": seed, "time_ms": time_ms}
-                of_run |= {"captured_loss": captured_loss, "captured_ms": captured_ms}
-                shown = [step for step in range(STEPS) if (step + 1) % SHOWN_EVERY == 0 or step == 0]
-                rows += [{**of_run, "step": step + 1, "loss": losses[step]} for step in shown]
-    _record.show(f"Losses on {found.name}", rows, COLUMNS)
+    for name, training in TRAININGS.items():
+        for seed in training.seeds:
+            for how in training.ways:
+                for layers, of in (("labkit", LABKIT), ("torch", TORCH)):
+                    losses, time_ms = train(training, of, seed, how)
+                    of_run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
+                    shown = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
+                    rows += [{**of_run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in shown]
+    _record.show(f"Training on {found.name}", rows, COLUMNS)
     _record.finish("training", rows, found.name, record, out)
 
 
-def train(make, layers, batches, seed: int, autocast: bool) -> tuple[list[float], float]:
-    """The loss of each step, and milliseconds of one, the first ones left out."""
+def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]:
+    """The loss of each step by its number, of a graph those after it was captured; and milliseconds of one."""
     import torch
 
-    step = _training(make, layers, seed, autocast)
-    losses, begin_s = [], 0.0
-    for number, (x, y) in enumerate(batches(seed)):
-        if number == STEPS // 2:
-            torch.cuda.synchronize()
-            begin_s = time.perf_counter()
-        losses.append(step(x, y))
-    torch.cuda.synchronize()
-    time_ms = (time.perf_counter() - begin_s) / (STEPS - STEPS // 2) * 1e3
-    return [float(loss) for loss in losses], time_ms
-
-
-def train_captured(make, layers, batches, seed: int, autocast: bool) -> tuple[float, float]:
-    """The last loss, and milliseconds of a step, where each step replays one CUDA graph of all that it launches.
-
-    (PyTorch documentation, "CUDA Graphs", whole-network capture.)
-    """
-    import torch
-
-    step = _training(make, layers, seed, autocast, capturable=True)
-    of_steps = list(batches(seed))
-    x, y = (X.clone() for X in of_steps[0])
-    aside = torch.cuda.Stream()
+    step, losses = _step(training, layers, seed, how), {}
+    numbered = enumerate(training.batches(seed, training.steps), 1)
+    aside = torch.cuda.Stream()  # where torch wants what comes before a capture to run
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
-        for begin in of_steps[:BEFORE_CAPTURE]:
-            step(*begin)
+        for number, batch in numbered:
+            losses[number] = step(*batch)
+            if number == WARM_UP:
+                break
     torch.cuda.current_stream().wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        loss = step(x, y)
+    if how == CAPTURED:
+        step = captured(step, *batch)
     torch.cuda.synchronize()
     begin_s = time.perf_counter()
-    for batch in of_steps[BEFORE_CAPTURE:]:
+    for number, batch in numbered:
+        losses[number] = step(*batch)
+    torch.cuda.synchronize()
+    return losses, (time.perf_counter() - begin_s) / (training.steps - WARM_UP) * 1e3
+
+
+def captured(step, x, y):
+    """The step as a CUDA graph, for batches of the shapes of x and y. (PyTorch documentation, "CUDA Graphs".)"""
+    import torch
+
+    x, y, graph = x.clone(), y.clone(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step(x, y)
+
+    def replay(*batch):
         for place, X in zip((x, y), batch, strict=True):
             place.copy_(X)
         graph.replay()
-    torch.cuda.synchronize()
-    return float(loss), (time.perf_counter() - begin_s) / (STEPS - BEFORE_CAPTURE) * 1e3
+        return loss.clone()
+
+    return replay
 
 
-def _training(make, layers, seed, autocast, capturable=False):
+def _step(training, layers, seed, how):
     """A step of the training of a new model: takes a batch, gives the loss before the step."""
     import torch
 
+    from labkit.nn import models
+
     torch.manual_seed(seed)
-    model = make(layers).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, capturable=capturable)
+    model = getattr(models, training.model)(layers, **training.options).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, capturable=how == CAPTURED)
+    run = torch.compile(model) if how == COMPILED else model
 
     def step(x, y):
-        with torch.autocast("cuda", torch.bfloat16, enabled=autocast, cache_enabled=not capturable):
-            answer = model(x)
+        with torch.autocast("cuda", torch.bfloat16, enabled=training.autocast, cache_enabled=how != CAPTURED):
+            answer = run(x)
         loss = torch.nn.functional.cross_entropy(answer.float().flatten(0, -2), y.flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -105,29 +117,41 @@ def _training(make, layers, seed, autocast, capturable=False):
     return step
 
 
-def texts(seed: int):
-    """Batches of pieces of the book's chapters, and of their next bytes."""
-    import torch
+def texts(length: int, count: int):
+    """Batches of so many pieces of the book's chapters, and of their next bytes."""
 
-    book = b"".join(path.read_bytes() for path in sorted((folder("notebooks") / "source").glob("*.md")))
-    text = torch.frombuffer(bytearray(book), dtype=torch.uint8).long().cuda()
-    random = torch.Generator().manual_seed(seed)
-    for _ in range(STEPS):
-        begins = torch.randint(len(text) - LENGTH - 1, (TEXTS, 1), generator=random)
-        places = (begins + torch.arange(LENGTH)).cuda()
-        yield text[places], text[places + 1]
+    def batches(seed, steps):
+        import torch
+
+        book = b"".join(path.read_bytes() for path in sorted((folder("notebooks") / "source").glob("*.md")))
+        text = torch.frombuffer(bytearray(book), dtype=torch.uint8).long().cuda()
+        random = torch.Generator().manual_seed(seed)
+        for _ in range(steps):
+            begins = torch.randint(len(text) - length - 1, (count, 1), generator=random)
+            places = (begins + torch.arange(length)).cuda()
+            yield text[places], text[places + 1]
+
+    return batches
 
 
-def stripes(seed: int):
+def stripes(seed: int, steps: int):
     """Batches of noisy images of stripes, and which of some directions they have."""
     import torch
 
     random = torch.Generator().manual_seed(seed)
     y, x = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
-    for _ in range(STEPS):
+    for _ in range(steps):
         of = torch.randint(CLASSES, (IMAGES,), generator=random)
         angle = (of * math.pi / CLASSES)[:, None, None]
         begin = torch.rand(IMAGES, 1, 1, generator=random) * 2 * math.pi
         waves = torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 0.8 + begin)
         images = waves[:, None] + torch.randn(IMAGES, 3, SIDE, SIDE, generator=random)
         yield images.cuda(), of.cuda()
+
+
+LARGE = {"length": 2048, "width": 2048, "heads": 16}
+TRAININGS = {
+    "gpt": Training("GPT", texts(256, 32), autocast=True),
+    "cnn": Training("CNN", stripes, autocast=False),
+    "large gpt": Training("GPT", texts(2048, 8), True, LARGE, 50, (0,), (EAGER, COMPILED, CAPTURED)),
+}

@@ -54,7 +54,12 @@ def launch(rng, parts, rows):
                 "an element of O and a log-sum-exp of each part for each thread",
             ),
             Budget("load requests", 2 * parts * rows, "2 of a warp for each part of its row"),
-            Budget("global stores", rows * (HEAD + 1), "32 numbers and a log-sum-exp for each row"),
+            Budget(
+                "global stores",
+                rows * (HEAD + 1),
+                "32 numbers and a log-sum-exp for each row",
+                {"O": rows * HEAD, "lse": rows},
+            ),
             Budget(KEPT, 0, "none: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: there may be any number of parts"),
             FLOAT32_ALONE,

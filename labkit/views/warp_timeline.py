@@ -71,7 +71,10 @@ def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
     instants = [longest * n / INSTANTS for n in range(INSTANTS + 1)]
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
     says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
-    rests = [f"**{run['rest']:.0%}** in `{name}`" for name, run in shown.items()]
+    rests = [
+        f"**{run['rest']:.0%}** in `{name}` ({run['rest'] - run['edges']:.0%} in between products)"
+        for name, run in shown.items()
+    ]
     says[-1] = f"Of the whole time, by this model, the tensor cores rest {join(rests)}."
     rows = [
         [f"{at:,.0f}", *("; ".join(f"{who} {what}" for who, what in of.items()) or "done" for of in of_runs.values())]
