@@ -67,18 +67,20 @@ def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]
             if number == WARM_UP:
                 break
     torch.cuda.current_stream().wait_stream(aside)
-    if how == CAPTURED:
-        step = captured(step, *batch)
+    again = captured(step, *batch) if how == CAPTURED else step
     torch.cuda.synchronize()
     begin_s = time.perf_counter()
     for number, batch in numbered:
-        losses[number] = step(*batch)
+        losses[number] = again(*batch)
     torch.cuda.synchronize()
     return losses, (time.perf_counter() - begin_s) / (training.steps - WARM_UP) * 1e3
 
 
 def captured(step, x, y):
-    """The step as a CUDA graph, for batches of the shapes of x and y. (PyTorch documentation, "CUDA Graphs".)"""
+    """The step as a CUDA graph, for batches of the shapes of x and y. (PyTorch documentation, "CUDA Graphs".)
+
+    Keep the step: a graph has the addresses of its parameters, and does not keep them.
+    """
     import torch
 
     x, y, graph = x.clone(), y.clone(), torch.cuda.CUDAGraph()

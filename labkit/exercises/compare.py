@@ -50,10 +50,8 @@ def _difference(name: str, output: Shaped[np.ndarray, "..."], expected: Expected
     digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
     message = f"{name}{_index(wrong)} is {output[first]:{digits}} and should be {expected.value[first]:{digits}}"
     if np.isnan(output[first]):
-        message += (
-            ": infinity - infinity, infinity / infinity and 0 * infinity are NaN, and so is a sum that begins with "
-        )
-        message += f"what {name} held"
+        message += ": so are infinity - infinity, infinity / infinity and 0 * infinity, "
+        message += f"and a sum that begins with what {name} held"
     return Difference(name, "result", f"{message}{_where(name, wrong)}.")
 
 

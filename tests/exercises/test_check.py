@@ -87,7 +87,7 @@ def test_elements_never_written_are_said_to_be_that():
 
 def test_an_output_that_is_read_before_it_is_written_is_explained():
     verdict = check("02.4", function("02.4", cell("02.4").replace("C[row, col] =", "C[row, col] +=")))
-    assert "a sum that begins with what" in verdict.message
+    assert "and a sum that begins with what" in verdict.message
 
 
 def test_a_race_names_two_threads_and_two_lines():
