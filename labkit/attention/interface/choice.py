@@ -1,8 +1,12 @@
 """Which step computes attention: of those that take such heads on this GPU, the fastest."""
 
+from math import ceil
 from typing import Literal
 
 from labkit import cuda
+from labkit.attention.decode.problem import AttentionDecode
+from labkit.attention.decode.s02_split import parts_of
+from labkit.attention.decode.tiles import blocks_at_once, planes_of
 from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Step, ladder
 from labkit.ptx.capabilities import runs
@@ -16,6 +20,7 @@ STEPS = {
     "backward": {FP32: {"recomputed": WIDEST}, BF16: BACKWARD, FP16: BACKWARD},
 }
 FORMATS = FP32, BF16, FP16
+FULL = 0.95  # of the GPU's places for blocks, or more
 
 
 def step_for(
@@ -38,3 +43,18 @@ def step_for(
             return step
     written = ".".join(map(str, capability[:2]))
     raise ValueError(f"no step takes {format} on a GPU of compute capability {written}: convert Q, K and V to float32")
+
+
+def step_for_cache(problem: AttentionDecode, alike: bool) -> Step:
+    """The step for queries of a cache; `alike` says whether all sequences have as many keys.
+
+    Blocks that have as much to read each need no list of tiles to share: one for each head, where these fill the GPU
+    once or several times, or as many for a head as fill it.
+    """
+    heads, places = planes_of(problem) * problem.batch, blocks_at_once()
+    slug = "stream_k"
+    if alike and heads >= FULL * places * ceil(heads / places):
+        slug = "one_block"
+    elif alike and FULL * places <= heads * parts_of(problem) <= places:
+        slug = "split"
+    return ladder("attention", "decode").step(slug)
