@@ -63,6 +63,8 @@ def scaled_dot_product_attention(
     if dropout_p:
         raise NotImplementedError("dropout_p is not computed here: give 0, or use torch's own function")
     for name, X in {"query": query, "key": key, "value": value}.items():
+        if not isinstance(X, Tensor):
+            raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
         if X.ndim < 3:
             raise ValueError(f"{name} is {sides(X.shape)}: give it the axes of batches, if any, heads, positions and D")
     if query.shape[-3] != key.shape[-3] and not enable_gqa:

@@ -28,7 +28,7 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
             raise ValueError(f"{named} is on {first.device} and {name} on {X.device}: move the one to the other")
     if first.dtype not in TYPES:
         raise TypeError(
-            f"{named} is {_name(first.dtype)}, which no kernel takes: convert model and input with .float()"
+            f"a tensor is {_name(first.dtype)}, which no kernel takes: convert model and input with .float()"
         )
     options["format"] = _name(first.dtype)
     if first.device.type == "cpu":

@@ -106,6 +106,12 @@ def test_tensors_that_do_not_fit_are_refused_in_a_sentence(shapes, why):
         nn.scaled_dot_product_attention(*(random(*shape) for shape in shapes))
 
 
+def test_an_array_is_refused_in_a_sentence():
+    q = random(1, 2, 4, 8)
+    with pytest.raises(TypeError, match="key is a ndarray, not a tensor: make it one with torch.from_numpy"):
+        nn.scaled_dot_product_attention(q, q.cpu().numpy(), q)
+
+
 def test_a_second_derivative_is_refused_in_a_sentence():
     q, k, v = (random(1, 1, 4, 8).requires_grad_() for _ in range(3))
     (dq,) = torch.autograd.grad(nn.scaled_dot_product_attention(q, k, v).sum(), q, create_graph=True)
