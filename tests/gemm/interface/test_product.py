@@ -128,6 +128,22 @@ def test_a_bias_is_added_to_each_row(name, sides, orders, batches, alpha, lies):
     assert np.count_nonzero(whole.copy_to_host() == 77) >= whole.size - C.size
 
 
+@pytest.mark.parametrize("lies", BIASES)
+@pytest.mark.parametrize("name", ["bfloat16", "tf32"])
+@pytest.mark.parametrize("down", [False, True], ids=["C in rows", "C in columns"])
+def test_a_bias_may_lie_otherwise_than_rows_of_the_result(name, down, lies):
+    """Whose rows are pieces that the kernel reads two numbers at a time."""
+    format, rng = FORMATS[name], np.random.default_rng(0)
+    (A, a), (B, b) = (encoded(rng.standard_normal(shape), format) for shape in ((136, 64), (64, 136)))
+    whole, values = encoded(rng.standard_normal(3 * 136 + 1), format, result=True)
+    C, _ = encoded(np.full((136, 136), np.nan), format, result=True)
+    A, B, C = cuda.to_device(A), cuda.to_device(B), cuda.to_device(np.asfortranarray(C) if down else C)
+    gemm.multiply(A, B, C, bias=cuda.to_device(whole)[BIASES[lies]][:136], **said(format))
+    expected = a @ b + values[BIASES[lies]][:136]
+    off = np.abs(format.result.decode(C.copy_to_host()) - expected)
+    assert (off <= 4 * ROUNDING[name] * (np.abs(a) @ np.abs(b) + np.abs(expected))).all()
+
+
 MISFITS = [
     ({"bias": np.ones(5, np.float32)}, ValueError, "bias is 5, but C has 4 columns: give a number for each"),
     ({"bias": np.ones((1, 4), np.float32)}, ValueError, "bias is 1 x 4, but C has 4 columns"),
