@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import attention
 from labkit.arrays.operands import sides
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
+from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
 
 of_torch = torch.nn.functional.scaled_dot_product_attention
 
@@ -30,8 +30,9 @@ def scaled_dot_product_attention(
     Parameters
     ----------
     query, key, value
-        Tensors of float32, float16 or bfloat16. Transposed views and parts of a packed tensor are taken where they
-        lie. Axes before those of heads may be missing or 1 where another tensor has more.
+        Tensors of float32, float16 or bfloat16, of 16-bit types with a multiple of 8 for D. Transposed views and parts
+        of a packed tensor are taken where they lie. Axes before those of heads may be missing or 1 where another tensor
+        has more.
     attn_mask, dropout_p
         None and 0: other masks than these, and dropout, are not computed.
     is_causal
@@ -41,7 +42,8 @@ def scaled_dot_product_attention(
     enable_gqa
         Whether neighbouring heads of the query share a head of key and value.
     window
-        How far a query sees, its own place counted; None for all. torch's function has no such option.
+        How far a query sees, its own place counted; None for all. There are then as many keys as queries. torch's
+        function has no such option.
 
     Returns
     -------
@@ -63,8 +65,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         raise NotImplementedError("dropout_p is not computed here: give 0, or use torch's own function")
     for name, X in {"query": query, "key": key, "value": value}.items():
-        if not isinstance(X, Tensor):
-            raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
+        check_tensor(name, X)
         if X.ndim < 3:
             raise ValueError(f"{name} is {sides(X.shape)}: give it the axes of batches, if any, heads, positions and D")
     if query.shape[-3] != key.shape[-3] and not enable_gqa:
@@ -75,11 +76,11 @@ def scaled_dot_product_attention(
     if not query.numel() or not key.numel():  # no kernel has anything to do
         return of_torch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     queries, keys = query.shape[-2], key.shape[-2]
+    if window is not None and queries != keys:
+        raise ValueError(f"window is not computed for {queries} queries and {keys} keys: give as many of both")
     if is_causal and queries < keys:  # none sees a later key
         key, value = key[..., :queries, :], value[..., :queries, :]
     elif is_causal and queries > keys:  # the last ones see all keys
-        if window is not None:
-            raise ValueError(f"window is not computed for {queries} causal queries and {keys} keys: give as many keys")
         options = {"scale": scale, "enable_gqa": enable_gqa}
         first = scaled_dot_product_attention(query[..., :keys, :], key, value, is_causal=True, **options)
         return torch.cat((first, scaled_dot_product_attention(query[..., keys:, :], key, value, **options)), -2)

@@ -6,13 +6,13 @@ from torch import Tensor
 
 from labkit import norm
 from labkit.arrays.operands import sides
-from labkit.nn.operators import compute, refuse_second_derivative
+from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
 
 
 class BatchNorm2d(torch.nn.BatchNorm2d):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel, as `torch.nn.BatchNorm2d`.
 
-    Images hold float32 or bfloat16; statistics are float32 in any case.
+    Images hold float32, bfloat16, or float16, which is computed as float32; statistics are float32 in any case.
 
     Examples
     --------
@@ -21,6 +21,7 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
 
     def forward(self, input: Float[Tensor, "N C H W"]) -> Float[Tensor, "N C H W"]:
         """The normalised images; in training the running statistics move."""
+        check_tensor("input", input)
         self._check_input_dim(input)
         if input.shape[1] != self.num_features:
             raise ValueError(
@@ -28,21 +29,26 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
             )
         if not input.numel():  # no kernel has anything to do
             return super().forward(input)
-        x = input if _is_dense(input) else input.contiguous()
+        if (self.running_mean is None) != (self.running_var is None):
+            raise ValueError("only one of running_mean and running_var is there: keep both, or set both to None")
+        x = in_float32(input if _is_dense(input) else input.contiguous())
         weight, bias = (None if X is None else X.float() for X in (self.weight, self.bias))
         if not self.training and self.running_mean is not None:
-            return _inference(x, weight, bias, self.running_mean.float(), self.running_var.float(), self.eps)
+            running = self.running_mean.float(), self.running_var.float()
+            return _inference(x, weight, bias, *running, self.eps).to(input.dtype)
         y, mean, variance = _batch_norm(x, weight, bias, self.eps)
         if self.training and self.track_running_stats and self.running_mean is not None:
             self._move(mean, variance, input.numel() // input.shape[1])
-        return y
+        return y.to(input.dtype)
 
     @torch.no_grad()
     def _move(self, mean, variance, values):
         """Moves the running statistics; their variance is the unbiased one."""
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-        share = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
+        share = self.momentum
+        if share is None:  # of all batches, if they are counted
+            share = 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked
         self.running_mean += share * (mean - self.running_mean)
         self.running_var += share * (variance * (values / (values - 1)) - self.running_var)
 

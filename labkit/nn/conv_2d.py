@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import conv
 from labkit.arrays.operands import sides
-from labkit.nn.operators import compute, in_one_type, refuse_second_derivative
+from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 
@@ -16,7 +16,7 @@ class Conv2d(torch.nn.Conv2d):
 
     The algorithm is the one that `labkit.conv` predicts to be the fastest, or has found to be. It takes images of
     float32 in the order of NCHW, and of 16-bit types in that of NHWC, torch's `channels_last`; others are copied.
-    Gradients are computed in float32, by CUDA cores, also those of 16-bit types.
+    Gradients are computed in float32, by CUDA cores, also those of 16-bit types, and so are convolutions in groups.
 
     Examples
     --------
@@ -26,6 +26,7 @@ class Conv2d(torch.nn.Conv2d):
     def _conv_forward(self, input: Float[Tensor, "N C H W"], weight, bias) -> Float[Tensor, "N K P Q"]:
         if input.ndim not in (3, 4):
             raise ValueError(f"input is {sides(input.shape)}: give it the axes N, C, H and W, or C, H and W")
+        check_tensor("input", input)
         if not input.numel():  # no kernel has anything to do
             return super()._conv_forward(input, weight, bias)
         whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well
@@ -37,8 +38,15 @@ class Conv2d(torch.nn.Conv2d):
             sizes = zip(whole.shape[2:], self.kernel_size, self.stride, self.dilation)
             zeros = [each for size in sizes for each in conv.pads(self.padding, *size)]
         x, filters = in_one_type(whole, weight)
+        dtype, zeros = x.dtype, _four(zeros)
+        if self.groups > 1:
+            x, filters = x.float(), filters.float()
+        widest = [hole * (taps - 1) for taps, hole in zip(self.kernel_size, self.dilation) for _ in range(2)]
+        if any(rows > most for rows, most in zip(zeros, widest)):  # kernels take no window that sees zeros alone
+            top, bottom, left, right = zeros
+            x, zeros = torch.nn.functional.pad(x, (left, right, top, bottom)), [0] * 4
         x = x.contiguous(memory_format=_order_of(x.dtype))
-        y = _convolution(x, filters, list(self.stride), _four(zeros), list(self.dilation), self.groups)
+        y = _convolution(x, filters, list(self.stride), zeros, list(self.dilation), self.groups).to(dtype)
         y = y if bias is None else y + bias.to(y.dtype)[:, None, None]
         if whole.is_contiguous():
             y = y.contiguous()

@@ -5,14 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import compute, refuse_second_derivative
+from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
 from labkit.nn.rows import as_rows
 
 
 class LayerNorm(torch.nn.LayerNorm):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as `torch.nn.LayerNorm`.
 
-    Rows hold float32 or bfloat16; statistics are float32 in any case.
+    Rows hold float32, bfloat16, or float16, which is computed as float32; statistics are float32 in any case.
 
     Examples
     --------
@@ -21,13 +21,14 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows, which as torch's are float32 under `torch.autocast` on a GPU."""
+        check_tensor("input", input)
         if not input.numel():  # no kernel has anything to do
             return super().forward(input)
         if input.is_cuda and torch.is_autocast_enabled("cuda"):
             input = input.float()
-        x, weight = as_rows(input, self.normalized_shape, self.weight)
+        x, weight = as_rows(in_float32(input), self.normalized_shape, self.weight)
         bias = None if self.bias is None else self.bias.float().reshape(-1)
-        return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape)
+        return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape).to(input.dtype)
 
 
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import gemm
 from labkit.arrays.operands import sides
-from labkit.nn.operators import compute, in_one_type
+from labkit.nn.operators import check_tensor, compute, in_one_type
 
 
 class Linear(torch.nn.Linear):
@@ -23,6 +23,7 @@ class Linear(torch.nn.Linear):
 
     def forward(self, input: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
         """The layer's outputs."""
+        check_tensor("input", input)
         if input.ndim == 0 or input.shape[-1] != self.in_features:
             features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
             raise ValueError(f"input is {sides(input.shape)}: give it {features} along its last axis")

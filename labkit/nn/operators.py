@@ -44,6 +44,17 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
         )
 
 
+def check_tensor(name: str, X) -> None:
+    """Raises TypeError where an input is no tensor."""
+    if not isinstance(X, Tensor):
+        raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
+
+
+def in_float32(X: Tensor) -> Tensor:
+    """The tensor, one of float16 as float32, for norms, which have no kernels of that."""
+    return X.float() if X.dtype == torch.float16 else X
+
+
 def in_one_type(*tensors: Tensor) -> list[Tensor]:
     """The tensors in the type of `torch.autocast` where that is on.
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import compute, refuse_second_derivative
+from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
 from labkit.nn.rows import as_rows
 
 EPS = torch.finfo(torch.float32).eps  # where the layer has none: in torch too that of the sums, not of the rows
@@ -14,7 +14,7 @@ EPS = torch.finfo(torch.float32).eps  # where the layer has none: in torch too t
 class RMSNorm(torch.nn.RMSNorm):
     """y = x / sqrt(mean square + eps) * weight for each row, as `torch.nn.RMSNorm`.
 
-    Rows hold float32 or bfloat16; statistics are float32 in any case.
+    Rows hold float32, bfloat16, or float16, which is computed as float32; statistics are float32 in any case.
 
     Examples
     --------
@@ -23,10 +23,11 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
         """The normalised rows."""
+        check_tensor("input", input)
         if not input.numel():  # no kernel has anything to do
             return super().forward(input)
-        x, weight = as_rows(input, self.normalized_shape, self.weight)
-        return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape)
+        x, weight = as_rows(in_float32(input), self.normalized_shape, self.weight)
+        return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape).to(input.dtype)
 
 
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())

@@ -21,4 +21,6 @@ def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tup
         raise ValueError(f"input is {sides(input.shape)}, but its last axes are to be {sides(shape)}: change it")
     columns = prod(shape)
     x = input.reshape(prod(input.shape[:split]), columns).contiguous()
-    return x, torch.ones(columns, device=x.device) if weight is None else weight.float().reshape(-1)
+    if weight is None:
+        return x, torch.ones(columns, dtype=torch.float32, device=x.device)
+    return x, weight.float().reshape(-1)

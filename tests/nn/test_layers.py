@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from labkit import cuda, nn  # noqa: E402
 from labkit.nn import operators  # noqa: E402
 
-from .held import assert_close, assert_compiled, assert_layers_alike  # noqa: E402
+from .held import assert_close, assert_compiled, assert_layers_alike, weights_of  # noqa: E402
 
 FLOAT32, FLOAT16, BFLOAT16 = torch.float32, torch.float16, torch.bfloat16
 CASES = {
@@ -26,18 +26,23 @@ CASES = {
         (2, 4, 9, 8),
         (FLOAT32,),
     ),
-    "groups": ("Conv2d", (4, 8, 3), {"groups": 2, "padding": "same"}, (1, 4, 6, 7), (FLOAT32,)),
+    "groups": ("Conv2d", (4, 8, 3), {"groups": 2, "padding": "same"}, (1, 4, 6, 7), (FLOAT32, BFLOAT16, FLOAT16)),
+    "a filter for each channel": ("Conv2d", (8, 8, 3), {"groups": 8, "padding": 1}, (1, 8, 6, 6), (BFLOAT16,)),
+    "an even filter": ("Conv2d", (2, 4, (2, 4)), {"padding": "same"}, (1, 2, 6, 7), (FLOAT32,)),
+    "zeros alone": ("Conv2d", (3, 4, (1, 2)), {"padding": (1, 2), "stride": 2}, (1, 3, 6, 6), (FLOAT32, BFLOAT16)),
     "no zeros around": ("Conv2d", (2, 4, 3), {"padding": "valid"}, (1, 2, 6, 7), (FLOAT32,)),
     "reflected edges": ("Conv2d", (2, 4, 3), {"padding": 1, "padding_mode": "reflect"}, (1, 2, 6, 7), (FLOAT32,)),
     "a single image": ("Conv2d", (2, 4, 3), {}, (2, 6, 7), (FLOAT32,)),
-    "batch norm": ("BatchNorm2d", (5,), {}, (3, 5, 6, 7), (FLOAT32, BFLOAT16)),
+    "batch norm": ("BatchNorm2d", (5,), {}, (3, 5, 6, 7), (FLOAT32, BFLOAT16, FLOAT16)),
+    "batch norm that never moves": ("BatchNorm2d", (5,), {"momentum": 0.0}, (3, 5, 6, 7), (FLOAT32,)),
+    "batch norm of the last batch": ("BatchNorm2d", (5,), {"momentum": 1.0}, (3, 5, 6, 7), (FLOAT32,)),
     "batch norm, plain": ("BatchNorm2d", (5,), {"affine": False}, (3, 5, 6, 7), (FLOAT32,)),
     "batch norm of all batches": ("BatchNorm2d", (5,), {"momentum": None}, (3, 5, 6, 7), (FLOAT32,)),
     "batch norm that keeps nothing": ("BatchNorm2d", (5,), {"track_running_stats": False}, (3, 5, 4, 4), (FLOAT32,)),
-    "layer norm": ("LayerNorm", (48,), {}, (2, 5, 48), (FLOAT32, BFLOAT16)),
+    "layer norm": ("LayerNorm", (48,), {}, (2, 5, 48), (FLOAT32, BFLOAT16, FLOAT16)),
     "layer norm of two axes": ("LayerNorm", ((4, 6),), {"bias": False}, (3, 4, 6), (FLOAT32,)),
     "layer norm, plain": ("LayerNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
-    "rms norm": ("RMSNorm", (48,), {"eps": 1e-6}, (2, 5, 48), (FLOAT32, BFLOAT16)),
+    "rms norm": ("RMSNorm", (48,), {"eps": 1e-6}, (2, 5, 48), (FLOAT32, BFLOAT16, FLOAT16)),
     "rms norm, plain": ("RMSNorm", (48,), {"elementwise_affine": False}, (5, 48), (FLOAT32,)),
     "rms norm of two axes": ("RMSNorm", ((4, 6),), {}, (3, 4, 6), (FLOAT32,)),
 }
@@ -69,6 +74,72 @@ def test_in_inference_too(name):
     for step in range(2):
         theirs(x * (step + 1))
     assert_layers_alike(ours.eval(), theirs.eval(), x)
+
+
+@pytest.mark.parametrize("frozen", ["parameters", "input"])
+@pytest.mark.parametrize("name", ["linear", "convolution", "batch norm", "layer norm", "rms norm"])
+def test_gradients_are_of_what_is_asked_for(name, frozen):
+    ours, theirs, x = made(*CASES[name][:-1], FLOAT32)
+    ours.load_state_dict(theirs.state_dict())
+    found = []
+    for layer in (ours, theirs):
+        x_ = x.clone().requires_grad_(frozen == "parameters")
+        layer.requires_grad_(frozen == "input")(x_).pow(3).sum().backward()
+        found.append([X.grad for X in (x_, *layer.parameters())])
+    for one, other in zip(*found, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize("name", ["batch norm", "layer norm", "rms norm"])
+def test_norms_take_parameters_of_16_bits(name):
+    ours, theirs, x = made(*CASES[name][:-1], BFLOAT16)
+    rounded = {key: parameter.detach().bfloat16() for key, parameter in theirs.named_parameters()}
+    for layer in (ours, theirs):
+        for key, parameter in layer.named_parameters():
+            parameter.data = rounded[key].clone()
+    y, right = ours(x), theirs.double()(x.double())
+    assert_close(y, right, 3.2e-2, name)
+    y.sum().backward()
+    assert all(parameter.grad.dtype == BFLOAT16 for parameter in ours.parameters())
+
+
+@pytest.mark.parametrize("name", ["layer norm, plain", "rms norm, plain"])
+def test_norms_do_not_ask_for_the_default_type(name):
+    ours, _, x = made(*CASES[name][:-1], FLOAT32)
+    right = ours(x)
+    torch.set_default_dtype(torch.float64)
+    try:
+        torch.testing.assert_close(ours(x), right)
+    finally:
+        torch.set_default_dtype(FLOAT32)
+
+
+def test_batch_norm_keeps_statistics_that_are_not_tracked():
+    ours, theirs, x = made(*CASES["batch norm"][:-1], FLOAT32)
+    ours.track_running_stats = theirs.track_running_stats = False
+    assert_layers_alike(ours, theirs, x)
+
+
+def test_batch_norm_that_counts_no_batches_moves_nothing():
+    ours, theirs, x = made(*CASES["batch norm of all batches"][:-1], FLOAT32)
+    ours.num_batches_tracked = theirs.num_batches_tracked = None
+    assert_layers_alike(ours, theirs, x)
+
+
+def test_batch_norm_without_one_of_its_statistics_is_refused_in_a_sentence():
+    layer = nn.BatchNorm2d(3)
+    layer.running_mean = None
+    with pytest.raises(ValueError, match="only one of running_mean and running_var is there: keep both, or set both"):
+        layer(torch.randn(2, 3, 4, 4))
+
+
+@pytest.mark.parametrize("name", ["linear", "convolution", "batch norm", "layer norm", "rms norm"])
+def test_an_array_is_refused_in_a_sentence(name):
+    ours, _, x = made(*CASES[name][:-1], FLOAT32)
+    with pytest.raises(TypeError, match="input is a ndarray, not a tensor: make it one with torch.from_numpy"):
+        ours(x.cpu().numpy())
 
 
 def test_rms_norm_of_itself_adds_the_step_of_float32_to_small_rows():
@@ -127,15 +198,18 @@ def test_a_second_derivative_is_refused_in_a_sentence(name):
         dx.sum().backward()
 
 
-def test_a_product_has_a_second_derivative():
+@pytest.mark.parametrize("first", ["input", "weight"])
+def test_a_product_has_a_second_derivative(first):
     ours, theirs, x = made(*CASES["linear"][:-1], FLOAT32)
     ours.load_state_dict(theirs.state_dict())
     found = []
     for layer, x_ in ((ours, x.requires_grad_()), (theirs.double(), x.detach().double().requires_grad_())):
-        (dx,) = torch.autograd.grad(layer(x_).pow(3).sum(), x_, create_graph=True)
-        dx.sum().backward()
-        found.append(x_.grad)
-    assert_close(*found, 1e-5, "second derivative")
+        of = x_ if first == "input" else layer.weight
+        (slope,) = torch.autograd.grad(layer(x_).pow(3).sum(), of, create_graph=True)
+        (slope * weights_of(slope)).sum().backward()
+        found.append((x_.grad, layer.weight.grad))
+    for one, other in zip(*found, strict=True):
+        assert_close(one, other, 1e-5, "second derivative")
 
 
 MISSHAPEN = {
@@ -166,10 +240,11 @@ def test_what_kernels_do_not_compute_is_refused_by_them():
         nn.Linear(8, 8).double()(torch.ones(2, 8, dtype=torch.float64))
 
 
-def test_autocast_chooses_the_type_of_products(device):
-    layer, image = nn.Linear(8, 8), nn.Conv2d(2, 4, 3)
-    with torch.autocast(device, torch.bfloat16):
-        assert layer(torch.randn(2, 8)).dtype == image(torch.randn(1, 2, 5, 5)).dtype == torch.bfloat16
+@pytest.mark.parametrize("dtype", [BFLOAT16, FLOAT16], ids=str)
+def test_autocast_chooses_the_type_of_products(device, dtype):
+    layer, image, norm = nn.Linear(8, 8), nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4)
+    with torch.autocast(device, dtype):
+        assert layer(torch.randn(2, 8)).dtype == norm(image(torch.randn(1, 2, 5, 5))).dtype == dtype
 
 
 def test_tensors_of_two_devices_are_refused_in_a_sentence():
