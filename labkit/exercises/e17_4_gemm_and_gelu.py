@@ -14,7 +14,7 @@ from labkit.simulator.disturbance import COPIES
 TILE, WARP = 16, 32
 STAGE_BYTES = 2 * TILE * TILE * 4
 PADDED_BYTES = 2 * TILE * (TILE + 1) * 4
-SIZES = ((37, 20, 64), (18, 35, 45), (1, 3, 5))  # M, N, K
+SIZES = ((37, 20, 64), (18, 35, 45), (1, 3, 5), (32, 32, 48))  # M, N, K
 EPS = float(np.finfo(np.float32).eps)
 
 
@@ -44,8 +44,8 @@ def launch(rng, M, N, K):
             ),
             Budget(
                 "store requests to shared memory",
-                2 * blocks * tiles * TILE * TILE // WARP,
-                "as many: each element of a tile is copied once",
+                2 * blocks * tiles * TILE * TILE // WARP + grid[0] * at_an_edge(M, K) + grid[1] * at_an_edge(K, N),
+                "as many, and one for each warp at an edge: each element is copied once, and zeros may be stored apart",
             ),
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
@@ -60,6 +60,14 @@ def launch(rng, M, N, K):
         ),
         dependences=(copied,) if K % (2 * TILE) == 0 else (),  # elsewhere zeros may fill up the last tiles
     )
+
+
+def at_an_edge(rows, cols):
+    """Warps, of all that copy a matrix in tiles, which have a part of it and a part of what is outside."""
+    inside = np.zeros((-(-rows // TILE) * TILE, -(-cols // TILE) * TILE), bool)
+    inside[:rows, :cols] = True
+    of_warps = inside.reshape(-1, WARP // TILE, inside.shape[1] // TILE, TILE).sum((1, 3))
+    return int(((of_warps > 0) & (of_warps < WARP)).sum())
 
 
 def gelu(x):

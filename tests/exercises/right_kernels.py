@@ -2239,15 +2239,6 @@ def cross_entropy(X, W, targets, loss):
             ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
         ),
         _right(
-            "a copy at a time",
-            (
-                "            if tile > 0:\n                ptx.cp_async_wait(1)\n"
-                "                ptx.mbarrier_arrive(full, (tile - 1) % STAGES)\n",
-                "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n",
-            ),
-            ("        ptx.cp_async_wait(0)\n        ptx.mbarrier_arrive(full, (tiles - 1) % STAGES)\n", ""),
-        ),
-        _right(
             "one arrival of a warp",
             ("ptx.mbarrier_init(full, stage, 32)", "ptx.mbarrier_init(full, stage, 1)"),
             ("ptx.mbarrier_init(empty, stage, 32 * CONSUMERS)", "ptx.mbarrier_init(empty, stage, CONSUMERS)"),

@@ -15,7 +15,7 @@ from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.interface.choice import step_for_cache
 from labkit.attention.problem import Layout, check_options
 from labkit.formats import BF16, FP16, Format
-from labkit.ladder import Launch
+from labkit.ladder import Launch, ladder
 from labkit.norm.interface.operation import Operation, called, planned
 from labkit.planned import Plan
 
@@ -82,8 +82,8 @@ def attend_cached(
     Notes
     -----
     The kernels are those of `attention.ladder("decode")`: which of them reads the cache fastest is told by how many
-    heads and sequences there are, and whether lengths are given. The first call makes a plan, which later ones find
-    again by how their operands lie.
+    heads and sequences there are, and whether lengths are given; the simulator runs "split". The first call makes a
+    plan, which later ones find again by how their operands lie.
     (Dao and others, Flash-Decoding, 2023; Osama and others, Stream-K, 2023; Kwon and others, PagedAttention, 2023.)
 
     Examples
@@ -151,7 +151,10 @@ class CachedAttention(Operation):
             "lse": lambda: workspace.array("instead of lse", asked.shapes["lse"], np.float32),
         }
         arrays = [given[name] if name in given else instead[name]() for name in ARRAYS]
-        step = step_for_cache(asked, alike=asked.batch == 1 or "lengths" not in given)
+        if cuda.on_gpu():
+            step = step_for_cache(asked, alike=asked.batch == 1 or "lengths" not in given)
+        else:  # which runs few blocks that wait for one another
+            step = ladder("attention", "decode").step("split")
         return step.launches(*arrays, asked, format=self._format(given), workspace=workspace)
 
     def _problem(self, given) -> AttentionDecode:

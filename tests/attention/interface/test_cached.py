@@ -120,6 +120,18 @@ def test_keys_that_there_are_not_are_told_of_arrays_of_the_host(name, change, wh
         attention.attend_cached(**arrays, format="bfloat16")
 
 
+def test_many_short_sequences_of_several_lengths_are_simulated():
+    rng = np.random.default_rng(0)
+    Q, K, V = (rng.standard_normal((8, 8, n, 64)).astype(np.float16) for n in (1, 256, 256))
+    lengths = np.arange(0, 256, 32, dtype=np.int32)
+    O = attention.attend_cached(Q, K, V, lengths)
+    for b, length in enumerate(lengths):
+        scores = np.einsum("hqd,hkd->hqk", Q[b].astype(float), K[b, :, :length].astype(float)) / 8
+        weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-1e9))
+        right = weights @ V[b, :, :length].astype(float) / np.maximum(weights.sum(-1, keepdims=True), 1e-30)
+        np.testing.assert_allclose(O[b], right, atol=2e-3)
+
+
 def test_an_array_that_is_missing_is_named():
     _, K, V, *_ = Problem(2, 2, 1, 64, 48, 1).operands(BF16)
     with pytest.raises(TypeError, match="Q is None: give an array"):

@@ -16,6 +16,7 @@ COMMIT = "            ptx.cp_async_commit()\n"
 AT_ONCE = "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n"
 
 VARIANTS = (
+    Variant("a first maximum that some scores do not reach", "result", (("np.float32(-np.inf)", "np.float32(-1e4)"),)),
     Variant("the stub", "deadlock", ((TAIL, ""), (BACK, ""), (FULL, FULL + BACK))),
     Variant("the missing one alone", "race", ((BACK, ""), (FULL, FULL + BACK))),
     Variant("the early one alone", "deadlock", ((TAIL, ""),)),
