@@ -61,6 +61,7 @@ def take_part(w, place, mask, call, named) -> np.ndarray:
         collective_findings.unnamed(w, place, call, lane, int(w.fill(named)[lane]))
     elif problem == ABSENT:
         collective_findings.absent(w, place, call, lane, absent)
+    w.launch.clocks.gather(w, active)
     return groups
 
 
@@ -72,10 +73,12 @@ def whole_warps(w, mask, call):
     active = w.active(mask)
     here = np.add.reduceat(active, w.warps[:, START], dtype=np.int64)
     partial = (here > 0) & (here < WARP_LANES)
-    if not partial.any():
-        return mask
-    collective_findings.partial(w, call, active, partial)
-    return both(mask, ~partial.take(w.row))
+    if partial.any():
+        collective_findings.partial(w, call, active, partial)
+        mask = both(mask, ~partial.take(w.row))
+    if mask is not False:
+        w.launch.clocks.gather(w, w.active(mask))
+    return mask
 
 
 # --- shuffles --------------------------------------------------------------------------------------

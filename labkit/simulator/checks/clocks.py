@@ -2,7 +2,9 @@
 
 A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
 warp goes on. The lanes of one warp know no more of one another than warps do: what an atomic of one lane
-tells comes back to the others by an atomic or a barrier of their own (`Clocks.heard`).
+tells comes back to the others by an atomic or a barrier of their own (`Clocks.heard`). And a lane passes on what it did
+itself, of the other lanes' doings only what lies before a collective of theirs: which lanes each of a warp's latest
+times is of is kept beside the clocks (`Clocks.passed`).
 
 Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with the clocks that
 agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data structures
@@ -18,6 +20,9 @@ from labkit.trace import WARP_LANES
 WIDTH = 32  # children of a node, times of a leaf
 MAX_NODES = 2**19  # 64 MB
 EMPTY = 0  # the tree that knows of nobody
+MOMENTS = 64  # of a warp that are kept in `passed`: who knows of a later one counts as knowing all before these
+ALL_LANES = np.uint32(2**WARP_LANES - 1)
+NO_LANES = np.uint32(0)
 
 # The clocks of a warp, and of what the last atomic on an element left behind: all that it knows, and what of it a
 # `threadfence` has made visible to other blocks.
@@ -85,22 +90,42 @@ def _part(nodes, used, level, tree, first, last):
 
 
 @njit(cache=True)
-def _advance(nodes, used, levels, times, clocks, warp):
+def is_passed(times, passed, warp, lane, time, known):
+    """Did this lane pass on what it did at `time`, or meet others of its warp, before another knew that until `known`?
+
+    Whom it met is not looked at.
+    """
+    if known > times[warp] or time < times[warp] - MOMENTS:  # one who trusts everyone; what is not kept any more
+        return True
+    while time < known and not passed[warp, time % MOMENTS] >> np.uint32(lane) & np.uint32(1):
+        time += 1
+    return time < known
+
+
+@njit(cache=True)
+def _advance(nodes, used, levels, times, passed, clocks, warp, lanes):
+    """A warp's next moment; in the one that ends, these lanes pass on what they did."""
+    passed[warp, times[warp] % MOMENTS] = lanes
     times[warp] += 1
     clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
 
 
 @njit(cache=True)
-def _changes(flat, lanes, changed, lane, stop):
-    """Does one of a warp's lanes, from `lane` on, change the element there?"""
-    there = flat[lane:stop] == flat[lane]
-    return (there & lanes[lane:stop] & changed[lane:stop]).any()
+def _changers(flat, lanes, changed, lane, start, stop):
+    """Which of a warp's lanes, from `lane` on, touch the element there, a bit each; none if nobody changes it."""
+    bits, is_changed = np.uint32(0), False
+    for other in range(lane, stop):
+        if lanes[other] and flat[other] == flat[lane]:
+            bits |= np.uint32(1) << np.uint32(other - start)
+            is_changed |= changed[other]
+    return bits if is_changed else np.uint32(0)
 
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare, times, heard, clocks, left, flat, lanes, changed, learns, warps, per_block, begin
-):
+    nodes, used, levels, spare, times, passed, heard, clocks, left, flat, lanes, changed, learns, warps, per_block,
+    begin,
+):  # fmt: skip
     """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
@@ -117,8 +142,9 @@ def _exchange(
                 for which in range(2):
                     mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
                     clocks[which, warp] = _joined(nodes, used, levels, mine, there)
-            _advance(nodes, used, levels, times, clocks, warp)
-            if _changes(flat, lanes, changed, lane, stop):
+            changers = _changers(flat, lanes, changed, lane, start, stop)
+            _advance(nodes, used, levels, times, passed, clocks, warp, changers)
+            if changers:
                 for which in range(2):
                     mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
                     left[which, element] = mine if learns else _joined(nodes, used, levels, mine, there)
@@ -126,7 +152,7 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, heard, clocks, groups, begin):
+def _share(nodes, used, levels, spare, times, passed, heard, clocks, groups, begin):
     """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
     count = groups.shape[1]
     steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
@@ -137,7 +163,7 @@ def _share(nodes, used, levels, spare, times, heard, clocks, groups, begin):
         group = groups[step // steps]
         first, warp = group[0], group[number]
         if turn == 0:
-            _advance(nodes, used, levels, times, clocks, warp)
+            _advance(nodes, used, levels, times, passed, clocks, warp, ALL_LANES)
             continue
         which = turn - 1
         so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, warp])
@@ -150,7 +176,7 @@ def _share(nodes, used, levels, spare, times, heard, clocks, groups, begin):
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, heard, clocks, lanes, warps, per_block, begin):
+def _publish(nodes, used, levels, spare, times, passed, heard, clocks, lanes, warps, per_block, begin):
     """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
 
     What they know of others, and those have not made visible, a fence of their own comes too late for.
@@ -160,7 +186,7 @@ def _publish(nodes, used, levels, spare, times, heard, clocks, lanes, warps, per
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
             warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
-            _advance(nodes, used, levels, times, clocks, warp)
+            _advance(nodes, used, levels, times, passed, clocks, warp, NO_LANES)
             first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
             own = _part(nodes, used, levels, known, first, first + per_block - 1)
@@ -169,12 +195,12 @@ def _publish(nodes, used, levels, spare, times, heard, clocks, lanes, warps, per
 
 
 @njit(cache=True)
-def _tell(nodes, used, levels, spare, times, heard, clocks, warps, cores, begin):
+def _tell(nodes, used, levels, spare, times, passed, heard, clocks, warps, cores, begin):
     """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
-        _advance(nodes, used, levels, times, clocks, warps[i])
+        _advance(nodes, used, levels, times, passed, clocks, warps[i], ALL_LANES)
         for which in range(2):
             mine, there = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
             clocks[which, cores[i]] = _joined(nodes, used, levels, there, mine)
@@ -182,7 +208,7 @@ def _tell(nodes, used, levels, spare, times, heard, clocks, warps, cores, begin)
 
 
 @njit(cache=True)
-def _hear(nodes, used, levels, spare, times, heard, clocks, warps, others, ahead, begin):
+def _hear(nodes, used, levels, spare, times, passed, heard, clocks, warps, others, ahead, begin):
     """Each warp learns how far another is, and nothing of what that knows; returns as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
@@ -191,6 +217,18 @@ def _hear(nodes, used, levels, spare, times, heard, clocks, warps, others, ahead
         if time_of(nodes, levels, tree, others[i]) < ahead[i]:
             clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
     return -1
+
+
+@njit(cache=True)
+def _gather(times, passed, active, warps, per_block):
+    for row in range(warps.shape[0]):
+        start, lanes = warps[row, START], np.uint32(0)
+        for lane in range(start, warps[row, STOP]):
+            lanes |= np.uint32(active[lane]) << np.uint32(lane - start)
+        if lanes:
+            warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
+            passed[warp, times[warp] % MOMENTS] = lanes
+            times[warp] += 1
 
 
 @njit(cache=True)
@@ -235,6 +273,7 @@ class Clocks:
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
+        self.passed = np.full((warps, MOMENTS), ALL_LANES)  # the lanes that passed on what they did, at a time: a ring
         self.heard = np.zeros(warps, np.int32)  # until when a warp's lanes know what others of its lanes did
         self.clocks = np.zeros((2, warps), np.int32)
         self.left: dict[int, tuple] = {}
@@ -328,6 +367,15 @@ class Clocks:
         if self.times.size:
             self._run(_share, groups)
 
+    def gather(self, w, active):
+        """The lanes of `active` meet in a collective: what they did before, any of their warp passes on.
+
+        Only a `syncwarp` orders what they do for one another. But all have come this far, and an arrival behind that is
+        a later instruction of the warp: so a thread may give back a tile that `mma` has taken from all lanes.
+        """
+        if self.times.size:
+            _gather(self.times, self.passed, active, w.warps, self.per_block)
+
     def publish(self, w, mask):
         """`threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
@@ -336,7 +384,7 @@ class Clocks:
     def _run(self, step, *arguments):
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.heard, self.clocks)
+            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.passed, self.heard, self.clocks)
             begin = step(*state, *arguments, begin)
             if begin >= 0:
                 self._collect()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from labkit.simulator.checks import bounds_cures
+from labkit.simulator.checks import bounds_cures, races
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.race_cures import Race
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
@@ -266,20 +266,20 @@ class Log:
     def race(self, w, site_number, array, found):
         """`found` races of one instruction, of which the launch noted one."""
         sites = self.launch.sites
-        cell, block, thread, other_block, other_thread, other_site, unfenced = map(int, self.launch.noted_race)
+        cell, block, thread, other_block, other_thread, other_site, missing = map(int, self.launch.noted_race)
         element = array.shadow.element(cell)
         site, other = sites[site_number], sites[other_site]
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        told = self.launch.clocks.told(block, thread, other_block, other_thread)
+        told = missing == races.WARP or self.launch.clocks.told(block, thread, other_block, other_thread)
         copied = other_site in self.launch.program.copies
-        how_far = across, told and across, bool(unfenced), copied
+        how_far = across, told and across, missing, copied
         race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
             kinds = sorted(kinds)
-        key = ("race", array.name, *lines, *kinds, across, unfenced)
+        key = ("race", array.name, *lines, *kinds, across, missing)
         if self.known(key, found):
             return
         mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
@@ -287,7 +287,9 @@ class Log:
         name = f"{array.name}{_brackets(place)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         how = "with nothing to say which comes first"
-        if unfenced:
+        if missing == races.WARP:
+            how = "and what another thread of its warp told in between does not speak for it"
+        elif missing == races.FENCE:
             how = "and the atomic in between does not say that what was done before it can be seen"
         again = " in the next round of the loop" * race.comes_round
         cure = race.cure()

@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass
 
+from labkit.simulator.checks.races import FENCE, WARP
 from labkit.simulator.translator.control_flow import is_spin
 from labkit.trace import Site
 
@@ -14,7 +15,7 @@ class Race:
     """Two accesses by different threads: that at `site`, and the one before it at `other`.
 
     `lockstep`: did all warps run side by side? `across`: are the threads in different blocks? `told`: did the later
-    one hear from the other's block by an atomic? `unfenced`: of that very access, so that only a fence is missing?
+    one hear from the other's block by an atomic? `missing`: what `races` says that is missing between the two.
     `copied`: is the other access an asynchronous copy, which is done as soon as its thread has waited for it?
     """
 
@@ -25,7 +26,7 @@ class Race:
     lockstep: bool
     across: bool
     told: bool
-    unfenced: bool
+    missing: int
     copied: bool = False
 
     @property
@@ -51,12 +52,18 @@ class Race:
         parted = site.line == other.line and site.kind != other.kind and site.text != other.text
         if self.spin:
             return self._cure_of_spin(self.spin)
-        if self.unfenced:
+        if self.missing == FENCE:
             return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
         if self.across and (tells := self._tells()):
             return (
                 f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
                 "other blocks what its own thread has done, which must have waited for the others of its block."
+            )
+        if self.missing == WARP:
+            where = f"behind the wait for the copy of line {other.line}" if self.copied else f"after line {other.line}"
+            return (
+                f"Put `cuda.syncwarp()` {where}, before one thread tells other warps of it: that speaks for what it "
+                "did itself, and for its warp once they have met."
             )
         barrier = self._barrier()
         if barrier is None and parted:

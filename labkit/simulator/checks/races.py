@@ -3,7 +3,8 @@
 Two accesses are ordered when one happens before the other: the same thread; a barrier of the whole grid or of the
 block between them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
 atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
-kept only for kernels that use what an atomic returns). Between blocks such an atomic counts only behind a
+kept only for kernels that use what an atomic returns). Such an atomic tells what its own thread did, and what others of
+its warp did before they met (`clocks.is_passed`). Between blocks such an atomic counts only behind a
 `threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
 functions), unless it is an atomic on the same element. The order of the run is the one that is judged: had a warp found
 an atomic's element as it was before, it might have known less.
@@ -40,21 +41,23 @@ from labkit.simulator.checks.cells import (
     note_write,
     shared_by,
 )
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, is_passed, time_of
 from labkit.trace import WARP_LANES
 
-UNFENCED = FIELDS  # added to a party whose access only lacks a `threadfence`
+# What is missing between two accesses that race: only a `threadfence`; only that the other's warp meets before one of
+# its threads tells of what they did; or more.
+NOTHING, FENCE, WARP, MUCH = range(4)
 
-# A race: element, block, thread; the other's block, thread, site; whether only a `threadfence` is missing.
+# A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
 
 # What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
 # the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); the warps' clocks; the entries of the crowd; and whether they are made
-# because of what an atomic found.
+# (empty until a barrier of part of a warp); the warps' clocks, and which lanes passed on what; the entries of the
+# crowd; and whether they are made because of what an atomic found.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times heard clocks crowd is_answer",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed heard clocks crowd is_answer",
 )
 
 
@@ -65,7 +68,8 @@ def order_of(w, site) -> Order:
     crowd.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.heard, clocks.clocks, crowd.entries, site in launch.program.answers,
+        clocks.nodes, clocks.times, clocks.passed, clocks.heard, clocks.clocks, crowd.entries,
+        site in launch.program.answers,
     )  # fmt: skip
 
 
@@ -102,14 +106,33 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
 
 
 @njit(cache=True)
-def _learned(order, which, block, thread, then_block, then_thread, then_time):
-    """Has this thread's warp learned through atomics of what the other did at `then_time`?"""
+def _known_until(order, which, block, thread, other):
+    """Until when this thread's warp has learned through atomics of what another did."""
+    tree = np.int64(order.clocks[which, block * order.per_block + thread // WARP_LANES])
+    return time_of(order.nodes, order.levels, tree, other)
+
+
+@njit(cache=True)
+def _missing(order, block, thread, then_block, then_thread, then_time):
+    """What this thread's warp lacks to have learned through atomics of what one of another warp did at `then_time`."""
     if order.times.shape[0] == 0:
-        return False
-    mine = block * order.per_block + thread // WARP_LANES
+        return MUCH
     other = then_block * order.per_block + then_thread // WARP_LANES
-    tree = np.int64(order.clocks[which, mine])
-    return time_of(order.nodes, order.levels, tree, other) > then_time
+    known = _known_until(order, KNOWN, block, thread, other)
+    if known <= then_time:
+        return MUCH
+    if not is_passed(order.times, order.passed, other, then_thread % WARP_LANES, then_time, known):
+        return WARP
+    if then_block != block and _known_until(order, PUBLISHED, block, thread, other) <= then_time:
+        return FENCE
+    return NOTHING
+
+
+@njit(cache=True)
+def _apart(block, thread, other_block, other_thread):
+    if block != other_block:
+        return 2
+    return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
 
 
 @njit(cache=True)
@@ -120,7 +143,7 @@ def _came_back(order, block, thread, then_time):
 
 @njit(cache=True)
 def _unordered(order, row, cell, first, last, block, thread, epoch):
-    """As `_unsettled`, by barriers of part of a warp and by atomics as well."""
+    """As `_unsettled`, by barriers of part of a warp and by atomics as well; FIELDS times what is missing is added."""
     parts = order.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
     for party in range(first, last + 1, PARTY):
@@ -130,25 +153,16 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
         then_block, _ = block_and_epoch(cell, party)
         if A_LOW <= party <= A_OTHER and _is_counted(order, cell, block, thread, then_block, then, time):
             continue
-        known = _learned(order, KNOWN, block, thread, then_block, then, time)
-        if then_block != block:
-            if not _learned(order, PUBLISHED, block, thread, then_block, then, time):
-                return party + UNFENCED if known else party
-            continue
-        if then // WARP_LANES == thread // WARP_LANES:
-            known = _came_back(order, block, thread, time)
+        if _apart(block, thread, then_block, then) == 0:
+            if _came_back(order, block, thread, time):
+                continue
             if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
                 continue
-        if not known:
-            return party
+            return party + FIELDS * MUCH
+        missing = _missing(order, block, thread, then_block, then, time)
+        if missing != NOTHING:
+            return party + FIELDS * missing
     return -1
-
-
-@njit(cache=True)
-def _is_known(order, block, thread, then_block, then_thread, then_time):
-    """As `_learned`, of what must have been made visible where it was done by another block."""
-    which = KNOWN if then_block == block else PUBLISHED
-    return _learned(order, which, block, thread, then_block, then_thread, then_time)
 
 
 @njit(cache=True)
@@ -159,9 +173,10 @@ def _is_counted(order, cell, block, thread, then_block, then_thread, then_time):
     (PTX ISA, "Causality Order": what is observed before an operation comes before all that follows this.)
     """
     same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
-    if same_warp or not order.is_answer or cell[A_BLOCK] != block:
+    if same_warp or not order.is_answer or cell[A_BLOCK] != block or order.times.shape[0] == 0:
         return False
-    return _learned(order, KNOWN, block, thread, then_block, then_thread, then_time - 1)
+    other = then_block * order.per_block + then_thread // WARP_LANES
+    return _known_until(order, KNOWN, block, thread, other) >= then_time
 
 
 @njit(cache=True)
@@ -174,7 +189,7 @@ def _unordered_in_crowd(order, cell, kind, block, thread):
         matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
         them = e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]
         counted = kind == A_LOW and _is_counted(order, cell, block, thread, *them)
-        if matters and not counted and not _is_known(order, block, thread, *them):
+        if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
             return at
         at = e[crowds.NEXT]
     return crowds.NONE
@@ -186,7 +201,7 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
     is_own = then_block == block and then_thread == thread
     if then_epoch < order.grid_epoch:
         return
-    if not is_own and _is_known(order, block, thread, then_block, then_thread, then_time):
+    if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
     entries, at, before, length = order.crowd, cell[CROWD], crowds.NONE, 0
     is_full = at != crowds.NONE and entries[at, crowds.LENGTH] >= crowds.MAX_LENGTH
@@ -194,8 +209,8 @@ def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_tim
         e = entries[at]
         after = e[crowds.NEXT]
         same = e[crowds.BLOCK] == then_block and e[crowds.THREAD] // WARP_LANES == then_thread // WARP_LANES
-        known = _is_known(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
-        if e[crowds.KIND] == kind and (same or known or e[crowds.EPOCH] < order.grid_epoch):
+        missing = _missing(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
+        if e[crowds.KIND] == kind and (same or missing == NOTHING or e[crowds.EPOCH] < order.grid_epoch):
             cell[CROWD] = crowds.remove(entries, cell[CROWD], before, at)
         elif is_full:
             return
@@ -249,18 +264,11 @@ def _forget_crowd(order, cell, kind):
 
 
 @njit(cache=True)
-def _apart(block, thread, other_block, other_thread):
-    if block != other_block:
-        return 2
-    return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
-
-
-@njit(cache=True)
-def _note(race, found, element, block, thread, other_block, other_thread, site, unfenced):
+def _note(race, found, element, block, thread, other_block, other_thread, site, missing):
     """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
     apart = _apart(block, thread, other_block, other_thread)
     if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
-        race[0], race[5], race[6] = element, site, unfenced
+        race[0], race[5], race[6] = element, site, missing
         race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
 
 
@@ -279,12 +287,10 @@ def _raced(order, row, cell, first, last, who, element, found, race):
     block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
-        unfenced = party >= UNFENCED
-        if unfenced:
-            party -= UNFENCED
+        missing, party = divmod(party, FIELDS)
         other_block, _ = block_and_epoch(cell, party)
         site = cell[shared_by(party) + 2]
-        _note(race, found, element, block, thread, other_block, cell[party], site, unfenced)
+        _note(race, found, element, block, thread, other_block, cell[party], site, missing)
         return 1
     if cell[CROWD] == crowds.NONE or last not in OTHERS:
         return 0
@@ -293,8 +299,8 @@ def _raced(order, row, cell, first, last, who, element, found, race):
         return 0
     other_block, other_thread = order.crowd[at, crowds.BLOCK], order.crowd[at, crowds.THREAD]
     time, site = order.crowd[at, crowds.TIME], order.crowd[at, crowds.SITE]
-    unfenced = _learned(order, KNOWN, block, thread, other_block, other_thread, time)
-    _note(race, found, element, block, thread, other_block, other_thread, site, unfenced)
+    missing = _missing(order, block, thread, other_block, other_thread, time)
+    _note(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 

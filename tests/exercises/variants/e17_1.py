@@ -12,6 +12,8 @@ BEFORE = """            if tile > 0:
 """
 READ = "                most = max(most, score)\n"
 COUNT = "ptx.mbarrier_init(empty, stage, 32 * CONSUMERS)"
+COUNT_OF_FULL = "ptx.mbarrier_init(full, stage, 32)"
+BY_ONE = "if lane == 0:\n                {}ptx.mb"
 COMMIT = "            ptx.cp_async_commit()\n"
 AT_ONCE = "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(full, stage)\n"
 
@@ -102,6 +104,40 @@ VARIANTS = (
         (
             (COUNT, COUNT.replace("32 * ", "")),
             (BACK, "            cuda.syncwarp()\n" + BACK.replace("ptx.", "if lane == 0:\n                ptx.")),
+        ),
+    ),
+    Variant(
+        "given back by one thread, before its warp has read",
+        "race",
+        (
+            (COUNT, COUNT.replace("32 * ", "")),
+            (BACK, BACK.replace("ptx.mb", BY_ONE.format(""))),
+        ),
+    ),
+    Variant(
+        "given back by the last thread, before its warp has read",
+        "race",
+        (
+            (COUNT, COUNT.replace("32 * ", "")),
+            (BACK, BACK.replace("ptx.mb", BY_ONE.format("").replace("0", "31"))),
+        ),
+    ),
+    Variant(
+        "announced by one thread, before its warp has waited for its copies",
+        "race",
+        (
+            (COUNT_OF_FULL, COUNT_OF_FULL.replace("32", "1")),
+            (BEFORE, BEFORE.replace("ptx.mb", BY_ONE.format("    "))),
+            (TAIL, TAIL.replace("ptx.mb", BY_ONE.format(""))),
+        ),
+    ),
+    Variant(
+        "announced by one thread, once its warp has waited for its copies",
+        "solved",
+        (
+            (COUNT_OF_FULL, COUNT_OF_FULL.replace("32", "1")),
+            (BEFORE, BEFORE.replace("ptx.mb", "cuda.syncwarp()\n                " + BY_ONE.format("    "))),
+            (TAIL, TAIL.replace("ptx.mb", "cuda.syncwarp()\n        " + BY_ONE.format(""))),
         ),
     ),
 )

@@ -153,3 +153,77 @@ def test_warps_that_wait_for_one_another_in_the_same_line_go_on_one_by_one():
     assert not trace.errors
     told = np.cumsum(np.tile(np.arange(1, 5), ROUNDS)).reshape(ROUNDS, 4)
     assert np.array_equal(trace.outputs[0], np.broadcast_to(told, (3, ROUNDS, 4)))
+
+
+# A warp hands a tile on to another, which gives it back.
+HAND_OVER = """
+@cuda.jit
+def hand_over(x, out):
+    box = cuda.shared.array(32, float32)
+    full = cuda.shared.array(1, uint64)
+    empty = cuda.shared.array(1, uint64)
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    if warp == 0 and lane == 0:
+        ptx.mbarrier_init(full, 0, COUNTS[0])
+        ptx.mbarrier_init(empty, 0, COUNTS[1])
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    if warp == 0:
+        {bring}
+        {announce}
+        ptx.mbarrier_wait(empty, 0, 0)
+        box[lane] = 0
+    else:
+        ptx.mbarrier_wait(full, 0, 0)
+        out[cuda.blockIdx.x, lane] = box[31 - lane]
+        {give_back}
+"""
+STORE = ("box[lane] = x[lane]",)
+COPY = "ptx.cp_async(box, lane, x, lane, 4, 4)", "ptx.cp_async_commit()", "ptx.cp_async_wait(0)"
+BY_ALL = ("ptx.mbarrier_arrive({}, 0)",)
+BY_ONE = "if lane == 3:", "    ptx.mbarrier_arrive({}, 0)"
+MET = ("cuda.syncwarp()",)
+VOTED = ("cuda.any_sync(0xFFFFFFFF, lane == 0)",)
+
+
+def handed_over(bring, announce, give_back):
+    """The errors of the kernel with these lines."""
+    lines = {"bring": bring, "announce": announce, "give_back": give_back}
+    counts = tuple(1 if "if lane == 3:" in way else WARP for way in (announce, give_back))
+    names = {"announce": "full", "give_back": "empty"}
+    filled = {what: "\n        ".join(text).format(names.get(what)) for what, text in lines.items()}
+    made = kernel_in(HAND_OVER.format(**filled), ptx=ptx, uint64=uint64, COUNTS=counts)
+    x, out = np.arange(WARP, dtype=np.float32), np.zeros((2, WARP), np.float32)
+    return made, labkit.simulate(made, 2, (WARP, 2), x, out).errors
+
+
+@pytest.mark.parametrize("bring", [STORE, COPY], ids=["store", "copy"])
+@pytest.mark.parametrize("announce", [BY_ALL, MET + BY_ONE, VOTED + BY_ONE], ids=["by all", "met", "voted"])
+@pytest.mark.parametrize("give_back", [BY_ALL, MET + BY_ONE, VOTED + BY_ONE], ids=["by all", "met", "voted"])
+def test_an_arrival_of_one_lane_speaks_for_its_warp_once_that_has_met(bring, announce, give_back):
+    assert handed_over(bring, announce, give_back)[1] == ()
+
+
+@pytest.mark.parametrize("bring", [STORE, COPY], ids=["store", "copy"])
+@pytest.mark.parametrize("announce", [BY_ONE, BY_ONE + MET], ids=["no syncwarp", "syncwarp too late"])
+def test_an_arrival_of_one_lane_does_not_tell_what_the_others_have_written(bring, announce):
+    made, (race,) = handed_over(bring, announce, BY_ALL)
+    assert race.kind == "race" and race.count == 2 * 31
+    assert (race.line, race.other_line) == (line_of(made, "= box[31"), line_of(made, bring[0]))
+    after = "behind the wait for the copy of" if bring == COPY else "after"
+    assert race.remedy.startswith(f"Put `cuda.syncwarp()` {after} line {race.other_line}, ")
+
+
+@pytest.mark.parametrize("give_back", [BY_ONE, BY_ONE + MET], ids=["no syncwarp", "syncwarp too late"])
+def test_an_arrival_of_one_lane_does_not_tell_that_the_others_have_read(give_back):
+    made, (race,) = handed_over(STORE, BY_ALL, give_back)
+    assert race.kind == "race" and race.count == 2 * 31
+    assert (race.line, race.other_line) == (line_of(made, "box[lane] = 0"), line_of(made, "= box[31"))
+    assert race.remedy.startswith(f"Put `cuda.syncwarp()` after line {race.other_line}, ")
+
+
+def test_a_long_way_behind_an_arrival_of_one_lane_is_still_no_order():
+    """The warp that arrived has done much since, and has met."""
+    late = "for _ in range(12):", "    cuda.syncwarp()"
+    _, (race,) = handed_over(STORE, BY_ONE + late, BY_ALL)
+    assert race.kind == "race"

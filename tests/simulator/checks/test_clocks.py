@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labkit.simulator.checks import clocks
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, Clocks, time_of
+from labkit.simulator.checks.clocks import KNOWN, MOMENTS, PUBLISHED, Clocks, is_passed, time_of
 
 WARPS_PER_BLOCK = 4
 
@@ -85,6 +85,29 @@ def check(blocks, steps, seed):
 @pytest.mark.parametrize("blocks", [1, 8, 9, 300])
 def test_shared_clocks_agree_with_whole_ones(blocks):
     check(blocks, 400, seed=blocks)
+
+
+def test_a_lane_tells_what_it_did_and_what_all_did_before_they_met():
+    shared, array = Clocks(1, WARPS_PER_BLOCK), SimpleNamespace(data=np.zeros(1))
+    w, first = one_warp(0)
+
+    def tell():
+        shared.exchange(w, array, np.zeros(32, np.int64), first, first, False)
+
+    def known(time, until):
+        """Of the first two lanes: whether one who knows the warp until then knows what they did at a time."""
+        return [is_passed(shared.times, shared.passed, 0, lane, time, until) for lane in range(2)]
+
+    tell()
+    shared.gather(w, ~first | first)
+    tell()
+    assert known(0, 1) == [True, False]
+    assert known(0, 3) == known(1, 3) == [True, True]
+    assert known(2, 3) == [True, False]
+    for _ in range(MOMENTS):
+        tell()
+    assert known(3, 3 + MOMENTS) == [True, False]
+    assert known(2, 3 + MOMENTS) == [True, True]  # too long ago
 
 
 def test_what_nobody_uses_any_more_is_collected():

@@ -397,6 +397,28 @@ def test_a_lock_is_released_behind_a_fence():
 
 
 @cuda.jit
+def one_lane_tells(x, flag, out):
+    s = cuda.shared.array(32, np.float32)
+    t = cuda.threadIdx.x
+    if t < 32:
+        s[t] = x[t]
+        cuda.syncwarp()
+        if t == 0:
+            cuda.atomic.exch(flag, cuda.blockIdx.x, 1)
+    else:
+        while cuda.atomic.add(flag, cuda.blockIdx.x, 0) == 0:
+            pass
+        out[t - 32] = s[63 - t]
+
+
+def test_a_lane_that_tells_another_warp_speaks_for_its_own_only_once_they_have_met():
+    arguments = np.arange(32, dtype=np.float32), np.zeros(3, np.int32), np.zeros(32, np.float32)
+    assert errors(one_lane_tells, 3, 64, *arguments) == ()
+    (race,) = errors(without(one_lane_tells, "cuda.syncwarp()"), 3, 64, *arguments)
+    assert race.array == "s" and race.remedy.startswith("Put `cuda.syncwarp()` after line")
+
+
+@cuda.jit
 def block_scope_is_too_narrow(x, y, flag, out):
     t = cuda.threadIdx.x
     if cuda.blockIdx.x == 0:
