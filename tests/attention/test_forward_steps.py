@@ -193,6 +193,32 @@ def test_hard_scores_come_out_right(step, hard):
         traces_of(step, Problem(1, 1, 20, 64, keys=150, hard=hard), format)
 
 
+HEAVY = {  # a key, and a query that does not see it, where all others of the tile are seen
+    "below": (Problem(1, 1, 140, 128, 300, window=159), 128, 127),
+    "above": (Problem(1, 1, 70, 128, 132, causal=True), 127, 64),
+}
+
+
+@pytest.mark.parametrize(("problem", "key", "blind"), HEAVY.values(), ids=HEAVY)
+def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind):
+    format, rng = step.formats[0], np.random.default_rng(0)
+    assert not problem.allowed()[blind, key] and problem.allowed()[[blind - 1, blind + 1], key].any()
+    Q, K, V = (rng.standard_normal(problem.shapes[name]) / 4 for name in "QKV")
+    Q, K[:, :, key], V[:, :, key] = Q + 1, 2, 5
+    before = (*map(format.encode, (Q, K, V)), *problem.operands(format)[3:])
+    run = step.simulate(*before, format=format)
+    assert run.errors == () and problem.is_right(before, run.operands, format)
+    assert (format.result.decode(run.operands[3])[0, 0, blind] < 4).all()
+
+
+def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step):
+    format, rng, problem = step.formats[0], np.random.default_rng(0), Problem(1, 1, 70, 128, 255)
+    Q, K, V = (rng.standard_normal(problem.shapes[name]) / 4 for name in "QKV")
+    before = (*map(format.encode, (Q + 2, K - 2, V)), *problem.operands(format)[3:])
+    run = step.simulate(*before, format=format)
+    assert run.errors == () and problem.is_right(before, run.operands, format)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_stays_where_it_is_seen(step, value):
     """In a query it spoils that row, and its log-sum-exp; in a key or a value those rows that see it."""

@@ -70,6 +70,107 @@ def test_a_block_of_tiny_values_comes_behind_one_of_zeros(step):
     assert np.isfinite(BF16.decode(after(step, problem, V=V)[O])).all()
 
 
+def in_blocks(length, *sizes):
+    """Random numbers, of which blocks have sizes."""
+    X = np.random.default_rng(1).standard_normal((1, 1, length, 64))
+    return X * np.repeat(sizes, 128)[None, None, :length, None]
+
+
+FAR_APART = {
+    "far smaller": (1, 1e-35, 1e-35),
+    "smaller again and again": (1e36, 1, 1e-36),
+    "behind tiny ones": (1e-30, 1e8, 1e-30),
+    "zeros behind large ones": (1e36, 0, 0),
+    "a little larger than the least": (1, 1e-19, 1e-20),
+}
+
+
+@pytest.mark.parametrize("sizes", FAR_APART.values(), ids=FAR_APART)
+def test_scales_of_values_may_lie_far_apart(step, sizes):
+    problem = Problem(1, 1, 40, 64, 260)
+    assert np.isfinite(BF16.decode(after(step, problem, V=in_blocks(260, *sizes))[O])).all()
+
+
+def test_values_that_are_hidden_or_weigh_nothing_may_be_far_larger(step):
+    """Of the first queries some see large values, and the others must be right beside them."""
+    V = in_blocks(260, 1e20, 1e-20, 1e-20)
+    found = after(step, Problem(1, 1, 140, 64, 260, causal=True, window=20), V=V)
+    assert (np.abs(BF16.decode(found[O]))[:, :, 30:] < 1e-18).all()
+    Q, K = in_blocks(40, 1) + 4, in_blocks(260, 1, 1, 1) / 10
+    K[:, :, :128] -= 5
+    found = after(step, Problem(1, 1, 40, 64, 260), Q, K, V)
+    assert (np.abs(BF16.decode(found[O])) < 1e-18).all()
+
+
+def test_the_mean_of_values_may_be_large_where_their_sum_is_no_float32(step):
+    found = after(step, Problem(1, 1, 40, 64, 260), V=3e38 * np.sign(in_blocks(260, 1, 1, 1)))
+    assert np.isfinite(BF16.decode(found[O])).all()
+
+
+@pytest.mark.parametrize("size", [1e6, 0.5e8, 1e8, 1.5e8, 1e10, 1e20, 1e30])
+@pytest.mark.parametrize("turns", [False, True])
+def test_scores_may_be_of_any_size(step, size, turns):
+    """All the weight is the highest one's, which bounds of the problem do not say where errors are so large as well."""
+    problem = Problem(1, 1, 70, 64, 260, scale=-size if turns else None)
+    Q = in_blocks(70, 1 if turns else 10 * size)
+    before = (*quantised(Q, in_blocks(260, 1, 0.1, 1), in_blocks(260, 1, 1, 1)), *problem.operands()[6:])
+    found, expected = step.simulate(*before, format=E4M3), problem.expected(before)
+    assert found.errors == ()
+    assert np.allclose(found.operands[LSE], expected[LSE].value, rtol=2e-3)
+    assert np.allclose(BF16.decode(found.operands[O]), expected[O].value, rtol=0.01, atol=0.01)
+
+
+def test_scores_beyond_float32_show_in_log_sum_exp(step):
+    problem = Problem(1, 1, 40, 64, 260, scale=1e30)
+    before = (
+        *quantised(in_blocks(40, 1e20), in_blocks(260, 1, 1, 1), in_blocks(260, 1, 1, 1)),
+        *problem.operands()[6:],
+    )
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(step.simulate(*before, format=E4M3).operands[LSE]).any()
+
+
+HEAVY = {  # by what a query that does not see this key would find
+    "one key below": (EDGES["one element hidden below"], 128, 127),
+    "one key above": (EDGES["one element hidden above"], 127, 64),
+}
+
+
+@pytest.mark.parametrize(("problem", "key", "blind"), HEAVY.values(), ids=HEAVY)
+def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind):
+    """Its neighbours see it, and one query does not."""
+    assert not problem.allowed()[blind, key] and problem.allowed()[[blind - 1, blind + 1], key].any()
+    Q, K = in_blocks(problem.queries, 1, 1) / 4 + 1, in_blocks(problem.keys, 1, 1, 1) / 4
+    K[:, :, key] += 2
+    V = in_blocks(problem.keys, 1, 1, 1)
+    V[:, :, key] = 5
+    numbers = BF16.decode(after(step, problem, Q, K, V)[O])[0, 0]
+    assert (numbers[blind] < 4).all() and (numbers[[blind - 1, blind + 1]] > 4).any(0).all()
+
+
+def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step):
+    problem = EDGES["one key that is none"]
+    after(step, problem, 4 + 0.1 * in_blocks(140, 1, 1), -4 + 0.1 * in_blocks(255, 1, 1))
+
+
+@pytest.mark.parametrize("window", [None, 60])
+def test_scales_are_those_of_their_blocks(step, window):
+    """Also where the first block is none that a query sees."""
+    problem = Problem(1, 2, 300, 64, 700, 1, True, window)
+    Q, K, V = (
+        X.repeat(heads, 1)
+        for X, heads in zip(
+            (
+                in_blocks(300, 0.1, 3, 0.5),
+                in_blocks(700, 3, 1, 0.1, 2, 0.2, 1),
+                in_blocks(700, 1e3, 0.1, 10, 1e-3, 1, 1e2),
+            ),
+            (2, 1, 1),
+        )
+    )
+    after(step, problem, Q, K, V)
+
+
 @pytest.mark.parametrize(("name", "row"), [("Q", 30), ("Q", 270), ("K", 250)])
 def test_what_is_no_number_stays_where_it_is_seen(step, name, row):
     """A query spoils its own row, also where the block takes other tiles before or behind; a key all that see it.

@@ -48,6 +48,9 @@ class AttentionFP8(AttentionForward):
     zeros to a multiple of 16. Within each 16 the keys stand in the order 0 1 8 9 2 3 10 11 4 5 12 13 6 7 14 15, in
     which a thread of `wgmma` finds its scores: two neighbours of 8, and the same two of the next 8. BLOCK positions of
     a head share a scale, and so do BLOCK keys of V. O is bfloat16.
+
+    Scores times log2(e) must be numbers of float32, otherwise log-sum-exp is not finite. Values that are less than the
+    2**-120th part of the largest that 128 neighbouring queries see may count as zeros.
     """
 
     ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"
