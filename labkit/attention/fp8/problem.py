@@ -49,8 +49,9 @@ class AttentionFP8(AttentionForward):
     which a thread of `wgmma` finds its scores: two neighbours of 8, and the same two of the next 8. BLOCK positions of
     a head share a scale, and so do BLOCK keys of V. O is bfloat16.
 
-    Scores times log2(e) must be numbers of float32, otherwise log-sum-exp is not finite. Values that are less than the
-    2**-120th part of the largest that 128 neighbouring queries see may count as zeros.
+    Scores are to lie within 2**20 of zero: of much larger ones float32 has no fraction, and their weights may be lost.
+    O is off by up to the 2**50th part of the largest value of a head, beside which blocks of far smaller ones do not
+    count.
     """
 
     ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"

@@ -2,11 +2,11 @@
 
 The kernel is `persistent` of the ladder "forward" but for four things. The scales of a block of queries and of one of
 keys are part of the factor that makes exponents of scores. O is kept in units of the scale of the values that were
-added last, so that it changes units where it shrinks anyway; where this scale is less than the 2**64th part of an
-earlier one, that part is the unit, lest O overflows, and the sums of the tile change units as well. Weights are e4m3
-too: the greatest of a row is 2**8, whose 2**-14th part still has all bits. A thread has other columns of scores than an
-e4m3 fragment wants; it packs them as they are, because V holds its keys in that order. (Shah and others,
-FlashAttention-3, 2024, section 3.3, which moves bytes between threads instead, and transposes V in the kernel.)
+added last, so that it changes units where it shrinks anyway; no unit is less than the 2**64th part of an earlier one,
+lest O overflows. Weights are e4m3 as well: the greatest of a row is 2**8, whose 2**-14th part still has all bits. A
+thread has other columns of scores than an e4m3 fragment wants; it packs them as they are, because V holds its keys in
+that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which moves bytes between threads instead, and
+transposes V in the kernel.)
 
 And the tensor cores add up the values of a tile of keys alone. Sums of e4m3 products keep 13 bits behind the largest,
 and lose the rest: in one accumulator the values of 4,096 keys that do not cancel come out 8 % too small. O takes the
@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.attention.forward.scores import finish, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
-from labkit.attention.fp8.weights import NONE, SPAN, add, in_unit, pack, tame, weigh
+from labkit.attention.fp8.weights import NONE, SPAN, add, pack, weigh
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -126,7 +126,6 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
         shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
         next_shrinks = cuda.local.array(2, np.float32)
-        tops = cuda.local.array(2, np.float32)  # exponents that scores lack
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
@@ -140,8 +139,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                of_tile = np.float32(1)  # scale of the newest tile of values
-                unit = into = least = np.float32(1)  # of O with that tile, the one before in it, and the least
+                unit = into = least = np.float32(1)  # of the newest tile of values, the one before in it, and the least
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):
@@ -152,17 +150,16 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
-                    of_tile = unit = v_scale[of_keys, np.uint32(first)]
-                    least = of_tile * SPAN
+                    unit = v_scale[of_keys, np.uint32(first)]
+                    least = unit * SPAN
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, first * BN, lane, warp, keys, band)
-                    tame(S, tops, factor)
                     for r in range(2):
-                        origin[r], total[r], shrinks[r] = weigh(S, r, origin[r], total[r], tops[r], factor)
+                        origin[r], total[r], shrinks[r] = weigh(S, r, origin[r], total[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), behind):
@@ -178,11 +175,9 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     ptx.wgmma_wait(1)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    in_unit(N, of_tile, unit)
                     hide(S, top + y, tile * BN, lane, warp, keys, band)
-                    tame(S, tops, factor)
                     for r in range(2):
-                        origin[r], total[r], next_shrinks[r] = weigh(S, r, origin[r], total[r], tops[r], factor)
+                        origin[r], total[r], next_shrinks[r] = weigh(S, r, origin[r], total[r], factor)
                     ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
                     ptx.wgmma_wait(0)
                     if leads:
@@ -190,9 +185,8 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     for r in range(2):
                         add(O, N, r, shrinks[r] * into)
                         shrinks[r] = next_shrinks[r]
-                    of_tile = v_scale[of_keys, np.uint32(tile)]
-                    least = cuda.libdevice.fmaxf(least, of_tile * SPAN)
-                    new_unit = cuda.libdevice.fmaxf(of_tile, least)
+                    new_unit = cuda.libdevice.fmaxf(v_scale[of_keys, np.uint32(tile)], least)
+                    least = cuda.libdevice.fmaxf(least, new_unit * SPAN)
                     into = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack(P, S)
@@ -203,7 +197,6 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, stage)
-                    in_unit(N, of_tile, unit)
                     for r in range(2):
                         add(O, N, r, shrinks[r] * into)
 

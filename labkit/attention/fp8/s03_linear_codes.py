@@ -30,7 +30,7 @@ from labkit import cuda, ptx
 from labkit.attention.forward.scores import divide, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfLinearCodes
-from labkit.attention.fp8.weights import NONE, SPAN, add, encode, gather, in_unit, tame
+from labkit.attention.fp8.weights import NONE, SPAN, add, encode, gather
 from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
 
@@ -139,7 +139,6 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         total = cuda.local.array(2, np.float32)  # of its weights
         shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
         next_shrinks = cuda.local.array(2, np.float32)
-        tops = cuda.local.array(2, np.float32)  # exponents that scores lack
         side = np.uint32(warp // 4 - 1)
         y = np.uint32(side * WM)
         leads = warp % 4 == 0 and lane == 0
@@ -153,8 +152,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 top = np.int32(row * BM)
                 first, behind = seen(top, BM, queries, keys, band, BN)
                 of_q = scale * q_scale[plane, np.uint32(row)]
-                of_tile = np.float32(1)  # scale of the newest tile of values
-                unit = into = least = np.float32(1)  # of O with that tile, the one before in it, and the least
+                unit = into = least = np.float32(1)  # of the newest tile of values, the one before in it, and the least
                 for r in range(2):
                     origin[r], total[r] = NONE, 0
                 for n in range(SUMS):
@@ -165,17 +163,16 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     stage, parity = place_in_ring(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
-                    of_tile = unit = v_scale[of_keys, np.uint32(first)]
-                    least = of_tile * SPAN
+                    unit = v_scale[of_keys, np.uint32(first)]
+                    least = unit * SPAN
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
                     hide(S, top + y, first * BN, lane, warp, keys, band)
-                    tame(S, tops, factor)
                     for r in range(2):
-                        origin[r], shrinks[r] = encode(S, r, origin[r], tops[r], factor)
+                        origin[r], shrinks[r] = encode(S, r, origin[r], factor)
                     gather(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), behind):
@@ -191,11 +188,9 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     ptx.wgmma_wait(1)
                     if leads:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    in_unit(N, of_tile, unit)
                     hide(S, top + y, tile * BN, lane, warp, keys, band)
-                    tame(S, tops, factor)
                     for r in range(2):
-                        origin[r], next_shrinks[r] = encode(S, r, origin[r], tops[r], factor)
+                        origin[r], next_shrinks[r] = encode(S, r, origin[r], factor)
                     ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
                     ptx.wgmma_wait(0)
                     if leads:
@@ -204,9 +199,8 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                         add(O, N, r, shrinks[r] * into)
                         total[r] = total[r] * shrinks[r] + T[2 * r]
                         shrinks[r] = next_shrinks[r]
-                    of_tile = v_scale[of_keys, np.uint32(tile)]
-                    least = cuda.libdevice.fmaxf(least, of_tile * SPAN)
-                    new_unit = cuda.libdevice.fmaxf(of_tile, least)
+                    new_unit = cuda.libdevice.fmaxf(v_scale[of_keys, np.uint32(tile)], least)
+                    least = cuda.libdevice.fmaxf(least, new_unit * SPAN)
                     into = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     gather(P, S)
@@ -217,7 +211,6 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     ptx.wgmma_wait(0)
                     if leads:
                         ptx.mbarrier_arrive(empty_v, stage)
-                    in_unit(N, of_tile, unit)
                     for r in range(2):
                         add(O, N, r, shrinks[r] * into)
                         total[r] = total[r] * shrinks[r] + T[2 * r]
