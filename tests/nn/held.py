@@ -46,7 +46,8 @@ def assert_layers_alike(ours, theirs, x):
     x = x.detach().requires_grad_()
     x_ = x.detach().double().requires_grad_()
     y, right_y = ours(x), twin(x_)
-    assert (y.shape, y.stride(), y.dtype) == (right_y.shape, right_y.stride(), x.dtype)
+    assert (y.shape, y.dtype) == (right_y.shape, x.dtype)
+    assert y.stride() == right_y.stride() or cuda.on_gpu()  # where torch's float64 does not keep channels last
     assert_close(y, right_y, of_each, "result")
     y.backward(weights_of(y))
     right_y.backward(weights_of(y).double())
