@@ -24,9 +24,9 @@ class Conv2d(torch.nn.Conv2d):
     """
 
     def _conv_forward(self, input: Float[Tensor, "N C H W"], weight, bias) -> Float[Tensor, "N K P Q"]:
+        check_tensor("input", input)
         if input.ndim not in (3, 4):
             raise ValueError(f"input is {sides(input.shape)}: give it the axes N, C, H and W, or C, H and W")
-        check_tensor("input", input)
         if not input.numel():  # no kernel has anything to do
             return super()._conv_forward(input, weight, bias)
         whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well
