@@ -99,7 +99,7 @@ def of_the_interface():
         tuples = (types.UniTuple(kind, 4) for kind in (types.uint32, types.int64, types.int64))
         yield f"copy_vectors {width}", runs.copy_vectors, (*arrays, types.uint32, *tuples)
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
-        arrays = types.Array(numba_type(dtype), 4, "C"), types.Array(numba_type(dtype), 3, "A")
+        arrays = types.Array(numba_type(dtype), 4, "C"), *(types.Array(numba_type(dtype), 3, "A"),) * 2
         yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)
 
 
