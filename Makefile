@@ -1,6 +1,8 @@
 # python3 may be any Python from 3.11 to 3.13: make PYTHON=python3.12 lab
 PYTHON ?= python3
-.PHONY: lab test test-long fuzz notebooks bench
+# test-gpu in pieces that take some minutes each: make PIECE=1/4 test-gpu
+PIECE ?= 1/1
+.PHONY: lab test test-long test-gpu fuzz notebooks bench
 
 lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
@@ -14,6 +16,10 @@ test-long:  ## all cases where `make test` takes some, 10,000 random kernels, th
 	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
 	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto --dist loadfile --nbval tests notebooks \
 		--ignore tests/simulator/test_random_kernels.py
+
+test-gpu:   ## all that runs kernels on a GPU
+	@$(PYTHON) -m labkit.environment dev torch
+	.venv/bin/python -m pytest --on-gpu --piece $(PIECE) tests
 
 fuzz:       ## look for kernels that break the simulator, for ten minutes
 	FUZZ_MINUTES=10 .venv/bin/python -m pytest --timeout=0 tests/simulator/test_fuzz.py

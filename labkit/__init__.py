@@ -5,7 +5,7 @@
 132
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What is loaded when it is asked for: a module, or a name within one. A module may move, its name here stays.
 _PLACES = {
@@ -21,8 +21,10 @@ _PLACES = {
     "cuda": "labkit.cuda",
     "cuda_cpp": "labkit.cuda_cpp",
     "device": "labkit.device",
+    "elementwise": "labkit.elementwise",
     "explore": "labkit.simulator.explorer.schedules:explore",
     "formats": "labkit.formats",
+    "free": "labkit.calls.free:free",
     "gemm": "labkit.gemm",
     "gpu": "labkit.gpus:gpu",
     "gpu_time_ms": "labkit.timing:gpu_time_ms",
@@ -33,6 +35,7 @@ _PLACES = {
     "modelled_time": "labkit.timemodel:modelled_time",
     "modelled_timeline": "labkit.timeline:timeline",
     "norm": "labkit.norm",
+    "plan": "labkit.calls.plan:plan",
     "peak_tflops": "labkit.roofline:peak_tflops",
     "pointer_chase": "labkit.bench.latency:pointer_chase",
     "ptx": "labkit.ptx",
@@ -46,6 +49,7 @@ _PLACES = {
     "time_bound": "labkit.roofline:time_bound",
     "translated": "labkit.simulator.run:translated",
     "views": "labkit.views",
+    "workspace_limit": "labkit.arrays.pool:workspace_limit",
 }
 __all__ = [*_PLACES]
 

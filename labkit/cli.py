@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from labkit import places
+from labkit.bench import _tuning
 
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
@@ -97,21 +98,21 @@ def bench(
 
 @app.command()
 def tune(
-    operation: Annotated[str, typer.Argument(help="What to tune: gemm.")],
-    sizes: Annotated[tuple[int, int, int], typer.Argument(metavar="M N K", help="Sides of the product.")],
+    operation: Annotated[str, typer.Argument(help=f"What to tune: gemm, {', '.join(_tuning.PROBLEMS)}.")],
+    sizes: Annotated[
+        list[str],
+        typer.Argument(metavar="SIZES...", help="Of gemm M N K; else of the problem, in its order or as NAME=VALUE."),
+    ],
     format: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16 or float8_e4m3.")] = "bfloat16",
-    transpose_a: Annotated[bool, typer.Option("--transpose-a", help="A.T in place of A.")] = False,
-    transpose_b: Annotated[bool, typer.Option("--transpose-b", help="B.T in place of B.")] = False,
-    batches: Annotated[int, typer.Option(help="How many such products at once.")] = 1,
+    transpose_a: Annotated[bool, typer.Option("--transpose-a", help="Of gemm: A.T in place of A.")] = False,
+    transpose_b: Annotated[bool, typer.Option("--transpose-b", help="Of gemm: B.T in place of B.")] = False,
+    batches: Annotated[int, typer.Option(help="Of gemm: how many such products at once.")] = 1,
 ):
-    """Time the ways to compute a product on this GPU; from then on the fastest is used."""
-    from labkit import gemm
-
-    if operation != "gemm":
-        _fail(f"there is nothing to tune for {operation!r}; there is gemm")
+    """Time the ways to compute a call on this GPU; from then on the fastest is used."""
+    of_gemm = {"transpose_a": transpose_a, "transpose_b": transpose_b, "batches": batches}
     try:
-        times_ms = gemm.tune(*sizes, format, transpose_a=transpose_a, transpose_b=transpose_b, batches=batches)
-    except (ValueError, RuntimeError) as error:
+        times_ms = _tuning.tune(operation, sizes, format, **of_gemm)
+    except (TypeError, ValueError, RuntimeError) as error:
         _fail(error)
     for candidate, time_ms in times_ms.items():
         print(f"{time_ms:10.4f} ms  {candidate}")

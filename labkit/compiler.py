@@ -1,7 +1,6 @@
 """numba's CUDA compiler as `labkit.cuda` uses it on a GPU; imported only where numba-cuda is installed."""
 
 import sys
-from contextlib import contextmanager
 from functools import partial
 from inspect import isfunction
 from types import SimpleNamespace
@@ -9,7 +8,9 @@ from types import SimpleNamespace
 from numba import cuda
 from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.core import config
+from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.core.imputils import RefType, Registry, iternext_impl
+from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
@@ -32,7 +33,7 @@ def jit(func_or_sig=None, **options):
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
     theirs, ours = _apart(options)
-    return lambda function: _prepared(cuda.jit(func_or_sig, **theirs)(bound(function)), ours)  # compiled now
+    return lambda function: _adopted(cuda.jit(func_or_sig, **theirs)(bound(function)), ours)  # compiled now
 
 
 def bound(function):
@@ -55,62 +56,63 @@ def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], linein
     """
     function = bound(getattr(kernel, "py_func", kernel))
     options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
-    with _device_functions_for(compute_capability):
-        text, _ = cuda.compile(
-            function,
-            tuple(argument_types),
-            device=False,
-            abi="numba",
-            cc=compute_capability,
-            output="ptx",
-            lineinfo=lineinfo,
-            launch_bounds=options.get("launch_bounds"),
-        )
+    text, _ = cuda.compile(
+        function,
+        tuple(argument_types),
+        device=False,
+        abi="numba",
+        cc=compute_capability,
+        output="ptx",
+        lineinfo=lineinfo,
+        launch_bounds=options.get("launch_bounds"),
+    )
     return text
 
 
-@contextmanager
-def _device_functions_for(compute_capability):
-    """numba compiles a device function for the GPU that it finds, whatever its kernel is compiled for: name it one."""
-    found = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=compute_capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = found
+def _device_to_compile_for(current=dispatcher.get_current_device):
+    """For which GPU numba compiles a device function: its kernel's, whichever GPU is here, if any."""
+    capability = getattr(ConfigStack.top_or_none(), "compute_capability", None)  # of what this thread compiles
+    return SimpleNamespace(compute_capability=capability) if capability else current()
+
+
+dispatcher.get_current_device = _device_to_compile_for
 
 
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
     Its kernels may ask for all shared memory of a block, clusters of blocks, an early start and a
-    cooperative launch, of which numba knows nothing.
+    cooperative launch, of which numba knows nothing. Several threads may compile it at once.
+
+    Attributes
+    ----------
+    options
+        All options, numba's and ours, as `labkit.cuda.Kernel` has them; those in `targetoptions` are numba's alone.
     """
+
+    def __init__(self, py_func, targetoptions):
+        super().__init__(py_func, _apart(targetoptions)[0])
+        self.options = targetoptions
 
     def compile(self, sig):
         self.py_func = bound(self.py_func)
-        with self._options_of_numba() as ours:
-            return prepare(super().compile(sig), **ours)
+        return super().compile(sig)
 
     def compile_device(self, args, return_type=None):
         self.py_func = bound(self.py_func)
         with device_function():
             return super().compile_device(args, return_type)
 
+    def add_overload(self, kernel, argtypes):
+        prepare(kernel, **_apart(self.options)[1])  # before other threads find it
+        super().add_overload(kernel, argtypes)
+
     def specialize(self, *args):
         self.py_func = bound(self.py_func)
-        with self._options_of_numba() as ours:
-            return _prepared(super().specialize(*args), ours)
+        return _adopted(super().specialize(*args), _apart(self.options)[1])
 
-    @contextmanager
-    def _options_of_numba(self):
-        """Leaves out the options that numba does not know, and gives them."""
-        options = self.targetoptions
-        self.targetoptions, ours = _apart(options)
-        try:
-            yield ours
-        finally:
-            self.targetoptions = options
+    def _reduce_states(self):
+        return {"py_func": self.py_func, "targetoptions": self.options}
 
 
 def _apart(options):
@@ -144,17 +146,19 @@ def prepare(kernel, cluster=1, early=False, cooperative=False):
     return kernel
 
 
-def _prepared(dispatcher, ours):
-    """The same dispatcher, whose kernels are compiled."""
-    if not dispatcher.targetoptions.get("device"):
-        for kernel in dispatcher.overloads.values():
+def _adopted(made, ours):
+    """A dispatcher of numba's own class, whose kernels are compiled, as one of ours with these options."""
+    made.__class__ = Dispatcher
+    made.options = {**made.targetoptions, **ours}
+    if not made.options["device"]:
+        for kernel in made.overloads.values():
             prepare(kernel, **ours)
-    return dispatcher
+    return made
 
 
 def _dispatcher(function, options):
-    theirs = cuda.jit(function, **_apart(options)[0]).targetoptions
-    made = Dispatcher(function, targetoptions={**options, **theirs})
+    theirs, ours = _apart(options)
+    made = Dispatcher(function, targetoptions={**cuda.jit(function, **theirs).targetoptions, **ours})
     if options.get("cache"):
         made.enable_caching()
     return made
@@ -182,5 +186,6 @@ def _step_without_branch(iterator_type, no_overflow):
 _step_without_branch(types.range_iter32_type, "nsw")
 _step_without_branch(types.range_iter64_type, "nsw")
 _step_without_branch(types.unsigned_range_iter64_type, "nuw")
-cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
-cuda_target.target_context.install_registry(_ranges)
+with global_compiler_lock:  # another thread may be compiling with numba alone
+    cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
+    cuda_target.target_context.install_registry(_ranges)

@@ -229,7 +229,7 @@ def _specialised(kernel, constants, used):
     if isinstance(kernel, Kernel):
         return Kernel(copy, kernel.device, kernel.options, kernel.signatures)
     if kernel is not function:
-        return type(kernel)(copy, targetoptions=kernel.targetoptions)
+        return type(kernel)(copy, targetoptions=getattr(kernel, "options", kernel.targetoptions))
     return copy
 
 

@@ -41,7 +41,10 @@ def current() -> Device:
     DeviceError
         `LABKIT_DEVICE` asks for a GPU and there is none, or holds another word.
     """
-    wanted = os.environ.get("LABKIT_DEVICE", "").strip().lower()
+    wanted = os.environ.get("LABKIT_DEVICE")
+    if not wanted:  # each call asks
+        return detect()
+    wanted = wanted.strip().lower()
     if wanted == "simulator":
         return Device("simulator", MODELLED_GPU, "LABKIT_DEVICE asks for it")
     if wanted not in ("", "gpu"):

@@ -14,9 +14,11 @@ can do with less of that. The ladder's `__init__.py` says what its steps compute
     COMPARED    sizes of the problem with which recorded steps are compared, if not the last of BENCHED
     RECORD      the name under which they are recorded, if not the operation's
 
-A step's file may say otherwise for itself. A step that may be further off than others of its ladder says so too:
+A step's file may say otherwise for itself. A step that may be further off than others of its ladder says so too, and
+one that makes larger blocks for other problems than these:
 
     ALLOWING    a subclass of PROBLEM that allows its errors, of which its EXAMPLES are
+    LARGEST     sizes of problems of which it makes the largest blocks, or those with most work for a thread
 
 Nothing else lists steps: benches, tests, standings and roofline dots are derived from the folders.
 """
@@ -312,6 +314,11 @@ class Step:
         return [self.problem(*sizes) for sizes in self._said("BENCHED")]
 
     @property
+    def largest(self) -> list[Problem]:
+        """Problems of which the step makes its largest blocks, where no example and no timed problem is such."""
+        return [self.problem(*sizes) for sizes in getattr(self.module, "LARGEST", ())]
+
+    @property
     def standing(self) -> Problem:
         """The problem whose run in the simulator says where the step stands under a roofline."""
         return self.problem(*self._said("STANDING"))
@@ -361,30 +368,29 @@ class Step:
 
     def takes(self, *operands, format: Format | None = None) -> bool:
         """Whether the step takes operands of this size: they may have more bytes, or fewer, than in another format."""
-        from labkit.arrays.workspace import Workspace
+        from labkit.arrays.workspace import Counted
 
         try:
-            self.launches(*operands, format=format, workspace=Workspace())
+            self.launches(*operands, format=format, workspace=Counted())
         except TooLarge:
             return False
         return True
 
     def launch(self, *operands, stream=0, format: Format | None = None) -> None:
-        """Runs the step, on the GPU if there is one, with the stream's workspace."""
-        from labkit.arrays.workspace import of_stream
+        """Runs the step, on the GPU if there is one, with memory that it takes on the stream."""
+        from labkit.arrays.workspace import on_stream
 
-        workspace = of_stream(stream) if "workspace" in _parameters(self.module.launches) else None
-        for launch in self.launches(*operands, format=format, workspace=workspace):
-            launch.run(stream)
+        with on_stream(stream) as workspace:
+            for launch in self.launches(*operands, format=format, workspace=workspace):
+                launch.run(stream)
 
     def simulate(self, *operands, format: Format | None = None, **options) -> Simulated:
         """Runs the step in the simulator; the operands stay as they are. Options are those of `labkit.simulate`."""
         from labkit.arrays.workspace import Workspace
-        from labkit.simulator import host
         from labkit.simulator.in_place import simulate_in_place
 
         copies = tuple(map(_copy, operands))
-        launches = self.launches(*copies, format=format, workspace=Workspace(memory=host))
+        launches = self.launches(*copies, format=format, workspace=Workspace())
         traces = []
         for one in launches:
             if one.grid == ():

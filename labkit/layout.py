@@ -18,7 +18,8 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def is_in_c_order(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 1) -> bool:
     """Whether elements follow one another in C order without gaps; `unit` is the stride from one to the next."""
-    return all(stride == unit * c for n, stride, c in zip(shape, strides, c_strides(shape), strict=True) if n > 1)
+    steps = zip(shape, strides, c_strides(shape), strict=True)
+    return 0 in shape or all(stride == unit * step for n, stride, step in steps if n > 1)
 
 
 def distances(

@@ -24,7 +24,7 @@ def unbound(function) -> set[str]:
     return {*_globals_of(function.__code__)} - function.__globals__.keys() - vars(builtins).keys()
 
 
-@cache
+@lru_cache(1024)  # of code that it keeps: cells are run again and again
 def _globals_of(code: CodeType) -> frozenset[str]:
     loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
     nested = (_globals_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))

@@ -12,8 +12,8 @@ def argument_type(argument):
         return argument._numba_type_
     if isinstance(argument, tuple):
         return types.BaseTuple.from_types(tuple(map(argument_type, argument)), type(argument))
-    if getattr(argument, "ndim", 0):
-        return types.Array(numba_type(argument.dtype), argument.ndim, "C")
+    if shape := getattr(argument, "shape", ()):
+        return types.Array(numba_type(argument.dtype), len(shape), "C")
     return numba_type(argument.dtype) if isinstance(argument, np.generic) else types.int64
 
 

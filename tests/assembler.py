@@ -3,8 +3,10 @@
 import shutil
 import subprocess
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from labkit.simulator.errors import LaunchError
 
@@ -35,3 +37,11 @@ def ptx_for_the_oldest(function, argument_types, among=TARGETS):
         with suppress(LaunchError):
             return ptx_text(function, argument_types, target), among[number:]
     return ptx_text(function, argument_types, among[-1]), among[-1:]
+
+
+@cache
+def reports(function, argument_types, among=TARGETS) -> dict[tuple, str]:
+    """What the assembler reports of a kernel for each GPU that takes it; a process asks it once for each kernel."""
+    code, targets = ptx_for_the_oldest(function, argument_types, among)
+    with TemporaryDirectory() as folder:
+        return {target: assembled(code, target, Path(folder))[0] for target in targets}

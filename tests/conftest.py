@@ -14,7 +14,30 @@ settings.register_profile("labkit", deadline=None, derandomize=True)
 settings.load_profile("labkit")
 
 
-def pytest_collection_modifyitems(items):
+# What runs kernels on a GPU where there is one, and in the simulator else; more than what says that it needs a GPU.
+ON_GPU = (
+    "attention/interface calls conv/interface elementwise gemm/interface layouts nn norm/interface softmax "
+    "test_ladder.py"
+).split()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--on-gpu", action="store_true", help="run only what runs kernels on a GPU")
+    parser.addoption("--piece", default="1/1", help="which of so many pieces to run: 2/3")
+
+
+def pytest_ignore_collect(collection_path, config):
+    if not config.getoption("--on-gpu") or collection_path.suffix != ".py" or _is_on_gpu(collection_path):
+        return None
+    return True if 'needs("gpu"' not in collection_path.read_text(encoding="utf-8") else None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--on-gpu"):
+        items[:] = [item for item in items if _is_on_gpu(item.path) or _needs_gpu(item)]
+        number, count = map(int, config.getoption("--piece").split("/"))
+        files = sorted({item.path for item in items})
+        items[:] = [item for item in items if files.index(item.path) % count == number - 1]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         for marker in item.iter_markers("needs"):
@@ -29,6 +52,14 @@ def pytest_terminal_summary(terminalreporter):
     ]
     if skipped:
         terminalreporter.write_sep("!", "the browser was not tested: install chromium", red=True)
+
+
+def _is_on_gpu(path):
+    return any(f"/tests/{folder}" in path.as_posix() for folder in ON_GPU)
+
+
+def _needs_gpu(item):
+    return any("gpu" in marker.args for marker in item.iter_markers("needs"))
 
 
 @cache

@@ -262,9 +262,71 @@ def test_tune_shows_the_times_and_says_what_it_lacks(monkeypatch):
     from labkit import gemm
 
     assert "on a GPU" in invoke("tune", "gemm", "64", "64", "64").output
-    assert "there is gemm" in invoke("tune", "fft", "64", "64", "64").output
+    assert "gemm takes M N K, three whole numbers, and got 64 x" in invoke("tune", "gemm", "64", "x").output
+    assert "there is gemm, attention.attend" in invoke("tune", "fft", "64", "64", "64").output
     seen = []
     monkeypatch.setattr(gemm, "tune", lambda *sizes, **options: seen.append((sizes, options)) or {"tiled": 0.5})
     result = invoke("tune", "gemm", "64", "32", "16", "--format", "float16", "--transpose-b", "--batches", "2")
     assert result.exit_code == 0 and "0.5000 ms  tiled" in result.output
     assert seen == [((64, 32, 16, "float16"), {"transpose_a": False, "transpose_b": True, "batches": 2})]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "left_out", "options"),
+    [
+        ("norm.rms_norm 8192 4096", "8192x4096 rms", [], {}),
+        ("norm.layer_norm rows=4 columns=8", "4x8 layer", [], {}),
+        ("norm.batch_norm 2 3 4 5 false layout=NHWC", "2x3x4x5 NHWC", [], {}),
+        ("softmax.softmax_backward 7 columns=9", "7x9", [], {}),
+        ("attention.attend 1 2 3 64 causal=true window=none", "1x2x3x64 causal", [], {}),
+        (
+            "attention.attend_backward 1 2 3 64 deterministic=False",
+            "1x2x3x64",
+            [],
+            {"deterministic": False},
+        ),
+        ("attention.attend_cached 2 4 1 64 100", "2x4x1/100x64", ["lengths", "table"], {}),
+        ("attention.attend_cached 2 4 1 64 100 page=16 ragged=true", "2x4x1/100x64 page=16 ragged", [], {}),
+    ],
+)
+def test_tune_takes_the_fields_of_a_problem(words, problem, left_out, options, monkeypatch):
+    from importlib import import_module
+
+    from labkit.calls import tuner
+
+    seen = []
+    monkeypatch.setattr(tuner, "tune_problem", lambda *of, **more: seen.append((*of, more)) or {"a step": 1})
+    result = invoke("tune", *words.split(), "--format", "float32")
+    assert result.exit_code == 0 and "1.0000 ms  a step" in result.output, result.output
+    package, name = words.split()[0].split(".")
+    (call, asked, format, without, more), *_ = seen
+    assert call is getattr(import_module(f"labkit.{package}"), name) and str(format) == "float32"
+    assert (str(asked), without, more) == (problem, left_out, options)
+
+
+def test_tune_finds_the_algorithm_of_a_convolution(monkeypatch):
+    from types import SimpleNamespace
+
+    from labkit import conv
+
+    rows = [SimpleNamespace(algorithm="im2col/library", time_ms=2.0, reason=""), SimpleNamespace(reason="too large")]
+    seen = []
+    monkeypatch.setattr(conv, "find", lambda *of: seen.append(of) or rows)
+    result = invoke("tune", "conv.forward", *"2 4 9 8 6 3 3 top=1".split(), "--format", "float32")
+    assert "2.0000 ms  im2col/library" in result.output
+    assert seen == [(conv.Forward(2, 4, 9, 8, 6, 3, 3, top=1), "float32")]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("norm.rms_norm 1 2 layer 4 5 6", "norm.rms_norm got 6, which is one too many: give rows columns"),
+        ("attention.attend 1 2", "attention.attend got no queries; no head_dim: give batch heads queries head_dim"),
+        ("softmax.softmax 1 2 width=3", "got width, which is unknown"),
+        ("softmax.softmax x 3", "rows is 'x', but it must be a whole number"),
+        ("softmax.softmax 2 3", "on a GPU"),
+    ],
+)
+def test_tune_refuses_in_a_sentence(words, why):
+    result = invoke("tune", *words.split())
+    assert result.exit_code == 1 and why in result.output.replace("\n", " ") and "Traceback" not in result.output

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from argument_types import argument_type, numba_type
-from assembler import assembled, ptx_for_the_oldest
-from sampling import sampled
+from argument_types import numba_type
+from assembler import assembled, ptx_for_the_oldest, reports
+from launches import bounds_of, drawn, launches_of, stated, threads_of, types_of
+from sampling import WHOLE, sampled
 
 from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
@@ -16,12 +17,16 @@ from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import runs, strided
+from labkit.occupancy import occupancy
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
-OLD_AND_NEW = [(7, 5), (8, 0), (8, 9), (9, 0, "a")]
+OLD_AND_NEW = ((7, 5), (8, 0), (8, 9), (9, 0, "a"))
 NO_SPILLS = "0 bytes spill stores, 0 bytes spill loads"
-REGISTERS = 65536  # of an SM; a thread gets them by eights
+ALWAYS_FIT = 256  # threads of a block, however many registers they take: no thread has more than 255
+MOST_THREADS = 1024  # of any block
+STEPS = [step for each in ladder.every_ladder() if each.operation != "loops" for step in each]
+SOME = sampled(STEPS, 8)
 
 pytestmark = [pytest.mark.needs("numba-cuda", "toolkit"), pytest.mark.long]
 
@@ -32,38 +37,64 @@ def matrices(n):
     return (types.Array(types.float32, 2, "C"),) * n
 
 
-def of_the_ladders():
-    """Every launch of every step in each of its formats, by name: its kernel, arguments and block."""
-    for step in (step for each in ladder.every_ladder() for step in each):
-        for format in step.formats:
-            operands = step.examples[-1].operands(format)
-            for launch in step.launches(*operands, format=format, workspace=Workspace(memory=host)):
-                if launch.grid != ():
-                    yield (
-                        f"{step.path} {format} {launch.kernel.__name__}",
-                        launch.kernel,
-                        launch.arguments,
-                        launch.block,
-                    )
+def chosen(step):
+    """The launches of a step to compile: of each kernel in each format that with the largest block.
+
+    All copies of a kernel are compiled that may not fit an SM, since nothing bounds their registers. Kernels with
+    bounds, and those of other operations, are left out for most steps. `make test-long` leaves out none.
+    """
+    found = {}
+    for problem, format, launch in launches_of(step, stated(step)):
+        is_free = bounds_of(launch) is None and _is_own(launch, step)
+        if is_free or step in SOME:
+            keys = [(launch.kernel.py_func.__code__, format, is_free)]
+            if WHOLE or (is_free and threads_of(launch) > ALWAYS_FIT):
+                keys.append((launch.kernel, types_of(launch)))
+            for key in keys:
+                if key not in found or threads_of(launch) >= threads_of(found[key][-1]):
+                    found[key] = problem, format, launch
+    return found.values()
 
 
-KERNELS = {name: rest for name, *rest in of_the_ladders()}
+def _is_own(launch, step):
+    return launch.kernel.py_func.__module__.startswith(f"labkit.{step.ladder.operation}.")
 
 
-@pytest.mark.parametrize("name", sampled(KERNELS, 24))
-def test_a_kernel_assembles_without_spills_and_fits_an_sm(name, tmp_path):
-    kernel, arguments, block = KERNELS[name]
-    code, targets = ptx_for_the_oldest(kernel, [argument_type(argument) for argument in arguments], OLD_AND_NEW)
-    for target in targets:
-        report, cubin = assembled(code, target, tmp_path)
-        assert cubin.startswith(b"\x7fELF")
-        registers = int(re.search(r"Used (\d+) registers", report)[1])
-        assert -(-registers // 8) * 8 * np.prod(block) <= REGISTERS, "ask for fewer registers by launch_bounds"
-        if re.search("(pipelined|copy_engine) float8", name) and target == OLD_AND_NEW[-1]:
-            # on 9.0 `mma` of e4m3 converts to fp16 first, for which registers are short
-            assert int(re.search(r"(\d+) bytes spill stores", report)[1]) < 200
-        else:
-            assert NO_SPILLS in report
+def registers_of(report):
+    return int(re.search(r"Used (\d+) registers", report)[1])
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
+def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step):
+    for problem, format, launch in chosen(step):
+        for target, report in reports(launch.kernel, types_of(launch), OLD_AND_NEW).items():
+            name, registers = launch.kernel.__name__, registers_of(report)
+            fitting = occupancy("H100 SXM", threads_of(launch), registers=registers).limits["registers"]
+            assert fitting, (
+                f"{name} for {problem} in {format}: {threads_of(launch)} threads of {registers} registers are too much "
+                "for an SM: bound them by launch_bounds, or make smaller blocks"
+            )
+            if name in ("pipelined", "copy_engine") and str(format) == "float8_e4m3" and target == OLD_AND_NEW[-1]:
+                # on 9.0 `mma` of e4m3 converts to fp16 first, for which registers are short
+                assert int(re.search(r"(\d+) bytes spill stores", report)[1]) < 200
+            else:
+                assert NO_SPILLS in report, f"{name} for {problem} in {format} on {target}: {report}"
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
+def test_the_largest_blocks_of_a_step_are_stated(step):
+    """Random problems make none that is larger, nor one that is larger than the bounds of its kernel."""
+    for problem in step.largest:
+        assert [*launches_of(step, [problem])], f"{step} does not take {problem}, which it states as LARGEST"
+    most = {}
+    for _, _, launch in launches_of(step, stated(step)):
+        name = launch.kernel.__name__
+        most[name] = max(most.get(name, 0), threads_of(launch))
+    for problem, format, launch in launches_of(step, drawn(step, 3000 if WHOLE else 30)):
+        name, threads = launch.kernel.__name__, threads_of(launch)
+        assert threads <= (bounds_of(launch) or MOST_THREADS), f"{problem} in {format}"
+        if _is_own(launch, step):
+            assert threads <= most.get(name, 0), f"{problem} makes blocks of {threads} threads: state it as LARGEST"
 
 
 def test_a_step_says_which_gpu_it_needs():
@@ -76,7 +107,7 @@ def test_a_step_says_which_gpu_it_needs():
 @pytest.mark.parametrize("step", [step for each in ladder.ladders("blas") for step in each], ids=lambda s: s.slug)
 def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
     (launch,) = step.launches(*step.examples[-1].operands(), workspace=Workspace(memory=host))
-    types = [argument_type(argument) for argument in launch.arguments]
+    types = types_of(launch)
     for kernel, in_vectors in ((step.kernel, True), (access.plain(step.kernel), False)):
         code, (target, *_) = ptx_for_the_oldest(kernel, types, OLD_AND_NEW)
         report, _ = assembled(code, target, tmp_path)
@@ -127,9 +158,9 @@ def of_layouts():
     """The kernels that move images, by name, and the types of their arguments."""
     names = "copy turn number copy_vectors".split()
     yield from ((name, kernel, kinds) for name, kernel, kinds in of_the_interface() if name.split()[0] in names)
-    for name, (kernel, arguments, _) in KERNELS.items():
-        if name.startswith("layouts"):
-            yield name, kernel, tuple(map(argument_type, arguments))
+    for step in (step for each in ladder.ladders("layouts") for step in each):
+        for _, format, launch in launches_of(step, step.examples[-1:]):
+            yield f"{step.path} {format} {launch.kernel.__name__}", launch.kernel, types_of(launch)
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_layouts()])

@@ -1,7 +1,19 @@
 """numba's compiler as labkit uses it: what it must still do right, on a GPU."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from inspect import signature
+from threading import Barrier, BrokenBarrierError, Event
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from numba import types
+from numba.core.sigutils import normalize_signature
+
+from labkit import ptx, specialise
+from labkit.simulator.errors import LaunchError
 
 
 @pytest.mark.needs("gpu")
@@ -42,15 +54,13 @@ def test_a_loop_over_range_visits_what_it_should_on_the_gpu(bounds, kind):
 
 @pytest.mark.needs("numba-cuda")
 def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monkeypatch):
-    from types import SimpleNamespace as Stand
-
     from labkit import compiler
 
     asked = []
-    monkeypatch.setattr(compiler, "driver", Stand(cuKernelSetAttribute=lambda *given: asked.append(given)))
-    device = Stand(id=3, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448)
-    function = Stand(device=device, attrs=Stand(shared=1024), handle="the kernel's")
-    kernel = Stand(_codelibrary=Stand(get_cufunc=lambda: function), argument_types=())
+    monkeypatch.setattr(compiler, "driver", SimpleNamespace(cuKernelSetAttribute=lambda *given: asked.append(given)))
+    device = SimpleNamespace(id=3, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448)
+    function = SimpleNamespace(device=device, attrs=SimpleNamespace(shared=1024), handle="the kernel's")
+    kernel = SimpleNamespace(_codelibrary=SimpleNamespace(get_cufunc=lambda: function), argument_types=())
     compiler.prepare(kernel)
     names = compiler.binding.CUfunction_attribute
     ((*what, on),) = asked
@@ -67,19 +77,129 @@ def test_a_kernel_may_be_given_all_the_shared_memory_that_a_block_can_have(monke
 
 @pytest.mark.needs("numba-cuda")
 def test_numba_is_told_nothing_of_clusters_and_early_launches(monkeypatch):
+    from numba.cuda.dispatcher import _Kernel
+
     from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
 
-    def compiled(dispatcher, signature):
-        assert not {"cluster", "early", "cooperative"} & dispatcher.targetoptions.keys()
-        return signature
-
     prepared = []
+    monkeypatch.setattr(compiler.CUDADispatcher, "compile", add_overload)
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: prepared.append(options) or kernel)
+    made = compiler.jit(cluster=2, early=True, cooperative=True, max_registers=64, cache=True)(scale)
+    made.compile(ONE_FLOAT)
+    assert prepared == [OURS]
+    assert made.targetoptions.keys() <= signature(_Kernel.__init__).parameters.keys()
+    assert made.targetoptions["max_registers"] == 64
+    assert made.options.items() >= {**OURS, "max_registers": 64}.items()
+
+
+def scale(x):
+    x[0] *= 2
+
+
+def add_overload(dispatcher, argument_types):
+    """In place of numba's `compile`, which needs a GPU."""
+    kernel = SimpleNamespace(entry_point=None)
+    dispatcher.add_overload(kernel, normalize_signature(argument_types)[0])
+    return kernel
+
+
+OURS = {"cluster": 2, "early": True, "cooperative": True}
+ONE_FLOAT = (types.float32,)
+
+
+@pytest.mark.needs("numba-cuda")
+def test_threads_that_compile_a_kernel_at_once_all_give_it_its_clusters(monkeypatch):
+    from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
+
+    together, prepared = Barrier(2), []
+
+    def compiled(dispatcher, argument_types):
+        with suppress(BrokenBarrierError):  # one after the other will do as well
+            together.wait(1)
+        return add_overload(dispatcher, argument_types)
+
     monkeypatch.setattr(compiler.CUDADispatcher, "compile", compiled)
-    monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: prepared.append((kernel, options)))
-    made = compiler.jit(cluster=2, early=True, cooperative=True, max_registers=64)(lambda x: None)
-    made.compile("a signature")
-    assert prepared == [("a signature", {"cluster": 2, "early": True, "cooperative": True})]
-    assert made.targetoptions["cluster"] == 2 and made.targetoptions["max_registers"] == 64
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: prepared.append(options) or kernel)
+    made = compiler.jit(**OURS)(scale)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(made.compile, [ONE_FLOAT, (types.float64,)]))
+    made.compile((types.int32,))
+    assert prepared == [OURS] * 3
+
+
+@pytest.mark.needs("numba-cuda")
+def test_no_thread_finds_a_kernel_that_has_not_got_its_clusters_yet(monkeypatch):
+    from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
+
+    to_be_found = []
+    monkeypatch.setattr(compiler.CUDADispatcher, "compile", add_overload)
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, **_: to_be_found.append(len(made.overloads)) or kernel)
+    made = compiler.jit(**OURS)(scale)
+    made.compile(ONE_FLOAT)
+    assert to_be_found == [0] and len(made.overloads) == 1
+
+
+@pytest.mark.needs("numba-cuda")
+@pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), lambda made: specialise(made, N=3)])
+@pytest.mark.parametrize("declared", [(), ("void(float32[::1])",)], ids=["lazily", "with_a_signature"])
+def test_a_copy_of_a_kernel_keeps_its_options(monkeypatch, copied, declared):
+    from labkit import compiler, cuda  # noqa: F401 - kernels are bound to it
+
+    monkeypatch.setattr(compiler.CUDADispatcher, "compile", add_overload)
+    monkeypatch.setattr(compiler, "prepare", lambda kernel, **options: kernel)
+    made = compiler.jit(*declared, **OURS, max_registers=64)(shifted)
+    copy = copied(made)
+    assert copy is not made and copy.options == made.options
+    assert copy.options.items() >= {**OURS, "max_registers": 64}.items()
+
+
+N = 2
+
+
+def shifted(x):
+    x[N] *= 2
+
+
+@pytest.mark.needs("numba-cuda")
+def test_threads_compile_for_several_gpus_at_once(monkeypatch):
+    """Device functions too, each for the GPU that its kernel is compiled for."""
+    from numba.cuda import dispatcher
+
+    from labkit import compiler, cuda
+
+    compile_text, found = compiler.cuda.compile, dispatcher.get_current_device
+    begun, both_begun = Event(), Event()
+
+    def compiled(*arguments, cc, **options):
+        if cc == (7, 5):
+            begun.set()
+            assert both_begun.wait(60)
+        else:
+            both_begun.set()
+            wait([older], 60)
+        return compile_text(*arguments, cc=cc, **options)
+
+    @cuda.jit(device=True)
+    def done():
+        ptx.cp_async_commit()
+
+    @cuda.jit
+    def kernel(x):
+        done()
+        x[0] = 1
+
+    def text(capability):
+        return compiler.ptx_text(kernel, (types.Array(types.float32, 1, "C"),), capability)
+
+    monkeypatch.setattr(compiler.cuda, "compile", compiled)
+    with ThreadPoolExecutor(2) as threads:
+        older = threads.submit(text, (7, 5))
+        assert begun.wait(60)
+        newer = threads.submit(text, (8, 0))
+        with pytest.raises(LaunchError, match="needs a GPU of compute capability 8.0, and this one has 7.5"):
+            older.result()
+        assert ".target sm_80" in newer.result() and "cp.async.commit_group" in newer.result()
+    assert dispatcher.get_current_device is found
 
 
 @pytest.mark.needs("gpu")

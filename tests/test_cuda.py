@@ -1,5 +1,6 @@
 """`labkit.cuda`: kernels without a GPU, numba's dispatcher with one, and copies with other constants."""
 
+import ast
 import importlib.util
 import inspect
 import linecache
@@ -15,6 +16,7 @@ import some_kernels
 
 import labkit
 from labkit import cuda, device
+from labkit.places import PACKAGE
 from labkit.simulator.errors import KernelError, LaunchError, SimulatorError
 
 
@@ -338,6 +340,17 @@ def test_specialise_names_the_constants_there_are(kernels):
 def test_a_specialised_kernel_keeps_its_source(kernels):
     small = labkit.specialise(kernels.label_tiles, TILE=8)
     assert inspect.getsource(small.py_func) == inspect.getsource(kernels.label_tiles.py_func)
+
+
+def test_what_is_kept_for_each_size_is_kept_for_so_many():
+    """Kernels compiled for sizes, and choices made for problems: a program may meet any number, a bench a few."""
+    sizes = {"problem", "work", "pixels", "vectors", "cut", "address", "code"}
+    endless = []
+    for path in set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("bench/*")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and "cache" in map(ast.unparse, node.decorator_list):
+                endless += [(path.name, node.name) for each in node.args.args if each.arg in sizes]
+    assert not endless
 
 
 # --- on a GPU ----------------------------------------------------------------------------------

@@ -14,10 +14,9 @@ PACKAGE = Path(labkit.__file__).parent
 LAYERS = [
     "layout trace gpus places formats environment occupancy table",
     "simulator",
-    "cuda compiler packed graphs rebinding reduction ptx cuda_cpp timing roofline sass timemodel timeline device "
-    "results",
+    "cuda compiler packed rebinding reduction ptx cuda_cpp timing roofline sass timemodel timeline device results",
     "arrays tuning",
-    "ladder planned",
+    "ladder calls",
     "blas",
     "layouts",
     "gemm",
@@ -26,6 +25,7 @@ LAYERS = [
     "norm",
     "softmax",
     "attention",
+    "elementwise",
     "exercises",
     "bench nn views book grading",
     "course doctor cli __main__",

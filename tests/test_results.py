@@ -33,6 +33,32 @@ def test_absent_results_are_told_which_there_are(tmp_path):
         results.load("gemm", "v100", tmp_path)
 
 
+def test_the_nearest_machine_is_the_gpu_itself_then_one_of_its_capability_then_the_most_similar(tmp_path):
+    gpus = {
+        "NVIDIA A100-SXM4-80GB": "8.0",
+        "NVIDIA B200": "10.0",
+        "NVIDIA H100 80GB HBM3": "9.0",
+        "NVIDIA H100 PCIe": "9.0",
+        "NVIDIA GH999": "9.0",
+    }
+    for gpu, capability in gpus.items():
+        results.save(Results("gemm", {"gpu": gpu, "compute_capability": capability}, ROWS), gpu, tmp_path)
+    results.save(Results("gemm", {"cpu": "Xeon"}, ROWS), "Xeon", tmp_path)
+    results.save(Results("conv", {"gpu": "NVIDIA H200", "compute_capability": "9.0"}, ROWS), "NVIDIA H200", tmp_path)
+
+    def order(*gpu):
+        return list(results.nearest("gemm", *gpu, tmp_path))
+
+    h100, pcie, unknown = "nvidia-h100-80gb-hbm3", "nvidia-h100-pcie", "nvidia-gh999"
+    assert order("NVIDIA H200", (9, 0)) == [h100, pcie, unknown, "nvidia-b200", "nvidia-a100-sxm4-80gb"]
+    assert order("NVIDIA GH999", (9, 0))[0] == unknown
+    assert order("NVIDIA H100 PCIe", (9, 0))[:2] == [pcie, h100]
+    assert order("NVIDIA B200", (10, 0, "a"))[0] == "nvidia-b200"
+    assert order("NVIDIA L4", (8, 9))[0] == "nvidia-a100-sxm4-80gb"  # by its figures alone
+    assert results.nearest("gemm", "NVIDIA T4", (7, 5), tmp_path)["nvidia-b200"] == (10, 0)
+    assert results.nearest("blas", "NVIDIA T4", (7, 5), tmp_path) == {}
+
+
 def test_names_become_folders():
     assert results.slug("NVIDIA H100 80GB HBM3") == "nvidia-h100-80gb-hbm3"
 

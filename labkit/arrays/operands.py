@@ -1,15 +1,15 @@
-"""Arrays as callers give them: NumPy's, or of the device, by numba, torch, CuPy and others.
+"""What arrays hold and how they lie, whoever made them: NumPy, numba, torch, CuPy and others.
 
 torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (ml_dtypes), are taken as the bits that
 `labkit.formats` has for them. Nothing of torch is imported: a tensor is known by what it can be asked.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from labkit import cuda
 from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.owners import owner_of
 from labkit.arrays.views import View
 from labkit.formats import BF16, E4M3, FP16, FP32, Format, format_named
 from labkit.simulator.host import DeviceArray
@@ -20,27 +20,17 @@ DECLARED = {  # what an array holds, by the name of its type
     "bfloat16": BF16,
     "float8_e4m3fn": E4M3,
 }
+DECLARING = {format: name for name, format in DECLARED.items()}  # the type that says so
 BITS = {"bfloat16": BF16.dtype, "float8_e4m3fn": E4M3.dtype}  # as what arrays are taken whose type NumPy lacks
 
 
-def check_array(name: str, X) -> None:
-    """Raises TypeError where an operand is no array, or a masked one, or a tensor that is not on the GPU."""
-    if hasattr(X, "data_ptr"):
-        if not X.is_cuda:
-            raise TypeError(
-                f"{name} is a tensor of the host: move it to the GPU with {name}.cuda(), or give {name}.numpy()"
-            )
-    elif not (all(hasattr(X, field) for field in ("shape", "dtype", "strides")) or cuda.is_cuda_array(X)):
-        raise TypeError(f"{name} is a {type(X).__name__}, not an array: make it one with np.array or cuda.to_device")
-    elif isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, and no mask is looked at: pass {name}.filled(0)")
-
-
-def check_on_device(name: str, X) -> None:
-    """Raises TypeError where an operand is no array of the device."""
-    check_array(name, X)
-    if isinstance(X, np.ndarray):
-        raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: use cuda.to_device")
+def check_array(name: str, X, is_written: bool = False) -> None:
+    """Raises TypeError or ValueError, in a sentence, where kernels must not take an operand, or it is no array."""
+    try:
+        owner = owner_of(X)
+    except TypeError as error:
+        raise TypeError(f"{name} is {error}") from None
+    owner.check(name, X, is_written)
 
 
 def type_name(X) -> str:
@@ -109,7 +99,8 @@ def format_of(
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
     if None in declared or declared[0] is not declared[1]:
         *others, last = types
-        raise TypeError(f"{held}: give two arrays of one type, {', '.join(others)} or {last}")
+        cure = _to_float32(next((name for name, X in zip(names, (A, B)) if type_name(X) == "float64"), None), A)
+        raise TypeError(f"{held}: give two arrays of one type, {', '.join(others)} or {last}{cure}")
     return declared[0]
 
 
@@ -137,83 +128,68 @@ def format_held(name: str, X, format: str | Format | None, formats: Sequence[For
     if declared not in formats:
         bits = [str(one) for one in formats if str(one) in BITS and BITS[str(one)] == dtype_of(X)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
+        hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
         raise TypeError(f"{name} holds {type_name(X)}: give {known}{hint}")
     return declared
 
 
-def taken(X, owner=None):
+def _to_float32(name, X) -> str:
+    """How an array of float64, NumPy's default, becomes one that is taken; "" if there is none."""
+    if name is None:
+        return ""
+    return f", as {name}.float() is" if hasattr(X, "data_ptr") else f", as {name}.astype(np.float32) is"
+
+
+def check_alike(arrays: Mapping[str, object], first: str) -> None:
+    """Raises TypeError or ValueError, in a sentence, where arrays do not have the shape and the type of the first.
+
+    Bits are taken as what the others hold.
+    """
+    like = arrays[first]
+    for name, X in arrays.items():
+        if tuple(X.shape) != tuple(like.shape):
+            raise ValueError(f"{name} is {sides(X.shape)}, but {sides(like.shape)} beside {first}: change it")
+        if dtype_of(X) != dtype_of(like):
+            raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")
+
+
+def check_plain(name: str, X, is_written: bool = False):
+    """An array of the device as it is, or as numba's if it only says where it is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Kernels must not take it, in a sentence; it is of the host, or its memory holds something else than it says.
+    """
+    check_array(name, X, is_written)
+    owner = owner_of(X)
+    if owner.is_on_host(X):
+        cure = f"{name}.cuda()" if owner.name == "torch" else f"cuda.to_device({name}), after `from labkit import cuda`"
+        raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: take {cure}")
+    if owner.resolved(X) is not X:
+        raise ValueError(f"{name} is a negated or conjugated view, of which a plan keeps no copy: pass {name}.clone()")
+    return owner.adopted(X)
+
+
+def as_view(X, owner=None):
     """An array of the device as a view of its memory, of a type that NumPy has.
 
     `owner` stands for the memory in all views of this one (`View.owner`); if it is None, the array itself does.
     """
     if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
+    X = owner_of(X).adopted(X)
     return View(X if owner is None else owner, tuple(X.shape), strides_of(X), dtype_of(X), address_of(X))
 
 
-def on_device(X, stream=0):
-    """An array of the device with what X holds: X itself, or if it is one of the host a copy in C order."""
-    if not isinstance(X, np.ndarray):
-        return X if hasattr(X, "strides") or hasattr(X, "data_ptr") else cuda.as_cuda_array(X)
-    return cuda.to_device(np.ascontiguousarray(X).view(dtype_of(X)), stream=stream)
-
-
-def seen(X) -> tuple[Hashable, int]:
-    """All that matters of an array of the device to kernels beside what it holds, and where it begins.
-
-    The first is the same for arrays for which the same launches will do; it also tells how aligned they are.
-    It is found quickly, so that it may differ for arrays of different makers.
-    """
-    kind = X.__class__
-    if (look := _looks.get(kind)) is None:  # what an array can be asked depends on its class
-        look = _looks[kind] = _look_of(X)
-    return look(X)
-
-
-_looks: dict = {}
-
-
-def _look_of(X):
-    if hasattr(X, "device_ctypes_pointer"):
-        return _seen_of_numba
-    if hasattr(X, "data_ptr"):
-        return _seen_of_torch
-    return _seen_of_other
-
-
-def _seen_of_numba(X):
-    address = X.device_ctypes_pointer.value or 0
-    return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
-
-
-def _seen_of_torch(X):
-    address = X.data_ptr()
-    return (X.__class__, X.shape, X.stride(), X.dtype, address % PIECE_BYTES), address
-
-
-def _seen_of_other(X):
-    if not isinstance(X, DeviceArray | View):
-        _wait_for_its_stream(X)
-    address = address_of(X)
-    return (X.__class__, tuple(X.shape), tuple(X.strides), X.dtype, address % PIECE_BYTES), address
-
-
 def layout(X) -> tuple:
-    """As `seen`, but the same whoever made the array."""
+    """How an array lies, whoever made it: shape, strides, type, and how far from a multiple of 16 bytes it begins."""
+    X = owner_of(X).adopted(X)
     return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % PIECE_BYTES
 
 
-def _wait_for_its_stream(X):
-    """Waits for the stream on which an array is made, if it names one. (CUDA Array Interface, version 3.)"""
-    stream = X.__cuda_array_interface__.get("stream")
-    if stream is not None:
-        cuda.external_stream(stream).synchronize()
-
-
-def new_alike(X, shape: tuple[int, ...]):
-    """A new array of the device, of the package that X is of, that holds what X does."""
-    if hasattr(X, "new_empty"):  # torch's
-        return X.new_empty(shape)
-    if type(X).__module__.partition(".")[0] == "cupy":
-        return type(X)(shape, X.dtype)
-    return cuda.device_array(shape, X.dtype)
+def order_of_axes(X) -> tuple[int, ...] | None:
+    """The axes of an array from the largest stride to the smallest; None if that is C order."""
+    strides = strides_of(X)
+    axes = tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+    return None if axes == tuple(range(len(axes))) else axes

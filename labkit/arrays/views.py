@@ -14,6 +14,13 @@ from labkit.simulator.host import DeviceArray, strided
 WORD_BYTES = 4
 
 
+@dataclass(frozen=True)
+class Place:
+    """Stands for the memory of an operand, by its number, in all views of it."""
+
+    number: int
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """Memory of a GPU under another shape and strides: what tensor maps, and numba's launches, ask of an array.
@@ -68,6 +75,28 @@ def reshaped(X, *shape: int):
     if isinstance(X, np.ndarray):
         return X.reshape(shape)
     return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+
+
+def as_matrix(name: str, X):
+    """All rows of an array, which follow one another at one distance, as one matrix, without a copy.
+
+    Raises
+    ------
+    ValueError
+        They do not, or elements of a row lie apart.
+    """
+    *outer, columns = X.shape
+    *apart, step = X.strides
+    size, rows, distance, is_even = X.dtype.itemsize, 1, None, True
+    for length, stride in zip(reversed(outer), reversed(apart)):
+        if length != 1:
+            distance = stride if distance is None else distance
+            is_even &= stride == distance * rows
+            rows *= length
+    distance = columns * size if distance is None else distance
+    if rows * columns and not (is_even and distance >= columns * size and (columns == 1 or step == size)):
+        raise ValueError(f"rows of {name} lie unevenly in memory, or elements of a row lie apart: copy it")
+    return viewed(X, (rows, columns), (distance, size))
 
 
 def flat(X):

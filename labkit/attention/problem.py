@@ -205,6 +205,11 @@ class AttentionForward(Attention):
     """O = softmax(scale Q K^T) V for each head, and log-sum-exp of the scores of each query.
 
     A query that may see no key has O = 0 and a log-sum-exp of minus infinity.
+
+    Steps in float32 take any scores that float32 holds. Those of 16 bits take scores within 2**30 of zero in bfloat16,
+    and within 2**26 in float16: they multiply a score and subtract the maximum in one rounding, so that the greatest
+    weight of a row is not 1 but up to half a last bit of its score away, as an exponent of 2. That is divided out as
+    long as the format holds such a weight.
     """
 
     ARRAYS = ARRAYS

@@ -15,7 +15,7 @@ from statistics import median, quantiles
 import numpy as np
 
 from labkit import cuda, cuda_cpp, timing
-from labkit.arrays.workspace import Workspace
+from labkit.arrays.workspace import Counted, Workspace
 from labkit.bench import _record
 from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
@@ -108,7 +108,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     expected = problem.expected(problem.part(before), format)
     sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
-    ours = {step.slug: partial(_step, step) for step in steps} | table.ours
+    ours = {step.slug: partial(_step, step, Workspace(cuda)) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
     rivals = table.rivals(problem, format)
     kinds = {"ours": ours, "twin": twins, "rival": rivals, "yardstick": table.yardsticks}
@@ -186,8 +186,14 @@ def show(title: str, rows: list[dict]) -> None:
 # --- contenders ------------------------------------------------------------------------------------
 
 
-def _step(step, problem, format, *operands):
-    return lambda stream: step.launch(*operands, stream=stream, format=format)
+def _step(step, workspace, problem, format, *operands):
+    """With memory that is kept from one launch to the next, as a plan keeps it."""
+
+    def launch(stream):
+        for one in step.launches(*operands, format=format, workspace=workspace):
+            one.run(stream)
+
+    return launch
 
 
 def _has_twin(step, format):
@@ -205,7 +211,7 @@ def _twin(step, problem, format, *operands):
 
 def _taken(step, operands, format) -> dict:
     """The registers of a thread, in the launch that takes most, and the bytes of workspace; what is 0 is not named."""
-    workspace = Workspace()
+    workspace = Counted()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
     counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
     registers = max((count for of in counts for count in of.values()), default=0)

@@ -48,7 +48,7 @@ def torch_way(benchmark: bool, most: int = CANDIDATES) -> Callable:
 
 def ours(problem, x, w, y):
     """`conv.forward`, which ranks the algorithms, and compiles the kernels of the first."""
-    return lambda stream: conv.forward(x, w, y, padding=problem.top, stream=stream)
+    return lambda stream: conv.forward(x, w, y=y, padding=problem.top, stream=stream)
 
 
 WAYS = {

@@ -103,7 +103,8 @@ CALLS = (
 
 
 def multiply(call, format, *arrays):
-    plan = gemm.plan(*call.parts(*arrays), format=format, **call.options)
+    A, B, C = call.parts(*arrays)
+    plan = gemm.plan(A, B, C=C, format=format, **call.options)
     return lambda stream: plan(stream=stream)
 
 

@@ -15,10 +15,11 @@ from labkit import timing
 from labkit.bench import _harness, _record
 from labkit.bench.gemm_tensor import rivals
 from labkit.blas import nrm2
+from labkit.calls.plan import make_plan
 from labkit.formats import BF16, FP32
 from labkit.gemm import LayerProblem
 from labkit.gemm.interface.candidates import Shape, candidates
-from labkit.gemm.interface.product import planned
+from labkit.gemm.interface.product import Product
 
 SQUARES = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
 SIDES = (4096, 11008, 14336)
@@ -58,5 +59,6 @@ def means(rows: list[dict]) -> dict[str, float]:
 
 def _by(candidate, problem, format, A, B, C):
     """C = A @ B.T by a certain candidate."""
-    plan = planned(A, B, C, transpose_b=True, format=format, candidate=candidate)
+    operation = Product(transpose_b=True, format=format, candidate=candidate)
+    plan = make_plan(operation, {"A": A, "B": B, "C": C})
     return lambda stream: plan(stream=stream)

@@ -9,7 +9,7 @@ from labkit.formats import E4M3, TF32
 
 def multiply(problem, format, A, B, C):
     """C = A @ B.T by `gemm.multiply`."""
-    plan = gemm.plan(A, B, C, transpose_b=True, format=format)
+    plan = gemm.plan(A, B, C=C, transpose_b=True, format=format)
     return lambda stream: plan(stream=stream)
 
 

@@ -8,7 +8,7 @@ from labkit.bench import _harness, _torch
 
 def convert(problem, format, x, y, _):
     """What users call, planned."""
-    plan = layouts.plan(x, problem.source, problem.target, y, vector=problem.vector)
+    plan = layouts.plan(x, problem.source, problem.target, y=y, vector=problem.vector)
     return lambda stream: plan(stream=stream)
 
 

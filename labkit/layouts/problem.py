@@ -13,7 +13,7 @@ size.) Where C is no multiple of the vector's length, the last vector of a pixel
 from dataclasses import dataclass, replace
 from math import prod
 from numbers import Integral
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Shaped
@@ -59,13 +59,17 @@ class Conversion(ladder.Problem):
     target: Layout = "NHWC"
     vector: int = 4
 
+    least: ClassVar[int] = 1  # of each size
+
     def __post_init__(self):
         for name in ("N", "C", "H", "W", "vector"):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not 1 <= size < MOST:
-                raise ValueError(f"{name} is {size}, but it must be at least 1 and below {MOST}: give other sizes")
+            if not self.least <= size < MOST:
+                raise ValueError(
+                    f"{name} is {size}, but it must be at least {self.least} and below {MOST}: give other sizes"
+                )
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
         for name in ("source", "target"):
             check_layout(getattr(self, name))

@@ -114,14 +114,13 @@ def _like_images(x, *given):
 
 
 def _keep_inference(ctx, inputs, output):
-    *given, ctx.eps = inputs
-    ctx.save_for_backward(*given)
+    x, weight, _, mean, variance, eps = inputs
+    ctx.save_for_backward(x, weight, mean.clone(), torch.rsqrt(variance + eps))  # training may move both before
 
 
 def _gradients_of_inference(ctx, dy):
     """Statistics do not depend on x there."""
-    x, weight, _, mean, variance = ctx.saved_tensors
-    rstd = torch.rsqrt(variance + ctx.eps)
+    x, weight, mean, rstd = ctx.saved_tensors
     factor = rstd if weight is None else weight * rstd
     _, of_weight, of_bias, *_ = ctx.needs_input_grad
     dx = (dy * factor[:, None, None]).to(x.dtype)

@@ -30,19 +30,16 @@ class Conv2d(torch.nn.Conv2d):
         if not input.numel():  # no kernel has anything to do
             return super()._conv_forward(input, weight, bias)
         whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well
-        zeros = self.padding
+        widest = [hole * (taps - 1) for taps, hole in zip(self.kernel_size, self.dilation)]
+        zeros = _four(self.padding, widest)
         if self.padding_mode != "zeros":
             whole = torch.nn.functional.pad(whole, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            zeros = 0, 0
-        elif isinstance(zeros, str):
-            sizes = zip(whole.shape[2:], self.kernel_size, self.stride, self.dilation)
-            zeros = [each for size in sizes for each in conv.pads(self.padding, *size)]
+            zeros = [0] * 4
         x, filters = in_one_type(whole, weight)
-        dtype, zeros = x.dtype, _four(zeros)
+        dtype = x.dtype
         if self.groups > 1:
             x, filters = x.float(), filters.float()
-        widest = [hole * (taps - 1) for taps, hole in zip(self.kernel_size, self.dilation) for _ in range(2)]
-        if any(rows > most for rows, most in zip(zeros, widest)):  # kernels take no window that sees zeros alone
+        if any(each > widest[side // 2] for side, each in enumerate(zeros)):  # kernels take no window of zeros alone
             top, bottom, left, right = zeros
             x, zeros = torch.nn.functional.pad(x, (left, right, top, bottom)), [0] * 4
         x = x.contiguous(memory_format=_order_of(x.dtype))
@@ -134,6 +131,9 @@ def _order_of(dtype):
     return torch.contiguous_format if dtype.itemsize == 4 else torch.channels_last
 
 
-def _four(zeros):
-    """Above, below, left and right."""
-    return list(zeros) if len(zeros) == 4 else [zeros[0], zeros[0], zeros[1], zeros[1]]
+def _four(padding, widest):
+    """Zeros above, below, left and right; `widest` has both of an axis where the result is as large as the image."""
+    if isinstance(padding, str):
+        return [each * (padding == "same") for most in widest for each in (most // 2, most - most // 2)]
+    rows, columns = padding
+    return [rows, rows, columns, columns]

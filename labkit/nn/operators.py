@@ -1,4 +1,4 @@
-"""What kernels and torch have to know of each other: whose memory, on which stream, in which type."""
+"""What layers have in common: calls on tensors of one device, in one type."""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +13,7 @@ TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
 def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> None:
-    """A call of labkit on tensors by their names, among them those that it writes; the first one says the format.
+    """A call of labkit on tensors by their names, among them those that it writes.
 
     Raises
     ------
@@ -30,18 +30,9 @@ def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> Non
         raise TypeError(
             f"a tensor is {_name(first.dtype)}, which no kernel takes: convert model and input with .float()"
         )
-    options["format"] = _name(first.dtype)
-    if first.device.type == "cpu":
-        if not cuda.on_gpu():
-            _tell_of_the_simulator()
-        call(**{name: None if X is None else _as_array(X) for name, X in tensors.items()}, **options)
-    elif first.is_cuda:
-        with torch.cuda.device(first.device):
-            call(**tensors, **options, stream=torch.cuda.current_stream(first.device))
-    else:
-        raise TypeError(
-            f"the tensors are on {first.device}, and kernels run on an NVIDIA GPU: move them to cuda or cpu"
-        )
+    if first.device.type == "cpu" and not cuda.on_gpu():
+        _tell_of_the_simulator()
+    call(**tensors, **options)
 
 
 def check_tensor(name: str, X) -> None:
@@ -86,11 +77,6 @@ def refuse_second_derivative(operator, of: str) -> None:
 
 def _name(dtype):
     return str(dtype).removeprefix("torch.")
-
-
-def _as_array(X):
-    X = X.detach()
-    return X.view(torch.uint16).numpy() if X.dtype == torch.bfloat16 else X.numpy()
 
 
 @cache

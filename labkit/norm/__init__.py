@@ -29,7 +29,7 @@ _PLACES = {
     "rms_norm_backward": "labkit.norm.interface.row_norms_backward:rms_norm_backward",
     "rms_norm": "labkit.norm.interface.row_norms:rms_norm",
     "fold": "labkit.norm.folding:fold",
-    "plan": "labkit.norm.interface.plans:plan",
+    "plan": "labkit.calls.plan:plan",
 }
 __all__ = [
     "BatchBackward",

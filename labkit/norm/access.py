@@ -5,7 +5,7 @@ instruction. Where rows do not begin at multiples of four elements, as planes of
 them one by one; where arrays hold the bits of bfloat16, its copy converts them.
 """
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def has_rows_in_fours(X) -> bool:
     return not any(n % (4 * X.dtype.itemsize) for n in (address_of(X), X.strides[0]))
 
 
-@cache
+@lru_cache(1024)  # kernels: some have copies for each size of images
 def _copy(kernel, are_bits, in_fours):
     used = names_of(kernel.py_func)
     ways = WAYS.get((are_bits, in_fours), {})

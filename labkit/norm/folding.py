@@ -6,17 +6,10 @@ import numpy as np
 from jaxtyping import Float32, Float64, Shaped
 
 from labkit import cuda
-from labkit.arrays.operands import (
-    check_array,
-    dtype_of,
-    format_held,
-    holds,
-    new_alike,
-    on_device,
-    sides,
-    taken,
-    type_name,
-)
+from labkit.arrays.driver import synchronize
+from labkit.arrays.operands import as_view, check_array, dtype_of, format_held, holds, sides, type_name
+from labkit.arrays.owners import owner_of
+from labkit.calls.streams import stream_of
 from labkit.formats import BF16, FP16, FP32, Format
 
 FORMATS = FP32, FP16, BF16  # of convolutions
@@ -47,7 +40,8 @@ def fold(
     ----------
     w
         Filters, an output channel along the first axis: KCRS or KRSC, of any number of groups. They hold float32,
-        float16 or bfloat16. NumPy arrays, or arrays of the device.
+        float16 or bfloat16. NumPy arrays and tensors of the host, or arrays of the device; here, too, they may be
+        mixed.
     bias
         What the convolution adds to each channel; None for nothing.
     running_mean, running_variance
@@ -61,8 +55,8 @@ def fold(
 
     Returns
     -------
-    The filters, of the kind and type of w, and the summands, which hold float32. Both are computed in float64 and
-    rounded once.
+    The filters, of the type of w, and the summands, which hold float32. Both are computed in float64 and rounded once.
+    They are of the kind of the first array of the device, or else of that of w.
 
     Raises
     ------
@@ -81,7 +75,7 @@ def fold(
     `conv.forward` adds no summands. y + summands, rounded once and with ReLU, is one more pass in place:
 
     >>> zeros, ones = np.zeros_like(summands), np.ones_like(summands)
-    >>> norm.batch_norm(y, None, summands, y, running_mean=zeros, running_variance=ones, eps=0, training=False)
+    >>> norm.batch_norm(y, None, summands, y=y, running_mean=zeros, running_variance=ones, eps=0, training=False)
 
     This costs what the batch norm in inference costs. Folding saves time where the convolution adds what it is given.
     (Jacob and others, Quantization and Training of Neural Networks, 2018, section 3.2, equation 14.)
@@ -109,7 +103,8 @@ def fold(
     for name, found, kind in (("filters", filters, format), ("summands", summands, FP32)):
         if not np.isfinite(kind.decode(found)).all():
             raise ValueError(f"folded {name} are too large for {kind}, or no numbers: keep this batch norm by itself")
-    return _like(w, filters), _like(running_mean, summands)
+    beside = next((X for X in given.values() if X is not None and not owner_of(X).is_on_host(X)), w)
+    return _like(beside, filters, type_name(w)), _like(beside, summands, "float32")
 
 
 def _checked(given, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, "..."]]]:
@@ -117,8 +112,6 @@ def _checked(given, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, 
     given = {name: X for name, X in given.items() if X is not None}
     for name, X in given.items():
         check_array(name, X)
-    if len({isinstance(X, np.ndarray) for X in given.values()}) > 1:
-        raise TypeError("some arrays are the host's and some the device's: give all of one place")
     format = format_held("w", given["w"], format, FORMATS)
     if len(given["w"].shape) < 2 or 0 in given["w"].shape:
         raise ValueError(f"w is of shape {tuple(given['w'].shape)}: give filters, K x C x taps")
@@ -129,7 +122,7 @@ def _checked(given, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, 
             raise TypeError(f"{name} holds {type_name(X)}: convert it to float32")
         if name != "w" and tuple(X.shape) != (K,):
             raise ValueError(f"{name} is {sides(X.shape)}, and there are {K} filters: give a value for each")
-        of[name] = held.decode(X if isinstance(X, np.ndarray) else taken(on_device(X)).copy_to_host())
+        of[name] = held.decode(_on_host(X))
     if not isinstance(eps, Real) or isinstance(eps, bool) or not eps >= 0:
         raise ValueError(f"eps is {eps!r}: give a number that is not below 0")
     for name in NEEDED:
@@ -140,10 +133,23 @@ def _checked(given, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, 
     return format, of
 
 
-def _like(X, found):
-    """What was found, as an array of the kind of X."""
-    if isinstance(X, np.ndarray):
-        return found.view(X.dtype)
-    new = new_alike(X, found.shape)
-    cuda.as_cuda_array(taken(new)).copy_to_device(found.view(dtype_of(new)))
+def _on_host(X):
+    """What an array holds, as a NumPy array of a type that NumPy has."""
+    owner = owner_of(X)
+    X = owner.resolved(X)
+    if owner.is_on_host(X):
+        return owner.as_numpy(X)
+    if cuda.on_gpu():
+        synchronize(stream_of([X]))  # which may write to it
+    return as_view(X).copy_to_host()
+
+
+def _like(X, found, type_name):
+    """What was found, as an array of the kind of X and of a type."""
+    owner = owner_of(X)
+    new = owner.empty(X, found.shape, type_name)
+    if owner.is_on_host(X):
+        owner.as_numpy(new)[...] = found
+    else:
+        cuda.as_cuda_array(as_view(new)).copy_to_device(found.view(dtype_of(new)))
     return new

@@ -3,7 +3,7 @@
 An instruction whose formats differ in that has an entry for each, beside the format's number.
 """
 
-from functools import cache
+from functools import lru_cache
 
 from labkit import ptx
 from labkit.rebinding import names_of
@@ -24,14 +24,14 @@ def lacks(capability: tuple, needed: tuple) -> bool:
     return tuple(capability[:2]) < needed
 
 
-@cache
+@lru_cache(1024)  # kernels, which it keeps
 def runs(kernel, number: int, capability: tuple) -> bool:
     """Whether a GPU of this capability has all instructions of a kernel, for the format of that number."""
     needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, number))) for name in _called(kernel))
     return not any(lacks(capability, needed) for needed in needs if needed)
 
 
-@cache
+@lru_cache(1024)  # kernels, which it keeps
 def _called(kernel) -> frozenset[str]:
     """The names of the functions that a kernel calls, and of what the device functions among them call."""
     function = kernel.py_func

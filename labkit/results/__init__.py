@@ -10,8 +10,11 @@
 import json
 import re
 from dataclasses import asdict, dataclass
+from math import inf, log
 from pathlib import Path
 from typing import Any
+
+from labkit.gpus import GPUS, NAMES_OF_DRIVER
 
 FOLDER = Path(__file__).parent
 
@@ -50,6 +53,42 @@ def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> R
         there = f"name one of {', '.join(machines)}" if machines else "none were recorded"
         raise KeyError(f"there are no results {wanted}: {there}")
     return Results(**json.loads((folder / machine / f"{operation}.json").read_text(encoding="utf-8")))
+
+
+def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
+    """Machines whose GPU has results of an operation, with its compute capability, the most similar to a GPU first.
+
+    The GPU itself comes first, then those of its compute capability, then all others. Among these the order is that of
+    multiprocessors and memory bandwidth, where `labkit.gpus` has the figures.
+
+    Parameters
+    ----------
+    gpu
+        Its name, as the driver has it.
+    capability
+        Its compute capability.
+    """
+    machines = [machine for machine, name in recorded(folder) if name == operation]
+    headers = {machine: load(operation, machine, folder).header for machine in machines}
+    known = {
+        machine: tuple(map(int, header["compute_capability"].split(".")))
+        for machine, header in headers.items()
+        if "compute_capability" in header
+    }
+
+    def difference(machine):
+        is_other = known[machine] != tuple(capability[:2])
+        return machine != slug(gpu), is_other, _difference(gpu, headers[machine]["gpu"]), machine
+
+    return {machine: known[machine] for machine in sorted(known, key=difference)}
+
+
+def _difference(one: str, other: str) -> float:
+    """How far apart multiprocessors and bandwidth of two GPUs are; infinite if one of them is not in the table."""
+    first, second = (GPUS.get(NAMES_OF_DRIVER.get(name, name)) for name in (one, other))
+    if first is None or second is None:
+        return inf
+    return abs(log(first.sms / second.sms)) + abs(log(first.dram_gb_s / second.dram_gb_s))
 
 
 def save(results: Results, machine: str, folder: Path = FOLDER) -> Path:

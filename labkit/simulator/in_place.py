@@ -1,6 +1,7 @@
 """`simulate_in_place`: as `simulate`, but arrays hold what the kernel wrote afterwards, as they do after a launch."""
 
 import inspect
+from threading import Lock
 
 import numpy as np
 
@@ -9,26 +10,30 @@ from labkit.simulator.arguments import leaves
 from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
+# As on a GPU's default stream: a launch that began before another's end would write back what arrays held before that.
+_one_at_a_time = Lock()
+
 
 def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
     """Runs one launch in the simulator; the arguments and the options are those of `simulate`.
 
     What is wrapped as `cuda.In` stays as it is, and so does everything where a sample of the blocks ran.
     """
-    values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in args]
-    trace = simulate(kernel, grid, block, *values, **options)
-    if trace.counters.sample:
+    with _one_at_a_time:
+        values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in args]
+        trace = simulate(kernel, grid, block, *values, **options)
+        if trace.counters.sample:
+            return trace
+        names = list(inspect.signature(kernel.py_func).parameters)
+        read_only = {name for name, argument in zip(names, args) if isinstance(argument, host.In)}
+        outputs = leaves(names, trace.outputs)
+        for name, value in leaves(names, values).items():
+            if name in trace.blank:
+                value.fill_blank(~trace.blank[name])
+            array = host.unwrap(value)
+            if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
+                np.copyto(array, outputs[name])
+            elif isinstance(value, np.void) and name not in read_only:
+                for field in value.dtype.names:
+                    value[field] = outputs[name][field]
         return trace
-    names = list(inspect.signature(kernel.py_func).parameters)
-    read_only = {name for name, argument in zip(names, args) if isinstance(argument, host.In)}
-    outputs = leaves(names, trace.outputs)
-    for name, value in leaves(names, values).items():
-        if name in trace.blank:
-            value.fill_blank(~trace.blank[name])
-        array = host.unwrap(value)
-        if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
-            np.copyto(array, outputs[name])
-        elif isinstance(value, np.void) and name not in read_only:
-            for field in value.dtype.names:
-                value[field] = outputs[name][field]
-    return trace

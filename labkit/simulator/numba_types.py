@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numba import types
 from numba.core import errors as numba_errors
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
 from numba.np import numpy_support
@@ -53,6 +54,7 @@ UNTYPED = (numba_errors.NumbaError, NotImplementedError, TypeError, ValueError)
 
 @lru_cache(maxsize=1)
 def _typing_context():
+    """What numba's compiler types calls with, and all who compile change: whoever asks it holds numba's lock."""
     context = cpu_target.typing_context
     context.refresh()
     return context
@@ -64,6 +66,7 @@ def named(name: str):
 
 
 @cache
+@global_compiler_lock
 def resolve(function, argument_types):
     """(result type, argument types after conversion) of a call by numba's rules, or None if it has none."""
     if not argument_types:  # numba stumbles over `complex()` itself
@@ -84,6 +87,7 @@ def resolve(function, argument_types):
 
 
 @cache
+@global_compiler_lock
 def overload(name, cases, argument_types):
     """As `resolve`, for a function with these signatures: numba's choice among them."""
     try:
@@ -100,6 +104,7 @@ def _plain(signature):
 
 
 @cache
+@global_compiler_lock
 def chosen(signatures, argument_types):
     """The argument types of the signature that numba's overload resolution picks, or None."""
     signature = _typing_context().resolve_overload(None, signatures, argument_types, {})
@@ -107,6 +112,7 @@ def chosen(signatures, argument_types):
 
 
 @cache
+@global_compiler_lock
 def unify(*scalar_types):
     """The type that a variable gets which is assigned values of these types, or None."""
     if len(set(scalar_types)) == 1:

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 from labkit.gpus import UnknownDevice
 from labkit.gpus import gpu as named_gpu
@@ -143,10 +144,12 @@ def translated(kernel: Callable, *args: Any) -> Program:
     return _program(function, kinds, watch=False)
 
 
+@global_compiler_lock
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
     """Checks a launch; returns what makes a `Launch`, given the labels of its warps, and the arguments as NumPy values.
 
-    `translation` goes to `translate`.
+    `translation` goes to `translate`. One thread at a time, since `ast.parse` of Python 3.11 fails now and then where
+    several threads call it at once.
     """
     function = unwrap(kernel) or kernel
     if type(function) is not FunctionType:
@@ -204,8 +207,12 @@ def program_for(function: FunctionType, signature: tuple) -> Program:
     return _program(function, kinds_of(function, signature), watch=False)
 
 
+@global_compiler_lock
 def _program(function, kinds, **translation):
-    """The translated kernel, as of its first use: its globals are frozen then, as numba freezes them."""
+    """The translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
+
+    One thread translates at a time, and the others find what it has translated.
+    """
     known = _programs.setdefault(function, {})
     key = kinds, *translation.items()
     if key not in known:

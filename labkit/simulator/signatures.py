@@ -21,11 +21,9 @@ def parsed(given) -> tuple[tuple, ...]:
 
 def declared(kernel) -> tuple[tuple, ...]:
     """The argument types that a kernel, ours or numba's, was declared with; none if it takes any."""
-    if hasattr(kernel, "signatures"):
-        return kernel.signatures
-    if getattr(kernel, "_can_compile", True):
-        return ()
-    return tuple(kernel.overloads)
+    if hasattr(kernel, "_can_compile"):  # numba's, whose signatures are also those that it has compiled for by itself
+        return () if kernel._can_compile else tuple(kernel.overloads)
+    return getattr(kernel, "signatures", ())
 
 
 def kinds_of(function, signature) -> tuple:

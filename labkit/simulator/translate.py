@@ -1,8 +1,9 @@
 """Translates a kernel: from its source to a Python function that runs all lanes of a warp set.
 
-The parts are in `translator/`. `source` reads the function; one walk over its syntax tree infers types and writes
-lines (`statements`, `branches`, `expressions`, `names`, `operators`, `elements`, `calls`, `intrinsics`, on the state
-that `emitter` and `variables` keep); `function` compiles them. Whatever the walk does not know raises KernelError.
+The parts are in `translator/`. `source` reads the function, and `folding` computes its constants as Python's compiler
+does; one walk over its syntax tree infers types and writes lines (`statements`, `branches`, `expressions`, `names`,
+`operators`, `elements`, `calls`, `intrinsics`, on the state that `emitter` and `variables` keep); `function` compiles
+them. Whatever the walk does not know raises KernelError.
 
 Types. They are numba's, flow-sensitive as its SSA form makes them: `env` has each variable's type at this point of
 the walk, and where paths meet, the types unify. A loop is walked again until the types at its head settle.

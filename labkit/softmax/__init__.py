@@ -16,7 +16,8 @@ from labkit.softmax.problem import Backward, Forward
 ladder = partial(_ladder.ladder, "softmax")
 
 # What is loaded when it is asked for: it stands on the ladders.
-_PLACES = {name: f"labkit.softmax.interface:{name}" for name in ("plan", "softmax", "softmax_backward")}
+_PLACES = {name: f"labkit.softmax.interface:{name}" for name in ("softmax", "softmax_backward")}
+_PLACES["plan"] = "labkit.calls.plan:plan"
 __all__ = ["Backward", "Forward", "ladder", *_PLACES]
 
 

@@ -1,7 +1,5 @@
 """Arrays as callers give them: what they hold, where they begin, and what lies alike."""
 
-import ctypes
-
 import numpy as np
 import pytest
 
@@ -11,28 +9,14 @@ from labkit.formats import BF16, E4M3, FP16, FP32
 
 
 class Tensor:
-    """An array as torch has it on a GPU, but for its memory."""
+    """As much of one of torch's as says what it holds."""
 
-    def __init__(self, array, dtype=None, is_cuda=True):
-        self._array, self.shape, self.is_cuda = array, array.shape, is_cuda
+    def __init__(self, array, dtype=None):
+        self._array, self.shape = array, array.shape
         self.dtype = f"torch.{dtype or array.dtype}"  # of which only the words count
-
-    def data_ptr(self):
-        return self._array.ctypes.data
 
     def element_size(self):
         return self._array.dtype.itemsize
-
-    def stride(self):
-        return tuple(n // self._array.dtype.itemsize for n in self._array.strides)
-
-
-class OfNumba:
-    """An array as numba has it on a GPU, but for its memory."""
-
-    def __init__(self, array):
-        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
-        self.device_ctypes_pointer = ctypes.c_size_t(array.ctypes.data)
 
 
 BITS16, BITS8 = np.arange(32, dtype=np.uint16).reshape(4, 8), np.zeros((4, 16), np.uint8)
@@ -71,35 +55,45 @@ def test_what_nobody_declared_is_refused_and_so_is_what_cannot_be_meant():
         operands.format_of(Tensor(BITS8, "float8_e5m2"), Tensor(BITS8, "float8_e5m2"))
     with pytest.raises(TypeError, match="A holds bfloat16 and B float32"):
         operands.format_of(Tensor(BITS16, "bfloat16"), WHOLE)
-    with pytest.raises(TypeError, match="B is a tensor of the host"):
-        operands.check_array("B", Tensor(WHOLE, is_cuda=False))
+
+
+def test_the_cure_for_float64_is_told():
+    wide = WHOLE.astype(np.float64)
+    with pytest.raises(TypeError, match=r"A holds float64 and B float32: .*, as A.astype\(np.float32\) is"):
+        operands.format_of(wide, WHOLE)
+    with pytest.raises(TypeError, match=r"A holds float32 and B float64: .*, as B.astype\(np.float32\) is"):
+        operands.format_of(WHOLE, wide)
+    with pytest.raises(TypeError, match=r"x holds float64: give float32 or bfloat16, as x.astype\(np.float32\) is"):
+        operands.format_held("x", wide, None, (FP32, BF16))
+    with pytest.raises(TypeError, match="x holds int32: give float32 or bfloat16$"):
+        operands.format_held("x", WHOLE.astype(np.int32), None, (FP32, BF16))
+
+
+def test_a_plan_takes_arrays_of_the_device_alone():
+    x = cuda.to_device(WHOLE)
+    assert operands.check_plain("A", x, True) is x
+    with pytest.raises(TypeError, match=r"A is an array of the host, .*: take cuda.to_device\(A\)"):
+        operands.check_plain("A", WHOLE)
     with pytest.raises(TypeError, match="B is a list, not an array"):
-        operands.check_array("B", [1.0])
-    with pytest.raises(TypeError, match="A is an array of the host"):
-        operands.check_on_device("A", WHOLE)
+        operands.check_plain("B", [1.0])
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"A is an array of the host, .*: take A.cuda\(\)$"):
+        operands.check_plain("A", torch.ones(2))
 
 
-def test_a_tensor_is_taken_as_the_memory_that_it_is():
-    view = operands.taken(Tensor(BITS16[1:, ::2], "bfloat16"))
+def test_an_array_is_seen_as_the_memory_that_it_is():
+    torch = pytest.importorskip("torch")
+    X = torch.from_numpy(BITS16.view(np.int16)).view(torch.bfloat16)[1:, ::2]
+    view = operands.as_view(X, "stands for it")
     assert (view.shape, view.strides, view.dtype) == ((3, 4), (16, 4), np.uint16)
-    assert view.address == BITS16.ctypes.data + 16
-    assert operands.layout(Tensor(BITS16[1:, ::2], "bfloat16"))[:3] == ((3, 4), (16, 4), np.dtype(np.uint16))
+    assert view.address == BITS16.ctypes.data + 16 and view.owner == "stands for it"
+    assert operands.as_view(X).owner is X
+    assert operands.layout(X) == ((3, 4), (16, 4), np.dtype(np.uint16), view.address % 16)
 
 
-def test_what_lies_alike_is_known_by_the_same_and_nothing_else_is():
-    X = cuda.to_device(np.zeros((6, 8), np.float32))
-    known, address = operands.seen(X[:4])
-    other, further = operands.seen(X[2:])
-    assert known == other and further == address + 64
-    for differs in (X[:4, :7], X[:3], X[:4, 1:], cuda.to_device(np.zeros((4, 8), np.int32))):
-        assert operands.seen(differs)[0] != known
-    of_tensors = {operands.seen(Tensor(part))[0] for part in (WHOLE, WHOLE.copy(), WHOLE.T)}
-    assert len(of_tensors) == 2
-
-
-@pytest.mark.parametrize("made", [OfNumba, Tensor])
-def test_alignment_is_a_part_of_what_is_known_of_an_array(made):
-    (known, address), (aligned, further), (other, _) = (operands.seen(made(WHOLE[:, n : n + 2])) for n in (0, 4, 1))
-    assert known == aligned != other
-    assert further - address == 16
-    assert operands.address_of(made(WHOLE)) == address
+def test_the_order_of_axes_is_that_of_their_strides():
+    x = np.zeros((2, 3, 4))
+    assert operands.order_of_axes(x) is None
+    for axes in ((0, 2, 1), (2, 1, 0), (1, 2, 0)):
+        turned = x.transpose(np.argsort(axes))
+        assert operands.order_of_axes(turned) == axes

@@ -1,4 +1,4 @@
-"""Memory beside operands: one piece a role, which grows, and which no graph that was captured loses."""
+"""Memory beside operands: one piece a role, which grows, and which may only be counted."""
 
 import numpy as np
 import pytest
@@ -6,17 +6,10 @@ import pytest
 from labkit import cuda
 from labkit.arrays import workspace
 from labkit.arrays.addresses import share_memory
-from labkit.arrays.workspace import Workspace
+from labkit.arrays.views import Place
+from labkit.arrays.workspace import NOWHERE, Counted, Workspace
 from labkit.formats import BF16, FP16, FP32
 from labkit.simulator import host
-
-
-def test_each_stream_has_memory_of_its_own(monkeypatch):
-    monkeypatch.setattr(workspace, "_of_streams", {})
-    monkeypatch.setattr(workspace, "handle_of", lambda stream: stream)
-    pieces = [workspace.of_stream(stream).array("left", (4, 4), np.float32) for stream in (1, 2, 1)]
-    assert not share_memory(pieces[0], pieces[1])
-    assert share_memory(pieces[0], pieces[2])
 
 
 def test_a_piece_is_used_again_and_another_role_has_another():
@@ -27,14 +20,14 @@ def test_a_piece_is_used_again_and_another_role_has_another():
     assert room.size_bytes == 512
 
 
-def test_a_piece_that_was_outgrown_stays_and_all_are_less_than_twice_the_last():
-    """A graph may hold its address."""
+def test_a_piece_that_was_outgrown_stays():
+    """Launches before hold it."""
     room = Workspace()
     first = room.array("left", (64,), np.float32)
-    held = [room.array("left", (64 * n,), np.float32) for n in range(2, 40)]
-    assert not share_memory(first, held[-1])
-    assert any(share_memory(cuda.as_cuda_array(piece), first) for piece in room._pieces["left"])
-    assert room.size_bytes < 2 * room._pieces["left"][-1].size <= 4 * 39 * 256
+    larger = room.array("left", (65,), np.float32)
+    assert not share_memory(first, larger)
+    assert share_memory(larger, room.array("left", (70,), np.float32))
+    assert room.size_bytes == 256 + 512
 
 
 @pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
@@ -50,21 +43,37 @@ def test_counters_begin_at_zero_and_keep_their_place():
     assert share_memory(counters, room.counters(2))
 
 
-def test_what_is_no_stream_is_told_so(monkeypatch):
-    monkeypatch.setattr(workspace.cuda, "on_gpu", lambda: True)
-    assert workspace.handle_of(0) == 0
-    with pytest.raises(TypeError, match="'mine' is no stream: give one of cuda.stream"):
-        workspace.handle_of("mine")
+def test_launches_that_run_at_once_take_memory_on_their_stream():
+    with workspace.on_stream(cuda.stream()) as room:
+        assert room.array("left", (4, 4), np.float32).copy_to_host().shape == (4, 4)
+        assert (room.counters(3).copy_to_host() == 0).all()
 
 
-@pytest.mark.needs("gpu")
-def test_memory_can_be_had_while_a_graph_is_captured_and_is_zero_where_it_must_be():
-    from numba.cuda.cudadrv.driver import binding, driver
+# --- a workspace that is only counted ------------------------------------------------------------
 
-    stream, room = cuda.stream(), Workspace()
-    handle = binding.CUstream(int(stream.handle))
-    driver.cuStreamBeginCapture(handle, binding.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
-    room.array("left", (1000,), np.float32)
-    counters = room.counters(1000)
-    driver.cuStreamEndCapture(handle)
-    assert (counters.copy_to_host() == 0).all()
+
+def test_memory_is_counted_by_roles_and_apart_from_counters():
+    room = Counted(first_place=3)
+    first, again, second = (room.array(role, (5, 3), np.float32) for role in ("left", "left", "right"))
+    counters = room.counters(70)
+    assert (room.pieces_bytes, room.counters_bytes, room.size_bytes) == (512, 512, 1024)
+    assert first.owner == again.owner == second.owner == Place(4) and counters.owner == Place(3)
+    begins = [X.address - NOWHERE for X in (first, again, second, counters)]
+    assert begins == [0, 0, 256, 0]
+    assert (first.shape, first.strides, first.dtype) == ((5, 3), (12, 4), np.float32)
+
+
+def test_what_is_counted_is_enough_for_all_that_was_asked_for():
+    room, ends = Counted(), []
+    for n in (10, 100, 3, 1000, 70):
+        piece = room.array("left", (n,), np.float64)
+        ends.append(piece.address + 8 * n - NOWHERE)
+    assert max(ends) <= room.pieces_bytes
+    assert room.array("left", (1000,), np.float64).address % 256 == NOWHERE % 256
+
+
+def test_an_array_for_a_parameter_that_is_not_touched_takes_no_memory():
+    room = Counted()
+    nothing = room.nothing((2, 3), np.float32)
+    assert (nothing.shape, nothing.strides, nothing.address, room.size_bytes) == ((2, 3), (12, 4), 0, 0)
+    assert Workspace().nothing((2, 3), np.float32).shape == (2, 3)

@@ -10,8 +10,11 @@ from sampling import WHOLE
 
 from labkit import cuda, layouts
 from labkit.arrays.views import viewed
+from labkit.arrays.workspace import Workspace
+from labkit.calls import plan as plans
+from labkit.calls.call import forget
 from labkit.layouts import Conversion
-from labkit.layouts.interface import conversion
+from labkit.layouts.interface.conversion import Convert
 from layouts.some_conversions import any_alignment
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -56,7 +59,7 @@ def test_images_of_any_strides_are_converted_and_nothing_else_is_touched(data, p
     )
     (_, on_x), (memory, on_y) = on_device(x_whole, x), on_device(y_whole, y)
     channels = problem.C if problem.source == "NCHW_VECT_C" else None
-    found = layouts.convert(on_x, problem.source, problem.target, on_y, vector=problem.vector, channels=channels)
+    found = layouts.convert(on_x, problem.source, problem.target, y=on_y, vector=problem.vector, channels=channels)
     assert found is on_y
     y[...] = problem.oracle(x)
     assert (memory.copy_to_host() == y_whole).all()
@@ -65,7 +68,7 @@ def test_images_of_any_strides_are_converted_and_nothing_else_is_touched(data, p
 def test_a_row_of_two_elements_that_lie_apart_is_no_vector():
     x = np.arange(2 * 3 * 5 * 2, dtype=np.float32).reshape(2, 3, 5, 2)
     memory = cuda.to_device(np.full((2, 3, 5, 4), UNTOUCHED, np.float32))
-    layouts.convert(cuda.to_device(x), "NCHW", "NCHW", viewed(memory, x.shape, (240, 80, 16, 8)))
+    layouts.convert(cuda.to_device(x), "NCHW", "NCHW", y=viewed(memory, x.shape, (240, 80, 16, 8)))
     found = memory.copy_to_host()
     assert (found[..., ::2] == x).all() and (found[..., 1::2] == UNTOUCHED).all()
 
@@ -77,7 +80,7 @@ def test_vectors_that_lie_slowest_end_in_zeros_too(C, source):
     x, y, _ = problem.operands()
     memory = cuda.to_device(np.ascontiguousarray(y.transpose(4, 0, 1, 2, 3)))
     layouts.convert(
-        cuda.to_device(x), source, "NCHW_VECT_C", viewed(memory, y.shape, _turned(memory.strides)), vector=32
+        cuda.to_device(x), source, "NCHW_VECT_C", y=viewed(memory, y.shape, _turned(memory.strides)), vector=32
     )
     assert (memory.copy_to_host() == problem.oracle(x).transpose(4, 0, 1, 2, 3)).all()
 
@@ -108,7 +111,7 @@ def test_vectors_whose_channels_lie_as_planes_end_in_planes_of_zeros():
     memory = cuda.to_device(np.ascontiguousarray(y.transpose(0, 1, 4, 2, 3)))
     image, vector, channel, row, col = memory.strides
     layouts.convert(
-        cuda.to_device(x), "NCHW", "NCHW_VECT_C", viewed(memory, y.shape, (image, vector, row, col, channel))
+        cuda.to_device(x), "NCHW", "NCHW_VECT_C", y=viewed(memory, y.shape, (image, vector, row, col, channel))
     )
     assert (memory.copy_to_host() == problem.oracle(x).transpose(0, 1, 4, 2, 3)).all()
 
@@ -124,7 +127,7 @@ CUTS = {
 def test_a_cut_of_images_is_copied_within_its_layout(cut):
     x = np.arange(2 * 3 * 4 * 12, dtype=np.float32).reshape(2, 3, 4, 12)
     _, on_x = on_device(x, x[cut])
-    found = layouts.convert(on_x, "NCHW", "NCHW", cuda.to_device(np.zeros_like(x[cut])))
+    found = layouts.convert(on_x, "NCHW", "NCHW", y=cuda.to_device(np.zeros_like(x[cut])))
     assert (found.copy_to_host() == x[cut]).all()
 
 
@@ -132,7 +135,7 @@ def test_short_rows_with_gaps_are_no_run():
     problem = Conversion(2, 3, 4, 8)
     x, y, _ = problem.operands()
     memory = cuda.to_device(np.zeros((2, 4, 8, 4), np.float32))
-    layouts.convert(cuda.to_device(x), "NCHW", "NHWC", viewed(memory, y.shape, memory.strides))
+    layouts.convert(cuda.to_device(x), "NCHW", "NHWC", y=viewed(memory, y.shape, memory.strides))
     found = memory.copy_to_host()
     assert (found[..., :3] == problem.oracle(x)).all() and not found[..., 3].any()
 
@@ -140,8 +143,8 @@ def test_short_rows_with_gaps_are_no_run():
 def test_a_call_is_not_mistaken_for_another_of_the_same_arrays():
     x = np.arange(4**4, dtype=np.float32).reshape((4,) * 4)
     on_x, y = cuda.to_device(x), cuda.to_device(np.zeros_like(x))
-    layouts.convert(on_x, "NCHW", "NHWC", y)
-    layouts.convert(on_x, "NHWC", "NCHW", y)
+    layouts.convert(on_x, "NCHW", "NHWC", y=y)
+    layouts.convert(on_x, "NHWC", "NCHW", y=y)
     assert (y.copy_to_host() == x.transpose(0, 3, 1, 2)).all()
 
 
@@ -150,9 +153,9 @@ def kernels(problem, dtype=np.float32, alter=lambda X: X):
     x, y = (
         cuda.to_device(alter(np.zeros(problem.shape(layout), dtype))) for layout in (problem.source, problem.target)
     )
-    options = problem.source, problem.target, problem.vector, problem.C if "VECT" in problem.source else None
-    launches = conversion._launches(x, y, options=options, workspace=None)
-    return [launch.kernel.__name__ for launch in launches]
+    channels = problem.C if "VECT" in problem.source else None
+    operation = Convert(problem.source, problem.target, problem.vector, channels)
+    return [launch.kernel.__name__ for launch in operation.launches({"x": x, "y": y}, Workspace())]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +186,7 @@ def test_what_the_host_has_comes_back_to_the_host(C):
     x, y, _ = problem.operands()
     found = layouts.convert(x, "NCHW", "NCHW_VECT_C", vector=32)
     assert isinstance(found, np.ndarray) and (found == problem.oracle(x)).all()
-    assert layouts.convert(x[:, ::-1], "NCHW", "NCHW_VECT_C", y, vector=32) is y
+    assert layouts.convert(x[:, ::-1], "NCHW", "NCHW_VECT_C", y=y, vector=32) is y
     assert (y == problem.oracle(x[:, ::-1])).all()
     assert (layouts.convert(found, "NCHW_VECT_C", "NCHW", vector=32, channels=C) == x).all()
 
@@ -199,10 +202,11 @@ def test_a_call_finds_the_plan_of_a_call_before(monkeypatch):
     problem = Conversion(2, 8, 5, 6)
     x, y, _ = problem.operands()
     on_x, on_y = cuda.to_device(x), cuda.to_device(y)
-    layouts.convert(on_x, "NCHW", "NHWC", on_y)
-    monkeypatch.setattr(conversion, "_planned", None)
+    forget(Convert)
+    layouts.convert(on_x, "NCHW", "NHWC", y=on_y)
+    monkeypatch.setattr(plans, "Prepared", None)
     other = cuda.to_device(-x)
-    layouts.convert(other, "NCHW", "NHWC", on_y)
+    layouts.convert(other, "NCHW", "NHWC", y=on_y)
     assert (on_y.copy_to_host() == problem.oracle(-x)).all()
 
 
@@ -210,7 +214,7 @@ def test_a_plan_runs_for_other_arrays_that_lie_so():
     problem = Conversion(2, 66, 5, 6, "NHWC", "NCHW_VECT_C")
     x, y, _ = problem.operands()
     on_x, on_y = cuda.to_device(x), cuda.to_device(y)
-    plan = layouts.plan(on_x, "NHWC", "NCHW_VECT_C", on_y)
+    plan = layouts.plan(on_x, "NHWC", "NCHW_VECT_C", y=on_y)
     plan()
     assert (on_y.copy_to_host() == problem.oracle(x)).all()
     plan(cuda.to_device(-x), on_y)
@@ -234,7 +238,16 @@ X, Y = np.zeros((2, 3, 4, 5), np.float32), np.zeros((2, 4, 5, 3), np.float32)
             ValueError,
             "x has 4 axes: NCHW_VECT_C has 5, N x C/vector",
         ),
-        (lambda: layouts.convert(X[:, :0], "NCHW", "NHWC"), ValueError, "C is 0, but it must be at least 1"),
+        (
+            lambda: layouts.convert(np.zeros((1, 0, 3, 3, 4)), "NCHW_VECT_C", "NHWC", channels=-1),
+            ValueError,
+            "C is -1, but it must be at least 0",
+        ),
+        (
+            lambda: layouts.convert(np.zeros((1, 1, 3, 3, 4)), "NCHW_VECT_C", "NHWC", channels=0),
+            ValueError,
+            "channels is 0, but x has room for 1 to 4",
+        ),
         (lambda: layouts.convert(X, "NCHW", "NCHW_VECT_C", vector=8), ValueError, "vector is 8, but"),
         (lambda: layouts.convert(X[..., None], "NCHW_VECT_C", "NHWC"), ValueError, "vectors of x have 1 channels, but"),
         (
@@ -262,13 +275,17 @@ X, Y = np.zeros((2, 3, 4, 5), np.float32), np.zeros((2, 4, 5, 3), np.float32)
             TypeError,
             "x holds Python objects, which no device can read: convert it to numbers",
         ),
-        (lambda: layouts.convert(X, "NCHW", "NHWC", X), ValueError, "y is 2 x 3 x 4 x 5, but NHWC of these images is"),
-        (lambda: layouts.convert(X, "NCHW", "NHWC", Y.astype(int)), TypeError, "x holds float32 and y int64, but"),
-        (lambda: layouts.convert(X, "NCHW", "NCHW", X), ValueError, "y shares memory with x"),
-        (lambda: layouts.convert(X, "NCHW", "NHWC", np.broadcast_to(Y, Y.shape)), ValueError, "y is read-only"),
+        (
+            lambda: layouts.convert(X, "NCHW", "NHWC", y=X),
+            ValueError,
+            "y is 2 x 3 x 4 x 5, but NHWC of these images is",
+        ),
+        (lambda: layouts.convert(X, "NCHW", "NHWC", y=Y.astype(int)), TypeError, "x holds float32 and y int64, but"),
+        (lambda: layouts.convert(X, "NCHW", "NCHW", y=X), ValueError, "y shares memory with x"),
+        (lambda: layouts.convert(X, "NCHW", "NHWC", y=np.broadcast_to(Y, Y.shape)), ValueError, "y is read-only"),
         (lambda: layouts.convert(X, "NCHW", "NHWC", stream="s"), TypeError, "'s' is no stream"),
-        (lambda: layouts.plan(X, "NCHW", "NHWC", Y), TypeError, "x is an array of the host, and a plan is for"),
-        (lambda: layouts.plan(cuda.to_device(X), "NCHW", "NHWC", None), TypeError, "y is a NoneType, not an array"),
+        (lambda: layouts.plan(X, "NCHW", "NHWC", y=Y), TypeError, "x is an array of the host, and a plan is for"),
+        (lambda: layouts.plan(cuda.to_device(X), "NCHW", "NHWC", y=None), TypeError, "y is None, and a plan allocates"),
     ],
 )
 def test_what_cannot_be_converted_is_refused_in_a_sentence(call, error, words):
@@ -281,6 +298,6 @@ def test_memory_that_is_read_while_it_is_written_is_refused():
     x = viewed(memory, (2, 3, 4, 5), (240, 80, 20, 4))
     y = viewed(memory, (2, 4, 5, 3), (240, 60, 12, 4))
     with pytest.raises(ValueError, match="y shares memory with x, which is read while y is written"):
-        layouts.convert(x, "NCHW", "NHWC", y)
+        layouts.convert(x, "NCHW", "NHWC", y=y)
     with pytest.raises(ValueError, match="elements of y share their memory"):
-        layouts.convert(cuda.to_device(X), "NCHW", "NHWC", viewed(memory, (2, 4, 5, 3), (0, 60, 12, 4)))
+        layouts.convert(cuda.to_device(X), "NCHW", "NHWC", y=viewed(memory, (2, 4, 5, 3), (0, 60, 12, 4)))

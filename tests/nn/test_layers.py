@@ -6,10 +6,10 @@ pytestmark = [pytest.mark.needs("torch"), pytest.mark.filterwarnings("ignore:lab
 
 torch = pytest.importorskip("torch")
 
-from labkit import cuda, nn  # noqa: E402
+from labkit import cuda, nn, norm  # noqa: E402
 from labkit.nn import operators  # noqa: E402
 
-from .held import assert_close, assert_compiled, assert_layers_alike, weights_of  # noqa: E402
+from .held import BACKEND, assert_close, assert_compiled, assert_layers_alike, weights_of  # noqa: E402
 
 FLOAT32, FLOAT16, BFLOAT16 = torch.float32, torch.float16, torch.bfloat16
 CASES = {
@@ -74,6 +74,19 @@ def test_in_inference_too(name):
     for step in range(2):
         theirs(x * (step + 1))
     assert_layers_alike(ours.eval(), theirs.eval(), x)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, BFLOAT16], ids=str)
+def test_gradients_of_inference_are_of_the_statistics_that_it_took(dtype):
+    """Also if training has moved them since. (torch's own takes the moved ones, without a word.)"""
+    ours, _, x = made(*CASES["batch norm"][:-1], dtype)
+    ours(x)
+    y = ours.eval()(x.requires_grad_())
+    wanted = x, ours.weight, ours.bias
+    right = torch.autograd.grad(y, wanted, weights_of(y), retain_graph=True)
+    ours.train()(3 * x.detach() + 1)
+    for found, expected in zip(torch.autograd.grad(y, wanted, weights_of(y)), right, strict=True):
+        assert torch.equal(found, expected)
 
 
 @pytest.mark.parametrize("frozen", ["parameters", "input"])
@@ -174,6 +187,14 @@ def test_what_comes_in_channels_last_goes_out_so(name):
 def test_the_compiler_keeps_a_layer_whole(case):
     ours, _, x = made(*case)
     assert_compiled(lambda x: ours(x) * 2, x.requires_grad_())
+
+
+def test_the_compiler_keeps_a_layer_whole_beside_calls_that_it_leaves_alone():
+    x, layer = torch.randn(2, 8), nn.LayerNorm(8)
+    torch._dynamo.reset()
+    around = torch.compile(lambda x: norm.layer_norm(x * 2) + 1, backend=BACKEND)
+    torch.testing.assert_close(around(x), norm.layer_norm(x * 2) + 1)
+    assert_compiled(lambda x: layer(x) * 2, x.requires_grad_())
 
 
 def test_the_operators_are_what_torch_wants_of_operators():

@@ -6,6 +6,7 @@ import pytest
 from labkit import norm
 from labkit.formats import BF16, FP32
 from labkit.norm import kept
+from norm.gpus import give_sms
 
 STEPS = norm.ladder("batch")
 
@@ -37,7 +38,7 @@ def test_no_two_blocks_share_what_one_can_keep():
 @pytest.mark.parametrize(("sms", "blocks"), [(2, 1), (8, 4), (16, 8)])
 def test_a_cluster_takes_several_channels(sms, blocks, format, monkeypatch):
     overlapped = STEPS.step("overlapped")
-    monkeypatch.setattr(overlapped.module, "SMS", sms)
+    give_sms(monkeypatch, sms)
     monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
     monkeypatch.setattr(overlapped.module, "MOST_ROWS", 2)
     problem = norm.BatchForward(7, 7, 16, 8, relu=sms > 2)

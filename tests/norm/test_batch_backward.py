@@ -4,6 +4,7 @@ import pytest
 
 from labkit import norm
 from labkit.formats import BF16, FP32
+from norm.gpus import give_sms
 
 NCHW, NHWC = norm.ladder("batch_backward"), norm.ladder("channels_last_backward")
 
@@ -67,7 +68,8 @@ def test_a_cluster_takes_several_channels_and_reads_again_what_it_has_no_room_fo
     sms, most_bytes, sizes, blocks, format, monkeypatch
 ):
     overlapped = NCHW.step("overlapped")
-    for name, value in (("SMS", sms), ("MOST_IN_SM", 1), ("MOST_BYTES", most_bytes)):
+    give_sms(monkeypatch, sms)
+    for name, value in (("MOST_IN_SM", 1), ("MOST_BYTES", most_bytes)):
         monkeypatch.setattr(overlapped.module, name, value)
     problem = norm.BatchBackward(*sizes, relu=sms > 2)
     assert overlapped.geometry(problem, format.itemsize, 4 if sizes[2] == 6 else 1)[:2] == (2, blocks)
@@ -96,7 +98,8 @@ def test_rows_are_as_long_as_the_chip_has_room_for():
 )
 def test_a_team_takes_channels_after_channels(sms, most_bytes, l2_bytes, sizes, format, monkeypatch):
     one_read = NHWC.step("one_read")
-    for name, value in (("SMS", sms), ("MOST_BYTES", most_bytes), ("L2_BYTES", l2_bytes)):
+    give_sms(monkeypatch, sms)
+    for name, value in (("MOST_BYTES", most_bytes), ("L2_BYTES", l2_bytes)):
         monkeypatch.setattr(one_read.module, name, value)
     problem = norm.BatchBackward(*sizes, layout="NHWC", relu=sms > 2)
     before = problem.operands(format)

@@ -5,6 +5,7 @@ import pytest
 from labkit import norm
 from labkit.formats import BF16, FP32
 from norm.costs import passes
+from norm.gpus import give_sms
 
 STEP = norm.ladder("channels_last").step("first_kept")
 PROBLEMS = [
@@ -18,7 +19,8 @@ PROBLEMS = [
 @pytest.fixture(params=[1, 4])
 def small(request, monkeypatch):
     """A GPU of three SMs with little memory, and groups of warps."""
-    for name, value in {"SMS": 3, "MOST_VECTORS": 48, "MOST_RING": 4, "CHIP_BYTES": 2**20}.items():
+    give_sms(monkeypatch, 3)
+    for name, value in {"MOST_VECTORS": 48, "MOST_RING": 4, "CHIP_BYTES": 2**20}.items():
         monkeypatch.setattr(STEP.module, name, value)
     monkeypatch.setattr(STEP.module, "GROUPINGS", (1, request.param) if request.param > 1 else (1,))
 

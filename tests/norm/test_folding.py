@@ -66,6 +66,37 @@ def test_arrays_of_the_device_give_arrays_of_the_device():
     )
 
 
+def test_arrays_of_the_host_and_of_the_device_give_arrays_of_the_device():
+    expected = norm.fold(W, **OF)
+    for name in ("w", "running_mean", "beta"):
+        given = {"w": W} | OF
+        found = norm.fold(**given | {name: cuda.to_device(given[name])})
+        assert all(
+            cuda.is_cuda_array(X) and (X.copy_to_host() == right).all()
+            for X, right in zip(found, expected, strict=True)
+        )
+
+
+def test_summands_are_float32_where_statistics_are_of_the_type_of_the_filters():
+    w, of = FP16.encode(W), {name: FP16.encode(X) for name, X in OF.items()}
+    filters, summands = norm.fold(w, **of)
+    assert filters.shape == w.shape and filters.dtype == np.float16
+    assert summands.shape == (4,) and summands.dtype == np.float32
+    assert np.allclose(summands, norm.fold(W, **{name: FP16.decode(X).astype(np.float32) for name, X in of.items()})[1])
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_tensors_of_the_host_give_tensors(name):
+    import torch
+
+    w, of = torch.from_numpy(W).to(getattr(torch, name)), {key: torch.from_numpy(X) for key, X in OF.items()}
+    expected = norm.fold(W, **OF)  # ones, which both types hold
+    filters, summands = norm.fold(w, **of)
+    assert filters.dtype == w.dtype and summands.dtype == torch.float32
+    assert np.allclose(filters.float(), expected[0], rtol=2**-7) and np.allclose(summands, expected[1])
+
+
 def test_a_layer_of_a_matrix_is_folded_too():
     w, of = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32), layer(5, 1)
     filters, summands = norm.fold(w, **of)
@@ -84,7 +115,7 @@ def test_summands_are_added_as_the_notes_say():
     expected = np.maximum(y + summands[:, None, None], 0)
     zeros, ones = np.zeros_like(summands), np.ones_like(summands)
     options = {"running_mean": zeros, "running_variance": ones, "eps": 0, "training": False, "relu": True}
-    assert norm.batch_norm(y, None, summands, y, **options) is y
+    assert norm.batch_norm(y, None, summands, y=y, **options) is y
     assert (y == expected).all()
 
 
@@ -127,7 +158,6 @@ REFUSED = {
         changed(w=np.full((4, 1, 1, 1), 6e4, np.float16), weight=np.full(4, 9, np.float32)),
         "folded filters are too large for float16, or no numbers: keep this batch norm by itself",
     ),
-    "arrays of two places": (changed(w=cuda.to_device(W)), "some arrays are the host's and some the device's"),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from labkit import cuda, norm
 from labkit.formats import BF16, FP32
+from norm.gpus import give_sms
 
 from .costs import check_passes
 
@@ -100,7 +101,7 @@ def test_a_step_refuses_images_of_another_layout(step):
 @pytest.mark.parametrize("step", [FORWARD.step("one_read"), BACKWARD.step("one_read")], ids=["forward", "backward"])
 @pytest.mark.parametrize(("sms", "pixels"), [(8, (6, 6)), (16, (5, 7))], ids=str)
 def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
-    monkeypatch.setattr(step.module, "SMS", sms)
+    give_sms(monkeypatch, sms)
     monkeypatch.setattr(step.module, "MOST_IN_SM", 1)
     problem = step.problem(13, 7, *pixels)
     for format in step.formats:
@@ -111,7 +112,8 @@ def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
 
 def test_what_a_cluster_has_no_room_for_is_read_again(monkeypatch):
     step = BACKWARD.step("one_read")
-    for name, value in (("SMS", 8), ("MOST_IN_SM", 1), ("MOST_BYTES", 2048)):
+    give_sms(monkeypatch, 8)
+    for name, value in (("MOST_IN_SM", 1), ("MOST_BYTES", 2048)):
         monkeypatch.setattr(step.module, name, value)
     problem = norm.ResidualBackward(13, 7, 6, 6)
     before = problem.operands()

@@ -12,6 +12,7 @@ from sampling import WHOLE
 from labkit import cuda, norm
 from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
+from norm.gpus import give_sms
 
 PROBLEMS = 200 if WHOLE else 12  # random ones, of a step
 AS_DRAWN = [Phase.generate]
@@ -114,7 +115,7 @@ def test_a_cluster_takes_several_rows(columns, kind, format, monkeypatch):
     step, at_once = norm.ladder("rows_backward").step("clusters"), 1 if columns % 8 else 16 // format.itemsize
     many = norm.RowBackward(10**6, columns)
     _, blocks, *_ = step.geometry(many, format.itemsize, at_once)
-    monkeypatch.setattr(step.module, "SMS", blocks)
+    give_sms(monkeypatch, blocks)
     clusters, *_ = step.geometry(many, format.itemsize, at_once)
     assert right(step, norm.RowBackward(4 * clusters + 1, columns, kind, hard=format is FP32), format)
 
@@ -124,7 +125,7 @@ def test_a_cluster_takes_several_rows(columns, kind, format, monkeypatch):
 @pytest.mark.parametrize("columns", [24, 1400, 1001])
 def test_a_block_takes_several_rows(columns, kind, format, monkeypatch):
     step, at_once = norm.ladder("rows").step("overlapped"), 1 if columns % 8 else 16 // format.itemsize
-    monkeypatch.setattr(step.module, "SMS", 1)
+    give_sms(monkeypatch, 1)
     blocks, *_ = step.geometry(norm.RowForward(10**6, columns), format.itemsize, at_once)
     assert right(step, norm.RowForward(3 * blocks + 1, columns, kind, hard=format is FP32), format)
 
@@ -141,7 +142,7 @@ def test_a_row_is_shared_by_a_cluster(columns, kind, format):
 @pytest.mark.parametrize("slug", ["one_read", "warps", "split", "sums_first"])
 def test_a_block_adds_up_several_rows(slug, monkeypatch):
     step = norm.ladder("rows_backward").step(slug)
-    monkeypatch.setattr(step.module, "BLOCKS" if slug == "split" else "SMS", 1)
+    give_sms(monkeypatch, 1)
     for format in step.formats:
         for sizes in ((150, 300, "layer"), (150, 301, "rms")):
             assert right(step, norm.RowBackward(*sizes), format)

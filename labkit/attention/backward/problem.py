@@ -11,6 +11,7 @@ from labkit.formats import FP32, Format
 from labkit.gemm.problem import normal
 
 AT_ONCE = 512  # queries of which the scores are held, in float64
+MOST_EXPONENT = 700.0  # that has a power in float64
 Pair = tuple[Float64[np.ndarray, "rows columns"], Float64[np.ndarray, "rows columns"]]
 
 
@@ -21,6 +22,10 @@ class AttentionBackward(Attention):
     dK = scale dS^T Q. Heads of Q that share one of K add up what they give it. P is exp(S - lse), so that
     log-sum-exp is all that is kept of the scores. Queries that see no key give nothing, and get 0.
     (Dao and others, FlashAttention, 2022, appendix B.4.)
+
+    Log-sum-exp is a float32, and a weight that is taken from it is off by up to its 2**-23rd part times |lse|: steps of
+    16 bits take scores of some thousands, where that is below a rounding of the weight. The step in float32 takes any
+    scores: it finds the sum of each row anew, so that log-sum-exp is not read, and the weights add up to 1.
     """
 
     ARRAYS = "Q", "K", "V", "O", "lse", "dO", "dQ", "dK", "dV"
@@ -56,9 +61,10 @@ class AttentionBackward(Attention):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """The gradients in float64 of exact weights, and how far a step may be off them.
 
-        Weights may be off by what their scores and log-sum-exp are, and dS by that, by its own products and by the
-        rounding of O. Both may be rounded to the format before they are multiplied, independently of one another:
-        these roundings add up as random ones do, to some standard deviations at most. A sum costs a rounding a term.
+        Weights may be off by what their scores are, beside the other scores of a row in float32, beside log-sum-exp
+        otherwise; and dS by that, by its own products and by the rounding of O. Both may be rounded to the format
+        before they are multiplied, independently of one another: these roundings add up as random ones do, to some
+        standard deviations at most. A sum costs a rounding a term.
         """
         *arrays, problem = operands  # which may be a part of this one
         Q, K, V, _, _, dO = (as_heads(np.asarray(X), problem.layout) if X.ndim == 4 else X for X in arrays[:6])
@@ -114,8 +120,13 @@ def _of_head(problem, q, dO, k, v, format: Format) -> tuple[Pair, Pair, Pair]:
         total = weights.sum(1, keepdims=True)
         weights /= total
         lse = most + np.log(total)
-        off_lse = (off * weights).sum(1, keepdims=True) + 4 * EPS * (np.abs(lse) + seen.sum(1, keepdims=True))
-        off_weights = weights * 2 * (off + off_lse + 8 * EPS)
+        in_mean = (off * weights).sum(1, keepdims=True)
+        if format.itemsize == 2:  # weights are told by log-sum-exp alone
+            off = off + in_mean + 4 * EPS * np.abs(lse)
+        else:  # they add up to 1: a weight is off by how much further its score is off than others
+            off = off * (1 - weights) + in_mean - off * weights
+        off += EPS * (8 + 4 * seen.sum(1, keepdims=True))
+        off_weights = np.minimum(weights * np.expm1(np.minimum(2 * off, MOST_EXPONENT)), 1)
         of_values = dO_ @ v.T
         size_of_values = np.abs(dO_) @ np.abs(v).T
         O = weights @ v

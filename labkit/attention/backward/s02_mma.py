@@ -20,6 +20,7 @@ Limited by waiting: a block loads two tiles, waits for them, then multiplies, an
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import divided, place_from_the_end, place_of_block, within_limits
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import matrices
 from labkit.attention.words import in_format, load_tile
@@ -51,8 +52,8 @@ LOG2_E = np.float32(LOG2_OF_E)
 def deltas(O, dO, delta, apart):
     """The sum of O * dO of each query, by some lanes of a warp."""
     queries, thread = np.int32(delta.shape[2]), np.int32(cuda.threadIdx.x)
-    row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
-    head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    tile, head, batch = place_of_block(-(-queries // ROWS), delta.shape[1])
+    row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
     total = np.float32(0)
     if row < queries:
         o_row = np.int32(batch * apart[3][0] + head * apart[3][1] + row * apart[3][2])
@@ -148,9 +149,10 @@ def mma(Q, K, V, dO, lse, delta, dK, dV, apart, keys, group, band, scale):
     slopes = cuda.local.array((MI, NI, 4), np.float32)
     of_keys = cuda.local.array((MI, NO, 4), np.float32)
     of_values = cuda.local.array((MI, NO, 4), np.float32)
-    queries = np.int32(lse.shape[2])
-    thread, own, batch = np.uint32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
-    left, part = np.int32(cuda.blockIdx.x // PARTS * BM), np.uint32(cuda.blockIdx.x % PARTS)
+    queries, thread = np.int32(lse.shape[2]), np.uint32(cuda.threadIdx.x)
+    kv_heads, _ = divided(lse.shape[1], group)
+    tile, own, batch = place_of_block(-(-keys // BM) * PARTS, kv_heads)
+    left, part = np.int32(tile // PARTS * BM), np.uint32(tile % PARTS)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     k_row = np.int32(batch * apart[1][0] + own * apart[1][1])
     v_row = np.int32(batch * apart[2][0] + own * apart[2][1])
@@ -210,9 +212,9 @@ def of_queries(Q, K, V, dO, lse, delta, dQ, apart, keys, group, band, scale):
     sums = cuda.local.array((MI, NO, 4), np.float32)
     logarithm = cuda.local.array((MI, 2), np.float32)
     of_row = cuda.local.array((MI, 2), np.float32)
-    queries = np.int32(lse.shape[2])
-    thread, head, batch = np.uint32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
-    top = np.int32((cuda.gridDim.x - 1 - cuda.blockIdx.x) * BM)  # where it is causal the last ones take longest
+    queries, thread = np.int32(lse.shape[2]), np.uint32(cuda.threadIdx.x)
+    tile, head, batch = place_from_the_end(-(-queries // BM), lse.shape[1])  # where it is causal these take longest
+    top = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     q_row = np.int32(batch * apart[0][0] + head * apart[0][1])
     do_row = np.int32(batch * apart[4][0] + head * apart[4][1])
@@ -270,10 +272,11 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     bm, bm_of_queries = (16 * WARPS * count for count in (fragments, fragments_of_queries))
     by_keys = -(-problem.keys // bm) * parts, problem.kv_heads, batch
     by_queries = -(-queries // bm_of_queries), heads, batch
+    by_rows = -(-queries // ROWS), heads, batch
     shared_bytes = 4 * (bm + bn) * head, 4 * (bm_of_queries + bn_of_queries) * head
     given = Q, K, V, dO, lse, delta
     return [
-        Launch(in_format(deltas, format), (-(-queries // ROWS), heads, batch), LANES * ROWS, (O, dO, delta, apart)),
-        Launch(of_keys, by_keys, THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
-        Launch(of_rows, by_queries, THREADS, (*given, dQ, *of_all), shared_bytes[1]),
+        Launch(*within_limits(in_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, apart)),
+        Launch(*within_limits(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
+        Launch(*within_limits(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
     ]

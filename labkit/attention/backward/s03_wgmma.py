@@ -28,6 +28,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
+from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
 from labkit.attention.forward.scores import hide, pack, put, seen
@@ -67,8 +68,8 @@ LOG2_E = np.float32(LOG2_OF_E)
 def deltas(O, dO, lse, stats, apart):
     """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them."""
     queries, width, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
-    row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
-    head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    tile, head, batch = place_of_block(-(-stats.shape[1] * width // ROWS), lse.shape[1])
+    row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
     plane = np.int32(batch * lse.shape[1] + head)
     logarithm = total = np.float32(0)  # of rows that only fill a tile as well
     if row < queries:
@@ -341,9 +342,9 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     resident = 2 * BM * width * 2
     shared_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
     threads = 32, WARPS
-    whole = O, rows_of_dO, lse, stats, apart
+    whole, by_rows = (O, rows_of_dO, lse, stats, apart), (-(-tiles * bq // ROWS), heads, problem.batch)
     return [
-        Launch(in_format(deltas, format), (-(-tiles * bq // ROWS), heads, problem.batch), LANES * ROWS, whole),
+        Launch(*within_limits(in_format(deltas, format), by_rows), LANES * ROWS, whole),
         Launch(of_keys, blocks_of_keys, threads, (*by_keys, *sizes, *factors), shared_bytes[0]),
         Launch(of_rows, blocks, threads, (*by_queries, *sizes, *factors), shared_bytes[1]),
     ]

@@ -27,6 +27,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
+from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
 from labkit.attention.forward.scores import NONE, hide, pack, put, seen
@@ -36,6 +37,7 @@ from labkit.attention.words import in_format
 from labkit.gemm.library.ring import claim, next_stage, prepare
 from labkit.ladder import Launch, TooLarge
 
+DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16
 TILES = {64: 96, 128: 64}  # queries of a tile that streams, by D: what registers hold
 STAGES = 2  # of these
@@ -73,8 +75,8 @@ def deltas(O, dO, lse, stats, sums, apart):
     It also clears the sums of dQ.
     """
     queries, width, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
-    row, lane = np.int32(cuda.blockIdx.x * ROWS + thread // LANES), np.int32(thread % LANES)
-    head, batch = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
+    tile, head, batch = place_of_block(-(-stats.shape[1] * width // ROWS), lse.shape[1])
+    row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
     plane = np.int32(batch * lse.shape[1] + head)
     logarithm = total = np.float32(0)  # of rows that only fill a tile as well
     if row < queries:
@@ -296,12 +298,12 @@ def bulk_reduction(
 
 
 @cuda.jit(launch_bounds=256)
-def rounded(sums, dQ, apart, queries, factor):
+def rounded(sums, dQ, apart, heads, queries, factor):
     """dQ of its sums, which lie as threads held them: of 16 numbers of two queries a thread."""
     t, w = np.int32(cuda.threadIdx.x // 4), np.int32(cuda.threadIdx.x % 4)
     eight, side = np.int32(cuda.threadIdx.y), np.int32(cuda.threadIdx.z)
-    tile, head, batch = np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
-    plane = np.int32(batch * cuda.gridDim.y + head)
+    tile, head, batch = place_of_block(sums.shape[1], heads)
+    plane = np.int32(batch * heads + head)
     query, word = np.int32(tile * BN + side % PARTS * PART + eight * 8 + t * 2), np.int32(side // PARTS * BOX + w * 8)
     held = cuda.local.array((4, 8), np.float32)
     for g in range(8):
@@ -347,12 +349,13 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     parts = WARPGROUPS * 64 // width
     rings = STAGES * (2 * bn * width * 2 + 1024)
     shared_bytes = 2 * BM * width * 2 + rings + 2 * parts * BM * 128 + bn * width * 4
-    each, threads = (tiles, heads, problem.batch), (16, bn // parts // 8, WARPGROUPS)
-    whole = O, rows_of_dO, lse, stats, sums, apart
+    by_rows, by_tiles = ((count, heads, problem.batch) for count in (-(-tiles * bn // ROWS), tiles))
+    threads = 16, bn // parts // 8, WARPGROUPS
+    whole, to_round = (O, rows_of_dO, lse, stats, sums, apart), (sums, rows_of_dQ, apart, *numbers[:2], factors[1])
     return [
-        Launch(in_format(deltas, format), (-(-tiles * bn // ROWS), *each[1:]), LANES * ROWS, whole),
+        Launch(*within_limits(in_format(deltas, format), by_rows), LANES * ROWS, whole),
         Launch(of_keys, blocks, (32, WARPS), (*maps, *numbers, *factors), shared_bytes),
-        Launch(_specialised(rounded, **sizes), each, threads, (sums, rows_of_dQ, apart, np.int32(queries), factors[1])),
+        Launch(*within_limits(_specialised(rounded, **sizes), by_tiles), threads, to_round),
     ]
 
 

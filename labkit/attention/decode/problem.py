@@ -23,6 +23,7 @@ class AttentionDecode(Attention):
     pages: position p of sequence b is position p % page of page `table[b, p // page]`. A cache without pages has a
     page a sequence. (Kwon and others, Efficient Memory Management for Large Language Model Serving with
     PagedAttention, 2023, section 4.) A query that sees no key has O = 0 and a log-sum-exp of minus infinity.
+    Scores are to lie within the bounds that `AttentionForward` states.
 
     Attributes
     ----------
@@ -66,6 +67,11 @@ class AttentionDecode(Attention):
     def pages(self) -> int:
         """Of a sequence, at most."""
         return -(-self.keys // self.positions)
+
+    @property
+    def cached_heads(self) -> int:
+        """Heads of K of all sequences together."""
+        return self.batch * self.kv_heads
 
     @property
     def lengths(self) -> Int[np.ndarray, " batch"]:

@@ -19,6 +19,7 @@ Limited by how few blocks there are: with one sequence and 8 heads, 8 multiproce
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import divided, place_of_block, within_limits
 from labkit.attention.decode.tiles import (
     BLOCKS_OF_SM,
     BN,
@@ -30,12 +31,12 @@ from labkit.attention.decode.tiles import (
     attend,
     constants,
     copy,
-    divided,
     finish,
     in_sizes,
     load_queries,
     planes_of,
     put,
+    share_taken,
 )
 from labkit.ladder import Launch
 
@@ -51,7 +52,7 @@ SHARED_BYTES = 2 * V_BYTE
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
-def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale):
+def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale, planes):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
     of_warps = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
@@ -60,11 +61,11 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
     origin = cuda.local.array(2, np.float32)
     total = cuda.local.array(2, np.float32)
     seen = cuda.local.array(2, np.int32)
-    thread, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y)
+    thread, (plane, batch, _) = np.int32(cuda.threadIdx.x), place_of_block(planes, lse.shape[0])
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-    head, own = divided(cuda.blockIdx.x, of_head)
+    head, own = divided(plane, of_head)
     top = np.int32(own * ROWS)
     length = np.int32(lengths[batch])
     tiles = np.int32((length + BN - 1) // BN)
@@ -106,9 +107,14 @@ def one_block(Q, K, V, lengths, table, O, lse, apart, page, group, queries, caus
         finish(O, lse, of_warps, 0, WARPS, row, col, o_row, apart[3], batch, head * group, top + row)
 
 
+def busy(problem) -> float:
+    """Share of the GPU's places for blocks that are taken on average, if all sequences have as many keys."""
+    return share_taken(planes_of(problem) * problem.batch)
+
+
 def launches(Q, K, V, lengths, table, O, lse, problem, format):
     """O and log-sum-exp."""
     given = arguments(problem, Q, K, V, lengths, table, O, lse, format)
-    grid = planes_of(problem), problem.batch
-    shared_bytes = constants(problem.head_dim)["SHARED_BYTES"]
-    return [Launch(in_sizes(one_block, problem, format), grid, THREADS, given, shared_bytes)]
+    planes, shared_bytes = planes_of(problem), constants(problem.head_dim)["SHARED_BYTES"]
+    of_heads = within_limits(in_sizes(one_block, problem, format), (planes, problem.batch))
+    return [Launch(*of_heads, THREADS, (*given, np.int32(planes)), shared_bytes)]

@@ -20,6 +20,7 @@ row has a block of its own then, whose warps put parts of the parts together.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import divided, place_of_block, within_limits
 from labkit.attention.decode.tiles import (
     BLOCKS_OF_SM,
     BN,
@@ -32,7 +33,6 @@ from labkit.attention.decode.tiles import (
     blocks_at_once,
     constants,
     copy,
-    divided,
     finish,
     in_sizes,
     keep,
@@ -40,6 +40,7 @@ from labkit.attention.decode.tiles import (
     merged,
     planes_of,
     put,
+    share_taken,
 )
 from labkit.ladder import Launch
 
@@ -52,11 +53,12 @@ PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
 SLOTS = WARPS * STAGES
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
+QUICK = True  # to simulate: no block waits for what another one counts
 MERGERS = 8  # warps that put the parts of a row together
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
-def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, results):
+def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, results, planes, parts):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
     of_warps = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
@@ -65,18 +67,18 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     origin = cuda.local.array(2, np.float32)
     total = cuda.local.array(2, np.float32)
     seen = cuda.local.array(2, np.int32)
-    thread, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.z)
+    thread, (plane, part, batch) = np.int32(cuda.threadIdx.x), place_of_block(planes, parts)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
     members = np.int32(group * queries)  # that share a head of K
     of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-    head, own = divided(cuda.blockIdx.x, of_head)
+    head, own = divided(plane, of_head)
     top = np.int32(own * ROWS)
     length = np.int32(lengths[batch])
     tiles = np.int32((length + BN - 1) // BN)
     q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
-    share, _ = divided(tiles + cuda.gridDim.y - 1, cuda.gridDim.y)  # of each part
-    first = np.int32(share * cuda.blockIdx.y + warp)
-    behind = np.int32(min(share * (cuda.blockIdx.y + 1), tiles))
+    share, _ = divided(tiles + parts - 1, parts)  # of each part
+    first = np.int32(share * part + warp)
+    behind = np.int32(min(share * (part + 1), tiles))
 
     for ahead in range(STAGES - 1):
         tile = np.int32(first + ahead * WARPS)
@@ -108,14 +110,14 @@ def split(Q, K, V, lengths, table, apart, page, group, queries, causal, scale, r
     cuda.syncthreads()  # all warps have done with their tiles
     put(of_warps, warp, sums, origin, total, lane)
     cuda.syncthreads()
-    place = np.int32((batch * cuda.gridDim.x + cuda.blockIdx.x) * cuda.gridDim.y + cuda.blockIdx.y)
+    place = np.int32((batch * planes + plane) * parts + part)
     keep(results, place, of_warps, min(members - top, ROWS), thread)
 
 
 @cuda.jit(launch_bounds=32 * MERGERS, early=True)
-def merge(results, O, lse, apart, group, queries, parts):
+def merge(results, O, lse, apart, group, queries, planes, parts):
     of_warps = cuda.shared.array((MERGERS, 1, ROW), np.float32, alignment=16)
-    batch, plane, row = np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.z)
+    plane, batch, row = place_of_block(planes, lse.shape[0])
     lane, warp = np.int32(cuda.threadIdx.x % 32), np.int32(cuda.threadIdx.x // 32)
     members = np.int32(group * queries)
     of_head = np.int32((members + ROWS - 1) // ROWS)
@@ -124,7 +126,7 @@ def merge(results, O, lse, apart, group, queries, parts):
     if member >= members:
         return
     o_row = np.int32(batch * apart[3][0] + head * group * apart[3][1])
-    first = np.int32((batch * cuda.gridDim.x + plane) * parts)
+    first = np.int32((batch * planes + plane) * parts)
     begin, behind = np.int32(first + parts * warp // MERGERS), np.int32(first + parts * (warp + 1) // MERGERS)
     ptx.launch_wait()
     for col in range(lane * 4, HEAD, 128):
@@ -144,6 +146,15 @@ def parts_of(problem) -> int:
     return min(most, max(1, blocks_at_once() // (planes_of(problem) * problem.batch)))
 
 
+def busy(problem) -> float:
+    """Share of the GPU's places for blocks that are taken on average, if all sequences have as many keys.
+
+    It is 0 where nothing is split: `s01_one_block` does the same without a second launch.
+    """
+    parts = parts_of(problem)
+    return share_taken(planes_of(problem) * problem.batch * parts) if parts > 1 else 0.0
+
+
 def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     """O and log-sum-exp; partial results are in the workspace."""
     *arrays, O, lse, apart, page, group, queries, causal, scale = arguments(
@@ -153,9 +164,10 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     known, parts, planes = constants(problem.head_dim), parts_of(problem), planes_of(problem)
     rows = min(problem.group * problem.queries, ROWS)
     results = workspace.array("results", (problem.batch * planes * parts, ROWS, known["ROW"]), np.float32)
-    given = *arrays, apart, page, group, queries, causal, scale, results
-    together = results, O, lse, apart, group, queries, np.int32(parts)
+    divisions = np.int32(planes), np.int32(parts)
+    given = *arrays, apart, page, group, queries, causal, scale, results, *divisions
+    together = results, O, lse, apart, group, queries, *divisions
     return [
-        Launch(of_split, (planes, parts, problem.batch), THREADS, given, known["SHARED_BYTES"]),
-        Launch(of_merge, (planes, problem.batch, rows), 32 * MERGERS, together),
+        Launch(*within_limits(of_split, (planes, parts, problem.batch)), THREADS, given, known["SHARED_BYTES"]),
+        Launch(*within_limits(of_merge, (planes, problem.batch, rows)), 32 * MERGERS, together),
     ]

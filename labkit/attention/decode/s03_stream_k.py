@@ -18,6 +18,7 @@ Limited by memory.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import divided
 from labkit.attention.decode.tiles import (
     BLOCKS_OF_SM,
     BN,
@@ -30,7 +31,6 @@ from labkit.attention.decode.tiles import (
     blocks_at_once,
     constants,
     copy,
-    divided,
     finish,
     in_sizes,
     keep,

@@ -14,6 +14,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import PIECE_BYTES
+from labkit.attention.blocks import divided
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.operands import matrices, scale_of
 from labkit.formats import Format
@@ -34,13 +35,6 @@ STAGES = {64: 6, 128: 3}  # tiles of K and of V that a warp has, by HEAD
 BLOCKS_OF_SM = 1  # which takes all of its shared memory
 WARPS = 8
 THREADS = 32 * WARPS
-
-
-@cuda.jit(device=True)
-def divided(a, b):
-    """The quotient and the remainder of two numbers that are not negative, in 32 bits, where numba would take 64."""
-    quotient = np.int32(np.uint32(a) // np.uint32(b))
-    return quotient, np.int32(a - quotient * b)
 
 
 @cuda.jit(device=True)
@@ -243,6 +237,12 @@ def planes_of(problem: AttentionDecode) -> int:
 def blocks_at_once() -> int:
     """How many blocks the GPU holds at the same time."""
     return cuda.get_current_device().MULTIPROCESSOR_COUNT * BLOCKS_OF_SM
+
+
+def share_taken(blocks: int) -> float:
+    """Share of the places for blocks that are taken on average, where all blocks take as long."""
+    places = blocks_at_once()
+    return blocks / (places * -(-blocks // places))
 
 
 def arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format: Format) -> tuple:

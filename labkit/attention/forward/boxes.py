@@ -12,6 +12,7 @@ from labkit.arrays.views import as_words
 from labkit.attention.operands import check_rows, scale_of
 from labkit.attention.problem import AttentionForward
 from labkit.formats import Format
+from labkit.ladder import TooLarge
 
 EXAMPLES = (
     (1, 2, 70, 64, 70, 1, True),
@@ -47,12 +48,14 @@ def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int)
     Raises
     ------
     TypeError, ValueError
-        An array is not as the problem has it, or the copy engine does not move it, or its rows are too wide.
+        An array is not as the problem has it, or the copy engine does not move it.
+    TooLarge
+        Its rows are too wide.
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)
     if problem.head_dim > most:
-        raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {most}: choose another step")
+        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {most}")
     return -(-problem.head_dim // HALF) * HALF
 
 

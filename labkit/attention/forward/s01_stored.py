@@ -17,6 +17,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
+from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.operands import matrices
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -38,7 +39,8 @@ def stored(Q, K, S, apart, heads, group, band, scale):
     sums = cuda.local.array((EACH, EACH), np.float32)
     queries, keys = np.int32(S.shape[1]), np.int32(S.shape[2])
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top, plane = np.int32(cuda.blockIdx.x * TILE), np.int32(cuda.blockIdx.y * TILE), cuda.blockIdx.z
+    column, row, plane = place_of_block(-(-keys // TILE), -(-queries // TILE))
+    left, top = np.int32(column * TILE), np.int32(row * TILE)
     batch, head = plane // heads, plane % heads
     q_row = batch * apart[0][0] + head * apart[0][1]
     k_row = batch * apart[1][0] + head // group * apart[1][1]
@@ -74,8 +76,9 @@ def stored(Q, K, S, apart, heads, group, band, scale):
 @cuda.jit(launch_bounds=WARP * WARPS)
 def weights(S, lse, band):
     """Each row of S becomes exp(S - maximum) / sum; a warp has a row, and reads it three times."""
-    row, plane = cuda.blockIdx.x * WARPS + cuda.threadIdx.x // WARP, cuda.blockIdx.y
     lane, queries, keys = cuda.threadIdx.x % WARP, S.shape[1], S.shape[2]
+    rows, plane, _ = place_of_block(-(-queries // WARPS), S.shape[0])
+    row = rows * WARPS + cuda.threadIdx.x // WARP
     lowest, highest = band
     if row < queries:
         top = row // TILE * TILE  # what the first kernel wrote of this row
@@ -106,7 +109,8 @@ def weighed(S, V, O, apart, heads, group, band):
     sums = cuda.local.array((EACH, EACH), np.float32)
     queries, keys, width = np.int32(S.shape[1]), np.int32(S.shape[2]), np.int32(V.shape[1])
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top, plane = np.int32(cuda.blockIdx.x * TILE), np.int32(cuda.blockIdx.y * TILE), cuda.blockIdx.z
+    column, row, plane = place_of_block(-(-width // TILE), -(-queries // TILE))
+    left, top = np.int32(column * TILE), np.int32(row * TILE)
     batch, head = plane // heads, plane % heads
     v_row = batch * apart[2][0] + head // group * apart[2][1]
     o_row = batch * apart[3][0] + head * apart[3][1]
@@ -145,8 +149,9 @@ def launches(Q, K, V, O, lse, problem, workspace):
     band, heads, group = tuple(map(np.int32, problem.band)), np.int32(problem.heads), np.int32(problem.group)
     rows, columns = -(-queries // TILE), -(-keys // TILE)
     scale, block = np.float32(problem.factor), (SIDE, SIDE)
+    by_warps, by_tiles = (-(-queries // WARPS), planes), (-(-V.shape[1] // TILE), rows, planes)
     return [
-        Launch(stored, (columns, rows, planes), block, (Q, K, S, apart, heads, group, band, scale)),
-        Launch(weights, (-(-queries // WARPS), planes), WARP * WARPS, (S, reshaped(lse, planes, queries), band)),
-        Launch(weighed, (-(-V.shape[1] // TILE), rows, planes), block, (S, V, O, apart, heads, group, band)),
+        Launch(*within_limits(stored, (columns, rows, planes)), block, (Q, K, S, apart, heads, group, band, scale)),
+        Launch(*within_limits(weights, by_warps), WARP * WARPS, (S, reshaped(lse, planes, queries), band)),
+        Launch(*within_limits(weighed, by_tiles), block, (S, V, O, apart, heads, group, band)),
     ]

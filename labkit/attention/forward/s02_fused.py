@@ -23,6 +23,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.operands import in_pieces, matrices
 from labkit.attention.pieces import load_four, store_four, suited
 from labkit.formats import FP32
@@ -60,8 +61,8 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
     k = cuda.local.array((COLS, 4), np.float32)
     p = cuda.local.array((ROWS, 4), np.float32)
     v = cuda.local.array(4, np.float32)
-    queries = np.int32(lse.shape[2])
-    thread, head, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.y)
+    queries, thread = np.int32(lse.shape[2]), np.int32(cuda.threadIdx.x)
+    head, batch, _ = place_of_block(lse.shape[1], lse.shape[0])
     x, y = np.int32(thread % SIDE), np.int32(thread // 32 * (BM // 4) + thread // SIDE % 2)  # its rows: y, y + 2, ...
     q_row = np.int32(batch * apart[0][0] + head * apart[0][1])
     k_row = np.int32(batch * apart[1][0] + head // group * apart[1][1])
@@ -191,4 +192,4 @@ def launches(Q, K, V, O, lse, problem, workspace):
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = problem.heads, problem.batch
-    return [Launch(kernel, grid, THREADS, (Q, K, V, O, lse, *sums, apart, *sizes), shared_bytes)]
+    return [Launch(*within_limits(kernel, grid), THREADS, (Q, K, V, O, lse, *sums, apart, *sizes), shared_bytes)]

@@ -20,6 +20,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import place_from_the_end, within_limits
 from labkit.attention.operands import in_pieces, matrices
 from labkit.attention.pieces import load_four, store_four, suited
 from labkit.formats import FP32
@@ -58,9 +59,8 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
     k = cuda.local.array((COLS, 4), np.float32)
     p = cuda.local.array((ROWS, 4), np.float32)
     v = cuda.local.array(4, np.float32)
-    queries = np.int32(lse.shape[2])
-    thread, head, batch = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
-    tile = np.int32(cuda.gridDim.x - 1 - cuda.blockIdx.x)  # where it is causal the last ones take longest
+    queries, thread = np.int32(lse.shape[2]), np.int32(cuda.threadIdx.x)
+    tile, head, batch = place_from_the_end(-(-queries // BM), lse.shape[1])  # where it is causal these take longest
     top = np.int32(tile * BM)
     x, y = np.int32(thread % SIDE), np.int32(thread // 32 * (BM // 4) + thread // SIDE % 2)  # its rows: y, y + 2, ...
     q_row = np.int32(batch * apart[0][0] + head * apart[0][1])
@@ -179,4 +179,4 @@ def launches(Q, K, V, O, lse, problem):
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
-    return [Launch(kernel, grid, THREADS, (Q, K, V, O, lse, apart, *sizes), shared_bytes)]
+    return [Launch(*within_limits(kernel, grid), THREADS, (Q, K, V, O, lse, apart, *sizes), shared_bytes)]

@@ -21,6 +21,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.attention.blocks import place_from_the_end, within_limits
 from labkit.attention.operands import matrices, scale_of
 from labkit.attention.words import copy_tile, in_format
 from labkit.ladder import Launch
@@ -55,9 +56,9 @@ def pipelined(Q, K, V, O, lse, apart, keys, group, band, scale):
     shrunk = cuda.local.array((MI, 2), np.float32)
     total = cuda.local.array((MI, 2), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
-    queries = np.int32(lse.shape[2])
-    thread, head, batch = np.uint32(cuda.threadIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
-    top = np.int32((cuda.gridDim.x - 1 - cuda.blockIdx.x) * BM)  # where it is causal the last ones take longest
+    queries, thread = np.int32(lse.shape[2]), np.uint32(cuda.threadIdx.x)
+    tile, head, batch = place_from_the_end(-(-queries // BM), lse.shape[1])  # where it is causal these take longest
+    top = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     g, t = np.uint32(lane // 4), np.uint32(lane % 4)
     a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
@@ -192,4 +193,4 @@ def launches(Q, K, V, O, lse, problem, format):
     kernel = in_format(pipelined, format, FLIP=0x80008000 if turns else 0, **known)
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
-    return [Launch(kernel, grid, THREADS, (*operands, lse, apart, *sizes), shared_bytes)]
+    return [Launch(*within_limits(kernel, grid), THREADS, (*operands, lse, apart, *sizes), shared_bytes)]

@@ -1,41 +1,48 @@
 """Attention of arrays as they lie, by the step of the ladder that suits them."""
 
-from typing import ClassVar
-
 import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.attention.interface.of_heads import OfHeads
 from labkit.attention.problem import ARRAYS, AttentionForward, Layout
+from labkit.calls.call import call
+from labkit.calls.operation import calls
+from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
-from labkit.norm.interface.operation import called, planned
-from labkit.planned import Plan
 
 
+class AttentionOperation(OfHeads):
+    """See `attend`."""
+
+    problem = AttentionForward
+    arrays, outputs, written, needed = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
+
+
+@calls(AttentionOperation)
 def attend(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
     V: Shaped[np.ndarray, "B G T D"],
-    O: Shaped[np.ndarray, "B H S D"] | None = None,
     *,
+    O: Shaped[np.ndarray, "B H S D"] | None = None,
+    lse: Float32[np.ndarray, "B H S"] | None = None,
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
-    lse: Float32[np.ndarray, "B H S"] | None = None,
     layout: Layout = "BHSD",
     format: str | Format | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "B H S D"]:
     """O = softmax(scale Q K^T) V for each head; the matrix of scores is never stored.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or NumPy arrays, which are
-        copied there. They hold float32, float16 or bfloat16; rows of 16-bit types have a multiple of 8 elements, and
-        none has more than 256. On the device the elements of a row follow one another, and rows lie at multiples of a
-        row: a transposed view will do, and so will a part of a tensor that holds Q, K and V. Q may have a multiple of
-        the heads of K and V, which neighbours of it share.
+        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or of the host (NumPy's or
+        torch's), which are copied there. They hold float32, float16 or bfloat16; rows of 16-bit types have a multiple
+        of 8 elements, and none has more than 256. On the device the elements of a row follow one another, and rows lie
+        at multiples of a row: a transposed view will do, and so will a part of a tensor that holds Q, K and V. Q may
+        have a multiple of the heads of K and V, which neighbours of it share.
     O
         Where the result goes. If it is None, a new array of the kind that Q is.
     causal
@@ -52,7 +59,8 @@ def attend(
     format
         What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
     stream
-        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass O where it is captured into a graph.
+        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
+        arrays.
 
     Returns
     -------
@@ -61,7 +69,7 @@ def attend(
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not, or some are the host's and some the device's.
+        An operand is no array, or holds what it should not.
     ValueError
         Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
 
@@ -75,11 +83,10 @@ def attend(
     --------
     >>> O = attention.attend(Q, K, V, causal=True)
     """
-    given = dict(zip(ARRAYS, (Q, K, V, O, lse), strict=True))
-    return called(AttentionOperation(causal, window, scale, layout, format), given, stream)
+    return call(AttentionOperation, (Q, K, V, O, lse), (causal, window, scale, layout, format), stream)
 
 
-def plan(Q, K, V, O, *, lse=None, stream=0, **options) -> Plan:
+def plan(Q, K, V, *, O, lse=None, stream=None, **options) -> Plan:
     """A call of `attend` worked out once, to be run many times: `plan()`, or `plan(Q, K, V, O)` for other arrays.
 
     A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
@@ -100,16 +107,8 @@ def plan(Q, K, V, O, *, lse=None, stream=0, **options) -> Plan:
 
     Examples
     --------
-    >>> plan = attention.plan(Q, K, V, O, causal=True)
+    >>> plan = attention.plan(Q, K, V, O=O, causal=True)
     >>> plan()
     """
     arrays = dict(zip(ARRAYS, (Q, K, V, O, lse), strict=True))
-    return planned(AttentionOperation(**options), arrays, stream=stream)
-
-
-class AttentionOperation(OfHeads):
-    """See `attend`."""
-
-    direction, problem = "forward", AttentionForward
-    arrays, written, needed = ARRAYS, ("O", "lse"), ("Q", "K", "V")
-    results: ClassVar = {"O": "Q"}
+    return make_plan(AttentionOperation(**options), arrays, stream=stream)

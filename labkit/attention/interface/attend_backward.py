@@ -1,7 +1,6 @@
 """The gradients of attention, by the step of the ladder that suits the arrays."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -9,10 +8,28 @@ from jaxtyping import Float32, Shaped
 from labkit.attention.backward.problem import AttentionBackward
 from labkit.attention.interface.of_heads import OfHeads
 from labkit.attention.problem import Layout
+from labkit.calls.call import call
+from labkit.calls.operation import calls
 from labkit.formats import Format
-from labkit.norm.interface.operation import called
 
 
+@dataclass(frozen=True)
+class AttentionGradients(OfHeads):
+    """See `attend_backward`."""
+
+    deterministic: bool = True
+
+    problem = AttentionBackward
+    arrays, outputs = AttentionBackward.ARRAYS, ("dQ", "dK", "dV")
+    needed = arrays[:6]
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not isinstance(self.deterministic, bool | np.bool_):
+            raise TypeError(f"deterministic is {self.deterministic!r}: say True or False")
+
+
+@calls(AttentionGradients)
 def attend_backward(
     dO: Shaped[np.ndarray, "B H S D"],
     Q: Shaped[np.ndarray, "B H S D"],
@@ -20,17 +37,17 @@ def attend_backward(
     V: Shaped[np.ndarray, "B G T D"],
     O: Shaped[np.ndarray, "B H S D"],
     lse: Float32[np.ndarray, "B H S"],
+    *,
     dQ: Shaped[np.ndarray, "B H S D"] | None = None,
     dK: Shaped[np.ndarray, "B G T D"] | None = None,
     dV: Shaped[np.ndarray, "B G T D"] | None = None,
-    *,
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
     layout: Layout = "BHSD",
     format: str | Format | None = None,
     deterministic: bool = True,
-    stream=0,
+    stream=None,
 ) -> tuple[Shaped[np.ndarray, "B H S D"], Shaped[np.ndarray, "B G T D"], Shaped[np.ndarray, "B G T D"]]:
     """The gradients of Q, K and V, of the gradient dO of what `attend` gave.
 
@@ -69,22 +86,5 @@ def attend_backward(
     >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
     >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
     """
-    given = dict(zip(AttentionBackward.ARRAYS, (Q, K, V, O, lse, dO, dQ, dK, dV), strict=True))
-    return called(AttentionGradients(causal, window, scale, layout, format, deterministic), given, stream)
-
-
-@dataclass(frozen=True)
-class AttentionGradients(OfHeads):
-    """See `attend_backward`."""
-
-    deterministic: bool = True
-
-    direction, problem = "backward", AttentionBackward
-    arrays, written = AttentionBackward.ARRAYS, ("dQ", "dK", "dV")
-    needed = arrays[:6]
-    results: ClassVar = {"dQ": "Q", "dK": "K", "dV": "V"}
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not isinstance(self.deterministic, bool | np.bool_):
-            raise TypeError(f"deterministic is {self.deterministic!r}: say True or False")
+    arrays = Q, K, V, O, lse, dO, dQ, dK, dV
+    return call(AttentionGradients, arrays, (causal, window, scale, layout, format, deterministic), stream)

@@ -1,60 +1,63 @@
-"""Which step computes attention: of those that take such heads on this GPU, the fastest."""
+"""Which step computes attention: the fastest of those that take such heads on this GPU."""
 
-from math import ceil
-from typing import Literal
+from dataclasses import replace
 
-from labkit import cuda
+from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
-from labkit.attention.decode.s02_split import parts_of
-from labkit.attention.decode.tiles import blocks_at_once, planes_of
+from labkit.attention.problem import Attention
+from labkit.calls.choice import Chooser, Chosen, always
 from labkit.formats import BF16, FP16, FP32, Format
-from labkit.ladder import Step, ladder
-from labkit.ptx.capabilities import runs
+from labkit.ladder import Step
 
-WIDEST = 256  # head_dim
-FORWARD = {"persistent": 128, "ping_pong": WIDEST, "pipelined": WIDEST}  # head_dim at most, the best first
-BACKWARD = {"wgmma": 128, "mma": WIDEST}
-IN_ANY_ORDER = {"bulk_reduction": 128}  # of BACKWARD, which blocks add up as they come
-STEPS = {
-    "forward": {FP32: {"rows": WIDEST}, BF16: FORWARD, FP16: FORWARD},
-    "backward": {FP32: {"recomputed": WIDEST}, BF16: BACKWARD, FP16: BACKWARD},
-}
 FORMATS = FP32, BF16, FP16
 FULL = 0.95  # of the GPU's places for blocks, or more
 
 
-def step_for(
-    direction: Literal["forward", "backward"], head_dim: int, format: Format, deterministic: bool = True
-) -> Step:
-    """The step for heads of such a size in a format; one that gives the same bits each time, if it is deterministic.
+def is_deterministic(step: Step, problem: Attention) -> bool:
+    """Whether a step gives the same bits each time."""
+    return getattr(step.module, "DETERMINISTIC", True)
+
+
+def fills_gpu(step: Step, problem: AttentionDecode) -> bool:
+    """Whether blocks fill the GPU once or several times, if each has as much to read, or share all that there is."""
+    busy = getattr(step.module, "busy", None)
+    return busy is None or (not problem.ragged and busy(problem) >= FULL)
+
+
+SIZES = ("head_dim", 2), ("queries", 1), ("keys", 1), ("causal", 1)
+SIZES_OF_CACHE = ("keys", 1), ("cached_heads", 1), ("head_dim", 1), ("page", 1 / 4)
+HEADS = Chooser("attention", SIZES, suits=is_deterministic, advice="convert Q, K and V to float32")
+HEADS_IN_ANY_ORDER = replace(HEADS, suits=always, words=", in any order")
+CACHE = Chooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
+
+
+def chosen(
+    arrays: tuple, problem: Attention, format: Format, workspace: Workspace, deterministic: bool = True
+) -> Chosen:
+    """The fastest step for arrays that fit the problem, and its launches.
+
+    Parameters
+    ----------
+    deterministic
+        Whether it has to give the same bits each time.
 
     Raises
     ------
     ValueError
-        None of them runs on this GPU.
+        No step takes the arrays on this GPU.
     """
-    capability = tuple(cuda.get_current_device().compute_capability)
-    steps = STEPS[direction][format]
-    if not deterministic and steps is BACKWARD:
-        steps = IN_ANY_ORDER | steps
-    for slug, most in steps.items():
-        step = ladder("attention", direction).step(slug)
-        if head_dim <= most and runs(step.kernel, format.number, capability):
-            return step
-    written = ".".join(map(str, capability[:2]))
-    raise ValueError(f"no step takes {format} on a GPU of compute capability {written}: convert Q, K and V to float32")
+    chooser = HEADS if deterministic else HEADS_IN_ANY_ORDER
+    return chooser.fastest(arrays, problem, format, workspace)
 
 
-def step_for_cache(problem: AttentionDecode, alike: bool) -> Step:
-    """The step for queries of a cache; `alike` says whether all sequences have as many keys.
+def chosen_for_cache(
+    arrays: tuple, problem: AttentionDecode, format: Format, workspace: Workspace, alike: bool
+) -> Chosen:
+    """The fastest step for queries of a cache, and its launches; `alike` says whether all sequences have as many keys.
 
-    Blocks that have as much to read each need no list of tiles to share: one for each head, where these fill the GPU
-    once or several times, or as many for a head as fill it.
+    Raises
+    ------
+    ValueError
+        No step takes the arrays on this GPU.
     """
-    heads, places = planes_of(problem) * problem.batch, blocks_at_once()
-    slug = "stream_k"
-    if alike and heads >= FULL * places * ceil(heads / places):
-        slug = "one_block"
-    elif alike and FULL * places <= heads * parts_of(problem) <= places:
-        slug = "split"
-    return ladder("attention", "decode").step(slug)
+    return CACHE.fastest(arrays, replace(problem, ragged=not alike), format, workspace)

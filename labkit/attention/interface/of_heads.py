@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, holds, order_of_axes, sides, strides_of, type_name
+from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
-from labkit.attention.interface.choice import FORMATS, step_for
+from labkit.attention.interface.arrange import in_rows
+from labkit.attention.interface.choice import FORMATS, chosen
 from labkit.attention.problem import Attention, Layout, check_options
+from labkit.calls.operation import Operation, Result
 from labkit.formats import Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
-from labkit.norm.interface.operation import Operation
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,7 @@ class OfHeads(Operation):
     layout: Layout = "BHSD"
     format: str | Format | None = None
 
-    direction: ClassVar[Literal["forward", "backward"]]
     problem: ClassVar[type[Attention]]
-    in_place: ClassVar[Mapping[str, str]] = {}
     deterministic: ClassVar[bool] = True
 
     def __post_init__(self):
@@ -47,24 +47,28 @@ class OfHeads(Operation):
             if tuple(X.shape) != needed:
                 wanted = sides(needed)
                 raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside these Q and K: change it")
-            if name != "lse" and type_name(X) != type_name(given["Q"]):
+            if name != "lse" and not holds(X, format):
                 raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
             if name == "lse" and dtype_of(X) != np.float32:
                 raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
         lse = given.get("lse")
-        if lse is None or isinstance(lse, np.ndarray):
+        if lse is None or owner_of(lse).is_on_host(lse):
             return
         if not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
             raise ValueError("lse is not in C order: give an array that is")
 
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        like = name.removeprefix("d") if name != "O" else "Q"
+        return Result(like, tuple(given[like].shape), axes=order_of_axes(given[like]))
+
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        asked, format = self._problem(given), self._format(given)
-        lse = given.get("lse")
+        problem, format, lse = self._problem(given), self._format(given), given.get("lse")
         if lse is None:
-            lse = workspace.array("instead of lse", asked.shapes["lse"], np.float32)
-        arrays = (lse if name == "lse" else given[name] for name in self.arrays)
-        step = step_for(self.direction, asked.head_dim, format, self.deterministic)
-        return step.launches(*arrays, asked, format=format, workspace=workspace)
+            lse = workspace.array("instead of lse", problem.shapes["lse"], np.float32)
+        rows = {name: given[name] for name in self.arrays if name != "lse"}
+        rows, before, after = in_rows(rows, self.outputs, self.layout, workspace)
+        arrays = tuple((rows | {"lse": lse})[name] for name in self.arrays)
+        return [*before, *chosen(arrays, problem, format, workspace, self.deterministic).launches, *after]
 
     @property
     def _options(self):

@@ -1,42 +1,111 @@
 """e4m3 numbers and scales of Q, K and V, as the ladder "fp8" takes them."""
 
-import numpy as np
-from jaxtyping import Shaped
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from labkit import cuda
-from labkit.arrays.operands import check_array, format_of, on_device, sides, taken
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from labkit.arrays.operands import DECLARING, format_of, sides, type_name
+from labkit.arrays.owners import owner_of
+from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.operands import check_begin, check_rows
+from labkit.calls.call import call
+from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
+from labkit.ladder import Launch
 
 FORMATS = BF16, FP16, FP32
+CODES = {"Q": "q_codes", "K": "k_codes", "V": "v_codes"}
+SCALES = {"Q": "q_scale", "K": "k_scale", "V": "v_scale"}
 
 
+@dataclass(frozen=True)
+class Quantise(Operation):
+    """See `quantise`."""
+
+    format: str | Format | None = None
+
+    needed = "Q", "K", "V"
+    outputs = *CODES.values(), *SCALES.values()
+    arrays = *needed, *outputs
+
+    def declared(self, given: Mapping[str, object]) -> "Quantise":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        for name in self.needed:
+            if len(given[name].shape) != 4:
+                raise ValueError(
+                    f"{name} is {sides(given[name].shape)}: give it 4 axes, batch, heads, positions and head_dim"
+                )
+        self._format(given)
+        Q, K, V = (tuple(given[name].shape) for name in self.needed)
+        if K != V or (Q[0], Q[3]) != (K[0], K[3]):
+            raise ValueError(f"Q is {sides(Q)}, K is {sides(K)} and V is {sides(V)}: they do not fit together")
+        check_rows(Q[3], E4M3.itemsize)
+        for name in self.needed:
+            if not owner_of(given[name]).is_on_host(given[name]):
+                check_begin(name, given[name])
+
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
+        if name in SCALES.values():
+            return Result("Q", shape, "float32")
+        is_bits = type_name(given["Q"]) not in DECLARING.values()  # which say nothing of what they stand for
+        return Result("Q", shape, str(E4M3.dtype) if is_bits else DECLARING[E4M3])
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        return [
+            kernels.launch(given[X], given[CODES[X]], given[SCALES[X]], self.format, transposed=X == "V")
+            for X in self.needed
+        ]
+
+    def _problem(self, given) -> AttentionFP8:
+        batch, heads, queries, head_dim = map(int, given["Q"].shape)
+        return AttentionFP8(batch, heads, queries, head_dim, int(given["K"].shape[2]), int(given["K"].shape[1]))
+
+    def _format(self, given) -> Format:
+        for name in "KV":
+            chosen = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
+        return chosen
+
+
+@calls(Quantise)
 def quantise(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
     V: Shaped[np.ndarray, "B G T D"],
     *,
+    q_codes: Shaped[np.ndarray, "B H S D"] | None = None,
+    k_codes: Shaped[np.ndarray, "B G T D"] | None = None,
+    v_codes: Shaped[np.ndarray, "..."] | None = None,
+    q_scale: Float32[np.ndarray, "..."] | None = None,
+    k_scale: Float32[np.ndarray, "..."] | None = None,
+    v_scale: Float32[np.ndarray, "..."] | None = None,
     format: str | Format | None = None,
-    stream=0,
+    stream=None,
 ) -> tuple:
     """Q, K and V as e4m3, with a scale for each 128 positions of a head.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device in C order, or NumPy arrays, which are copied there: bfloat16, float16 or float32, with
+        Arrays of the device in C order, or of the host, which are copied there: bfloat16, float16 or float32, with
         the axes batch, heads, positions and head_dim, a multiple of 16.
+    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale
+        Where the results go; new arrays if they are None.
     format
         What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
     stream
-        A stream of `cuda.stream()`, or another one with `__cuda_stream__`.
+        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
+        arrays.
 
     Returns
     -------
-    Q, K, V, q_scale, k_scale, v_scale, as `AttentionFP8` describes them: arrays of the device, or NumPy arrays if those
-    were such.
+    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale, as `AttentionFP8` describes them: of the kind that Q is.
 
     Raises
     ------
@@ -52,29 +121,4 @@ def quantise(
     >>> problem = attention.AttentionFP8(batch, heads, queries, head_dim)
     >>> attention.ladder("fp8").step("block_scaled").launch(*codes, q_scale, k_scale, v_scale, O, lse, problem)
     """
-    arrays = {"Q": Q, "K": K, "V": V}
-    for name, X in arrays.items():
-        check_array(name, X)
-        if len(X.shape) != 4:
-            raise ValueError(f"{name} is {sides(X.shape)}: give it 4 axes, batch, heads, positions and head_dim")
-    for name in "KV":
-        chosen = format_of(Q, arrays[name], format, f"Q{name}", FORMATS)
-    if tuple(K.shape) != tuple(V.shape) or (Q.shape[0], Q.shape[3]) != (K.shape[0], K.shape[3]):
-        of_q, of_k, of_v = (sides(X.shape) for X in arrays.values())
-        raise ValueError(f"Q is {of_q}, K is {of_k} and V is {of_v}: they do not fit together")
-    batch, heads, queries, head_dim = map(int, Q.shape)
-    check_rows(head_dim, E4M3.itemsize)
-    problem = AttentionFP8(batch, heads, queries, head_dim, int(K.shape[2]), int(K.shape[1]))
-    on_host = isinstance(Q, np.ndarray)
-    given = [taken(on_device(X, stream)) for X in arrays.values()]
-    for name, X in zip("QKV", given):
-        check_begin(name, X)
-    names = "Q", "K", "V", "q_scale", "k_scale", "v_scale"
-    made = {
-        name: cuda.device_array(problem.shapes[name], np.float32 if name in problem.in_float32 else E4M3.dtype)
-        for name in names
-    }
-    for name, X in zip("QKV", given):
-        kernels.launch(X, made[name], made[f"{name.lower()}_scale"], chosen, transposed=name == "V").run(stream)
-    found = tuple(made.values())
-    return tuple(X.copy_to_host(stream=stream) for X in found) if on_host else found
+    return call(Quantise, (Q, K, V, q_codes, k_codes, v_codes, q_scale, k_scale, v_scale), (format,), stream)

@@ -26,6 +26,7 @@ from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
 from labkit.conv.fft.s03_three_products import FACTORS  # noqa: F401
 from labkit.ladder import Launch
 
+LARGEST = ((32, 2, 8, 8, 128, 3, 3),)
 T = 16  # points of a side of a tile
 R, S = 3, 3
 HALF = T // 2

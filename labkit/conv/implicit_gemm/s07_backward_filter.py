@@ -42,6 +42,7 @@ EXAMPLES = (
     (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
 )  # the last in parts
 BENCHED = batched(128, TABLE_2)
+LARGEST = ((32, 64, 64, 64, 64, 8, 8),)
 TAKES = {"result": ("w",), "layout": ("NCHW",)}
 PADDED = True  # whether some pixels lie outside of the image
 WM = 64  # a warp's part of the result: filters, and WN taps

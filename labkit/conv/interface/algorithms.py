@@ -6,22 +6,15 @@ operands that are nowhere, with memory that is only counted, so that nothing is 
 
 from dataclasses import dataclass
 from functools import cache
-from math import prod
-from types import SimpleNamespace
-
-import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import View
-from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
+from labkit.arrays.views import Place, View
+from labkit.arrays.workspace import ALIGNMENT_BYTES, NOWHERE, Counted
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import Launch, Step, TooLarge, ladders
 from labkit.layout import c_strides
-from labkit.planned import Place
 from labkit.ptx.capabilities import runs
-
-NOWHERE = 2**40  # an address at which any vector may begin
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ class Algorithm:
             return Planned(f"this step takes {taken}, and the arrays hold {format}")
         if why := problem.misfit(getattr(self.step.module, "TAKES", {})):
             return Planned(why)
-        workspace = counted()
+        workspace = Counted()
         try:
             launches = self.launches(*described(problem, format), problem, format, workspace, limit_bytes)
         except TooLarge as error:
@@ -141,22 +134,3 @@ def described(problem: Convolution, format: Format) -> tuple[View, View, View]:
         strides = tuple(stride * dtype.itemsize for stride in c_strides(shape))
         views.append(View(Place(number), shape, strides, dtype, NOWHERE * (number + 1)))
     return tuple(views)
-
-
-@dataclass(frozen=True, eq=False)
-class Piece(View):
-    """Memory of a workspace that is counted, and nowhere."""
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-
-def counted() -> Workspace:
-    """A workspace whose memory is counted, and nowhere."""
-    return Workspace(memory=SimpleNamespace(device_array=_piece, to_device=_piece))
-
-
-def _piece(size, dtype=np.uint8):
-    size = size if isinstance(size, int) else size.size
-    return Piece("workspace", (size,), (1,), np.dtype(dtype), NOWHERE)

@@ -8,17 +8,17 @@ from math import inf
 
 import numpy as np
 
-from labkit import cuda, device, tuning
+from labkit import cuda
+from labkit.calls.choice import by_estimates, fastest_first, is_quick, recorded_ms
 from labkit.conv.interface.algorithms import Algorithm, algorithms
 from labkit.conv.interface.arrange import lies_well
 from labkit.conv.interface.costs import predicted_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
+from labkit.ladder import Launch
 from labkit.layouts.interface.moves import moves
-from labkit.planned import Plan
 from labkit.table import Table
 
-QUICK = "im2col/library", "fft/backward_data", "fft/backward_filter"  # in the simulator, those that it runs soonest
 DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
 
 
@@ -138,16 +138,20 @@ def heuristic(
 
 
 def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
-    """The algorithm that `find` found fastest for this on this GPU, else the one that is predicted to be.
+    """The algorithm that `find` found fastest for this on this GPU, else the one that is recorded or predicted to be.
 
     In the simulator it is one that is quickly simulated: large tiles make a GPU fast, and there they are long loops.
     """
     ranking = heuristic(problem, format, workspace_limit_bytes)
     ranking.check()
-    if device.current().kind != "gpu":
-        names = {str(one): one for one in ranking.candidates}
-        return next((names[name] for name in QUICK if name in names), ranking.best)
-    return tuning.choice("conv", question(problem, format, workspace_limit_bytes), ranking.candidates)
+    predicted = {row.algorithm: row.time_ms for row in ranking if not row.reason}
+
+    def recorded(algorithm):
+        return recorded_ms(algorithm.step, problem, format) if workspace_limit_bytes is None else None
+
+    ranked = by_estimates(ranking.candidates, recorded, predicted.get)
+    ranked.sort(key=lambda algorithm: not is_quick(algorithm.step))
+    return fastest_first("conv", question(problem, format, workspace_limit_bytes), ranked)[0]
 
 
 def question(problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> str:
@@ -165,23 +169,21 @@ def compiler() -> str:
         return "no compiler"
 
 
-def planned(
-    algorithm: Algorithm, problem: Convolution, format: Format, x, w, y, workspace_limit_bytes: int | None, **options
-) -> Plan:
-    """A plan of an algorithm for arrays of the device; those that kernels do not take as they lie are copied."""
-
-    def launches(x, w, y, workspace):
-        before, after, taken = [], [], {}
-        for name, X in (("x", x), ("w", w), ("y", y)):
-            taken[name] = X if lies_well(X) else workspace.array(f"{name} in order", X.shape, X.dtype)
-            if taken[name] is not X and name == problem.result:
-                after = moves(taken[name], X)
-            elif taken[name] is not X:
-                before += moves(X, taken[name])
-        made = algorithm.launches(*taken.values(), problem, format, workspace, workspace_limit_bytes)
-        return [*before, *made, *after]
-
-    return Plan(launches, {"x": x, "w": w, "y": y}, [problem.result], **options)
+def launches_of(
+    algorithm: Algorithm, problem: Convolution, format: Format, given, workspace, limit_bytes: int | None
+) -> list[Launch]:
+    """What an algorithm launches for views of arrays; those that kernels do not take as they lie are copied."""
+    before, after, arrays = [], [], []
+    for name in ("x", "w", "y"):
+        X = in_order = given[name]
+        if not lies_well(X):
+            in_order = workspace.array(f"{name} in order", X.shape, X.dtype)
+            if name == problem.result:
+                after = moves(in_order, X)
+            else:
+                before += moves(X, in_order)
+        arrays.append(in_order)
+    return [*before, *algorithm.launches(*arrays, problem, format, workspace, limit_bytes), *after]
 
 
 def check_asked(problem, format, workspace_limit_bytes) -> Format:

@@ -1,43 +1,156 @@
 """Convolutions of any arrays, by the algorithm that is chosen for their sizes."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit import cuda
-from labkit.arrays.addresses import check_own_memory
-from labkit.arrays.operands import (
-    check_array,
-    check_on_device,
-    format_of,
-    holds,
-    new_alike,
-    on_device,
-    seen,
-    sides,
-    type_name,
-)
-from labkit.arrays.workspace import current_device, handle_of, of_stream
+from labkit.arrays.operands import DECLARING, check_plain, format_of, holds, sides, type_name
+from labkit.arrays.workspace import Workspace
+from labkit.calls.call import call
+from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.plan import Plan, make_plan
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named
-from labkit.conv.interface.choices import check_asked, chosen, over, planned
+from labkit.conv.interface.choices import check_asked, chosen, launches_of, over
 from labkit.conv.problem import FILTER_AXES, OPERANDS, BackwardData, BackwardFilter, Convolution, Forward, Layout, pads
 from labkit.formats import BF16, FP16, FP32, Format
-from labkit.planned import Plan, Remembered
+from labkit.ladder import Launch
 
 FORMATS = FP32, FP16, BF16  # that arrays declare
 
 Pair = int | tuple[int, int]
 Zeros = int | tuple[int, int] | tuple[int, int, int, int] | str
 
-_remembered = Remembered()
+
+class Convolving(Operation):
+    """A convolution without its arrays; a subclass has the options format and workspace_limit_bytes."""
+
+    arrays = "x", "w", "y"
+    algorithm: Algorithm | None = None  # None for the fastest
+
+    def problem_of(self, given: Mapping[str, object]) -> Convolution:
+        """The problem of these arrays; raises where they make none."""
+        raise NotImplementedError
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        return tuple(name for name in self.arrays if name not in self.outputs)
+
+    def declared(self, given: Mapping[str, object]) -> "Convolving":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        _check_arrays(self.problem_of(given), given, self._format(given))
+
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        format, like = self._format(given), self.needed[0]
+        is_bits = type_name(given[like]) not in DECLARING.values()  # which say nothing of what they stand for
+        shape = self.problem_of(given).shapes[name]
+        return Result(like, shape, str(format.result.dtype) if is_bits else DECLARING[format.result])
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        problem, limit_bytes = self.problem_of(given), self.workspace_limit_bytes
+        algorithm = self.algorithm or chosen(problem, self.format, limit_bytes)
+        return launches_of(algorithm, problem, self.format, given, workspace, limit_bytes)
+
+    def _format(self, given) -> Format:
+        return format_of(*(given[name] for name in self.needed), self.format, self.needed, FORMATS)
 
 
+class OfSizes(Convolving):
+    """A convolution whose problem is told by its arrays; a subclass has the options of `forward`."""
+
+    kind: ClassVar[type[Convolution]]
+    size: tuple[int | None, int | None] | None = None  # of the result, where there is no array for it
+
+    def problem_of(self, given: Mapping[str, object]) -> Convolution:
+        shapes = {name: tuple(X.shape) for name, X in given.items()}
+        of_problem = self.stride, self.padding, self.dilation, self.groups, self.flipped, self.layout
+        problem = problem_of(self.kind, shapes, self.size, *of_problem)
+        check_asked(problem, "float32" if self.format is None else self.format, self.workspace_limit_bytes)
+        return problem
+
+
+@dataclass(frozen=True)
+class Outputs(OfSizes):
+    """See `forward`."""
+
+    stride: Pair = 1
+    padding: Zeros = 0
+    dilation: Pair = 1
+    groups: int = 1
+    flipped: bool = False
+    layout: Layout = "NCHW"
+    format: str | Format | None = None
+    workspace_limit_bytes: int | None = None
+
+    kind, outputs = Forward, ("y",)
+
+
+@dataclass(frozen=True)
+class ImageGradient(OfSizes):
+    """See `backward_data`."""
+
+    H: int | None = None
+    W: int | None = None
+    stride: Pair = 1
+    padding: Zeros = 0
+    dilation: Pair = 1
+    groups: int = 1
+    flipped: bool = False
+    layout: Layout = "NCHW"
+    format: str | Format | None = None
+    workspace_limit_bytes: int | None = None
+
+    kind, outputs = BackwardData, ("x",)
+    size = property(lambda self: (self.H, self.W))
+
+
+@dataclass(frozen=True)
+class FilterGradient(OfSizes):
+    """See `backward_filter`."""
+
+    R: int | None = None
+    S: int | None = None
+    stride: Pair = 1
+    padding: Zeros = 0
+    dilation: Pair = 1
+    groups: int = 1
+    flipped: bool = False
+    layout: Layout = "NCHW"
+    format: str | Format | None = None
+    workspace_limit_bytes: int | None = None
+
+    kind, outputs = BackwardFilter, ("w",)
+    size = property(lambda self: (self.R, self.S))
+
+
+@dataclass(frozen=True)
+class OfProblem(Convolving):
+    """A convolution of a problem, by an algorithm or by the fastest; see `plan`."""
+
+    problem: Convolution
+    format: str | Format | None = None
+    algorithm: Algorithm | None = None
+    workspace_limit_bytes: int | None = None
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.problem.result,)
+
+    def problem_of(self, given: Mapping[str, object]) -> Convolution:
+        return self.problem
+
+
+@calls(Outputs)
 def forward(
     x: Shaped[np.ndarray, "N C H W"],
     w: Shaped[np.ndarray, "K C_of_group R S"],
-    y: Shaped[np.ndarray, "N K P Q"] | None = None,
     *,
+    y: Shaped[np.ndarray, "N K P Q"] | None = None,
     stride: Pair = 1,
     padding: Zeros = 0,
     dilation: Pair = 1,
@@ -46,7 +159,7 @@ def forward(
     layout: Layout = "NCHW",
     format: str | Format | None = None,
     workspace_limit_bytes: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "N K P Q"]:
     """The outputs y of images x and filters w.
 
@@ -55,8 +168,8 @@ def forward(
     x, w
         Images and filters: NCHW and KCRS, or NHWC and KRSC, where filters have the channels of their group. Any strides
         will do; what is not in C order, or begins at no multiple of 16 bytes, is copied.
-        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or NumPy arrays, which are
-        copied there. Both hold float32, float16 or bfloat16.
+        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or of the host (NumPy's or
+        torch's), which are copied there. Both hold float32, float16 or bfloat16.
     y
         Where the outputs go; if it is None, a new array of the kind that x is.
     stride, dilation
@@ -74,7 +187,8 @@ def forward(
         The most memory beside the operands that the algorithm may take; None for as much as it wants, 0 for none.
         Copies of arrays that lie in another order come on top.
     stream
-        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass y where it is captured into a graph.
+        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
+        arrays. Pass y where it is captured into a graph, unless x is a tensor of torch.
 
     Returns
     -------
@@ -94,22 +208,23 @@ def forward(
     `heuristic` predicts to be. In the simulator it is one that is quickly simulated. Nothing is ever timed here, so a
     new shape costs some milliseconds of planning, and compiling if its kernels are new; the plan is remembered, and the
     next call of that shape finds it. Shapes that vary without end are so planned again and again: pad them to a few.
-    Calls on a stream share a workspace, which grows and is never freed, since a captured graph may hold it.
 
     Examples
     --------
     >>> y = conv.forward(x, w, padding=1)
-    >>> conv.forward(x, w, y, stride=2, padding="same", workspace_limit_bytes=0)
+    >>> conv.forward(x, w, y=y, stride=2, padding="same", workspace_limit_bytes=0)
     """
+    stride, padding, dilation = map(_hashable, (stride, padding, dilation))
     options = stride, padding, dilation, groups, flipped, layout, format, workspace_limit_bytes
-    return _computed(Forward, {"x": x, "w": w, "y": y}, None, options, stream)
+    return call(Outputs, (x, w, y), options, stream)
 
 
+@calls(ImageGradient)
 def backward_data(
     w: Shaped[np.ndarray, "K C_of_group R S"],
     y: Shaped[np.ndarray, "N K P Q"],
-    x: Shaped[np.ndarray, "N C H W"] | None = None,
     *,
+    x: Shaped[np.ndarray, "N C H W"] | None = None,
     H: int | None = None,
     W: int | None = None,
     stride: Pair = 1,
@@ -120,7 +235,7 @@ def backward_data(
     layout: Layout = "NCHW",
     format: str | Format | None = None,
     workspace_limit_bytes: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "N C H W"]:
     """The gradient x of the images, of filters w and the gradient y of the outputs.
 
@@ -137,15 +252,17 @@ def backward_data(
     --------
     >>> x = conv.backward_data(w, y, H=56, W=56, padding=1)
     """
-    options = stride, padding, dilation, groups, flipped, layout, format, workspace_limit_bytes
-    return _computed(BackwardData, {"x": x, "w": w, "y": y}, (H, W), options, stream)
+    stride, padding, dilation = map(_hashable, (stride, padding, dilation))
+    options = H, W, stride, padding, dilation, groups, flipped, layout, format, workspace_limit_bytes
+    return call(ImageGradient, (x, w, y), options, stream)
 
 
+@calls(FilterGradient)
 def backward_filter(
     x: Shaped[np.ndarray, "N C H W"],
     y: Shaped[np.ndarray, "N K P Q"],
-    w: Shaped[np.ndarray, "K C_of_group R S"] | None = None,
     *,
+    w: Shaped[np.ndarray, "K C_of_group R S"] | None = None,
     R: int | None = None,
     S: int | None = None,
     stride: Pair = 1,
@@ -156,7 +273,7 @@ def backward_filter(
     layout: Layout = "NCHW",
     format: str | Format | None = None,
     workspace_limit_bytes: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "K C_of_group R S"]:
     """The gradient w of the filters, of images x and the gradient y of the outputs.
 
@@ -173,8 +290,9 @@ def backward_filter(
     --------
     >>> w = conv.backward_filter(x, y, R=3, S=3, padding=1)
     """
-    options = stride, padding, dilation, groups, flipped, layout, format, workspace_limit_bytes
-    return _computed(BackwardFilter, {"x": x, "w": w, "y": y}, (R, S), options, stream)
+    stride, padding, dilation = map(_hashable, (stride, padding, dilation))
+    options = R, S, stride, padding, dilation, groups, flipped, layout, format, workspace_limit_bytes
+    return call(FilterGradient, (x, w, y), options, stream)
 
 
 def plan(
@@ -186,7 +304,7 @@ def plan(
     format: str | Format | None = None,
     algorithm: str | Algorithm | None = None,
     workspace_limit_bytes: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Plan:
     """A convolution worked out once, to be run many times by calling it: `plan()`, or `plan(x, w, y)`.
 
@@ -217,97 +335,21 @@ def plan(
     >>> plan(x2, w, y2)  # which lie as x and y do
     """
     check_asked(problem, "float32" if format is None else format, workspace_limit_bytes)
-    arrays = {"x": x, "w": w, "y": y}
-    for name, X in arrays.items():
-        check_on_device(name, X)
-    arrays = {name: on_device(X) for name, X in arrays.items()}
-    format = _checked(problem, arrays, format)
-    if algorithm is None:
-        algorithm = chosen(problem, format, workspace_limit_bytes)
-    else:
+    if algorithm is not None:
         algorithm = algorithm_named(algorithm, problem.result)
-        made = algorithm.planned(problem, format, workspace_limit_bytes)
+        arrays = {name: check_plain(name, X) for name, X in (("x", x), ("w", w), ("y", y))}
+        made = algorithm.planned(problem, OfProblem(problem, format)._format(arrays), workspace_limit_bytes)
         if why := made.misfit or over(made.workspace_bytes, workspace_limit_bytes):
             raise ValueError(f"{algorithm} cannot be taken, since {why}: choose another of heuristic(problem)")
-    return planned(algorithm, problem, format, *arrays.values(), workspace_limit_bytes, stream=stream)
+    operation = OfProblem(problem, format, algorithm, workspace_limit_bytes)
+    return make_plan(operation, {"x": x, "w": w, "y": y}, stream=stream)
 
 
-def forget() -> None:
-    """Forgets the plans that calls remember, since other algorithms may be chosen from now on."""
-    _remembered.clear()
-
-
-def _computed(kind, arrays, size, options, stream):
-    """Computes what is left of the three arrays, or has been given to be written."""
-    given = [X for X in arrays.values() if X is not None]
-    if len(given) < 3 or any(isinstance(X, np.ndarray) for X in given):
-        return _with_copies(kind, arrays, size, options, stream)
-    key, known, addresses = None, None, []
-    try:
-        looks = [seen(X) for X in given]
-        addresses = [address for _, address in looks]
-        asked = tuple(tuple(one) if isinstance(one, list) else one for one in options)
-        key = kind, size, asked, *(look for look, _ in looks), handle_of(stream), current_device()
-        known = _remembered.get(key)
-    except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
-        pass
-    result = arrays[kind.result]
-    if known is not None:
-        known.run(tuple(given), addresses)
-        return result
-    problem, format = _asked(kind, arrays, size, options)
-    operands = [on_device(X) for X in given]
-    limit_bytes = options[-1]
-    algorithm = chosen(problem, format, limit_bytes)
-    kept = {"workspace": of_stream(stream), "keep": False}
-    made = planned(algorithm, problem, format, *operands, limit_bytes, stream=stream, **kept)
-    made(*operands)
-    if key is not None:
-        _remembered.keep(key, made)
-    return result
-
-
-def _with_copies(kind, arrays, size, options, stream):
-    """As `_computed`, where there is no array for the result, or arrays are the host's."""
-    handle_of(stream)  # or it is none
-    problem, format = _asked(kind, arrays, size, options)
-    goal, inputs = arrays[kind.result], [X for name, X in arrays.items() if name != kind.result]
-    on_host = all(isinstance(X, np.ndarray) for X in (inputs if goal is None else [goal]))
-    if on_host or goal is None:
-        shape = problem.shapes[kind.result]
-        out = cuda.device_array(shape, format.result.dtype) if on_host else new_alike(inputs[0], shape)
-    else:
-        out = goal
-    moved = {name: out if name == kind.result else on_device(X, stream) for name, X in arrays.items()}
-    *others, _, limit = options
-    _computed(kind, moved, size, (*others, format.name, limit), stream)
-    if not on_host:
-        return out
-    found = out.copy_to_host(stream=stream)
-    if stream:
-        stream.synchronize()
-    if goal is None:
-        return found
-    goal[...] = found.view(goal.dtype)
-    return goal
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 # --- what is asked for ---------------------------------------------------------------------------
-
-
-def _asked(kind, arrays, size, options) -> tuple[Convolution, Format]:
-    """The problem and the format of a call; raises where it cannot be computed."""
-    *of_problem, format, limit = options
-    for name, X in arrays.items():
-        if X is not None:
-            check_array(name, X)
-        elif name != kind.result:
-            raise TypeError(f"{name}, the {OPERANDS[name]}, is None: give an array")
-    shapes = {name: tuple(X.shape) for name, X in arrays.items() if X is not None}
-    problem = problem_of(kind, shapes, size, *of_problem)
-    format = _checked(problem, arrays, format)
-    check_asked(problem, format, limit)
-    return problem, format
 
 
 def problem_of(
@@ -326,7 +368,8 @@ def problem_of(
             if axis in known and known[axis][0] != length:
                 other_length, other = known[axis]
                 raise ValueError(
-                    f"{axis} is {other_length} in {other} and {length} in {name}: give arrays of one convolution"
+                    f"{axis} is {other_length} in {other} and {length} in {name}: give arrays of one convolution, "
+                    f"filters as {FILTER_AXES[layout]}"
                 )
             known[axis] = length, name
     sizes = {axis: length for axis, (length, _) in known.items()}
@@ -334,7 +377,7 @@ def problem_of(
     if "C_group" in sizes and "C" in sizes and sizes["C_group"] * groups != sizes["C"]:
         raise ValueError(
             f"x has {sizes['C']} channels, but filters of {sizes['C_group']} channels in {groups} group(s) take "
-            f"{sizes['C_group'] * groups}: give filters with the channels of one group"
+            f"{sizes['C_group'] * groups}: give filters as {FILTER_AXES[layout]}, with the channels of one group"
         )
     if "C" not in sizes:
         sizes["C"] = sizes["C_group"] * groups
@@ -376,32 +419,19 @@ def _whole(name, value, counts, least, otherwise="") -> tuple[int, ...]:
     return tuple(map(int, values))
 
 
-def _checked(problem, arrays, format) -> Format:
-    """The format; raises where arrays do not have the shapes or hold what they should."""
-    given = {name: X for name, X in arrays.items() if X is not None}
-    inputs = [name for name in "xwy" if name != problem.result]
-    format = format_of(*(given[name] for name in inputs), format, inputs, FORMATS)
+def _check_arrays(problem, given, format):
+    """Raises where arrays do not have the shapes or hold what they should."""
     for name, X in given.items():
         shape, wanted = tuple(X.shape), problem.shapes[name]
         if shape != wanted:
             found, needed = map(sides, (shape, wanted))
-            raise ValueError(f"{name}, the {OPERANDS[name]}, is {found}, but {needed} in this convolution: change it")
+            raise ValueError(
+                f"{name}, the {OPERANDS[name]}, is {found}, but {needed}, {problem.axes[name]}, in this convolution: "
+                "change it"
+            )
     result = given.get(problem.result)
-    if result is None:
-        return format
-    if not holds(result, format.result):
+    if result is not None and not holds(result, format.result):
         raise TypeError(
             f"{problem.result} holds {type_name(result)}, but a convolution of {format} gives {format.result}: "
             "make it one of that"
         )
-    if isinstance(result, np.ndarray):
-        if not result.flags.writeable:
-            raise ValueError(f"{problem.result} is read-only: pass an array that can be written to")
-        check_own_memory(problem.result, result)
-        for name in inputs:
-            if isinstance(given[name], np.ndarray) and np.may_share_memory(given[name], result):
-                raise ValueError(
-                    f"{problem.result} shares memory with {name}, which is read while {problem.result} is written: "
-                    f"give {problem.result} memory of its own"
-                )
-    return format

@@ -8,21 +8,22 @@
   They count as many more as the result's sides need to be whole parts of a warp, and as SMs are left idle by products
   that are too small for all of them, unless those are cut into parts.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
-- The rate is what the step's recorded times say, of the nearest GPU that it was recorded on: the median over all
+- The rate is what the step's recorded times say, of the most similar GPU that it was recorded on: the median over all
   problems of multiply-adds over the time that is left when launches and bytes are taken off. A step that was never
   recorded is taken to run at a typical rate, and a little faster than the step before it.
 """
 
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import cache
+from functools import lru_cache
 from inspect import signature
 from math import ceil
 from statistics import median
 from typing import NamedTuple
 
 from labkit import cuda, results, tuning
-from labkit.conv.interface.algorithms import counted, described
+from labkit.arrays.workspace import Counted
+from labkit.conv.interface.algorithms import described
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import Launch, Step
@@ -100,12 +101,14 @@ def fixed_us(problem: Convolution, format: Format, launches: int, workspace_byte
     return launches * LAUNCH_US + (problem.least_bytes(format) + 2 * workspace_bytes) / BYTES_US
 
 
-@cache
 def _rate(step, format):
-    """Multiply-adds in a microsecond, as recorded on a GPU of this name if on one, else on another."""
-    here = results.slug(tuning.gpu_name())
-    places = [machine for machine, operation in results.recorded() if operation == step.ladder.record]
-    for machine in sorted(places, key=lambda machine: machine != here):
+    """Multiply-adds in a microsecond, as recorded on the most similar GPU."""
+    return _recorded_rate(step, format, tuning.gpu_name(), tuple(cuda.get_current_device().compute_capability))
+
+
+@lru_cache(256)  # steps
+def _recorded_rate(step, format, gpu, capability):
+    for machine in results.nearest(step.ladder.record, gpu, capability):
         rows = results.load(step.ladder.record, machine).select(step=step.slug)
         of_format = [row for row in rows if row["dtype"] == format.name]
         found = {}
@@ -120,7 +123,7 @@ def _rate(step, format):
 
 def _reached(step, problem, format, time_us):
     """Multiply-adds in a microsecond of a time that was recorded."""
-    workspace = counted()
+    workspace = Counted()
     launches = step.launches(*described(problem, format), problem, format=format, workspace=workspace)
     left_us = time_us - fixed_us(problem, format, len(launches), workspace.size_bytes)
     return products(step, problem, launches).multiply_adds / max(left_us, LEAST_LEFT * time_us)

@@ -1,14 +1,12 @@
 """Times the algorithms for a convolution on this GPU, and keeps the fastest for `forward` and `plan`."""
 
-from math import ceil
-
 import numpy as np
-from tqdm.auto import tqdm
 
-from labkit import cuda, device, tuning
-from labkit.arrays.workspace import Workspace
-from labkit.conv.interface.choices import Ranking, Row, heuristic, planned, question
-from labkit.conv.interface.convolution import forget
+from labkit import cuda, device
+from labkit.calls.call import forget
+from labkit.calls.tuner import sets_beyond_l2, tune_sets
+from labkit.conv.interface.choices import Ranking, Row, heuristic
+from labkit.conv.interface.convolution import Convolving, OfProblem
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 
@@ -37,38 +35,24 @@ def find(problem: Convolution, format: str | Format = "float32", workspace_limit
             "and `python -m labkit doctor` says what is missing"
         )
     predicted.check()
-    operands = _operands(problem, predicted.format)
-    stream, workspace, launches = cuda.stream(), Workspace(), {}
     needed = {row.algorithm: row.workspace_bytes for row in predicted if not row.reason}
-    # the largest workspace first, so that its pieces serve all others
-    by_memory = sorted(needed, key=needed.get, reverse=True)
-    for algorithm in tqdm(by_memory, desc=f"{predicted.format} {problem}", unit="algorithm"):
-        of = algorithm, problem, predicted.format
-        plans = [planned(*of, *arrays, workspace_limit_bytes, workspace=workspace) for arrays in operands]
-        launches[algorithm] = [_launch(plan) for plan in plans]
-        launches[algorithm][0](stream)
-        stream.synchronize()
-    times_ms = tuning.tune("conv", question(problem, predicted.format, workspace_limit_bytes), launches)
-    forget()
+    operation = OfProblem(problem, predicted.format, None, workspace_limit_bytes)
+    times_ms = tune_sets(operation, _operands(problem, predicted.format), most=len(needed))
+    forget(Convolving)
     rows = [Row(algorithm, time_ms, needed[algorithm]) for algorithm, time_ms in times_ms.items()]
     others = [row for row in predicted if row.reason]
     return Ranking(problem, predicted.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
 
 
-def _launch(plan):
-    return lambda stream: plan(stream=stream)
-
-
-def _operands(problem, format) -> list[tuple]:
+def _operands(problem, format) -> list[dict]:
     """Sets of x, w and y, the operands that are read of all sets together larger than L2."""
     values = format.encode(np.random.default_rng(0).standard_normal(RANDOM_VALUES))
     read = {name: np.resize(values, shape) for name, shape in problem.shapes.items() if name != problem.result}
-    l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
-    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / sum(X.nbytes for X in read.values()))))
-    return [
-        tuple(
-            cuda.to_device(read[name]) if name in read else cuda.device_array(shape, format.result.dtype)
+    return sets_beyond_l2(
+        sum(X.nbytes for X in read.values()),
+        lambda: {
+            name: cuda.to_device(read[name]) if name in read else cuda.device_array(shape, format.result.dtype)
             for name, shape in problem.shapes.items()
-        )
-        for _ in range(sets)
-    ]
+        },
+        MOST_SETS,
+    )

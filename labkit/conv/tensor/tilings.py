@@ -1,6 +1,6 @@
 """How the outputs are cut up into tiles, and how long a way of cutting may take."""
 
-from functools import cache
+from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ TILINGS = (
 )
 
 
-@cache
+@lru_cache(1024)  # problems
 def best_tiling(problem: Convolution, sms: int) -> Tiling:
     """The tiling that may take least on a GPU of so many SMs."""
     return min(TILINGS, key=lambda tiling: estimate(tiling, problem, sms))

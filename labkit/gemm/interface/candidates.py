@@ -1,12 +1,13 @@
 """The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
 
-from functools import cache
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 from labkit import cuda, results, tuning
 from labkit.arrays.addresses import in_pieces, lies_in_pieces
 from labkit.arrays.views import turned
+from labkit.calls.choice import by_estimates, fastest_first, recorded_ms
 from labkit.formats import FP32, TF32, Format
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
@@ -78,7 +79,7 @@ FEW = 4  # rows or columns of a result that are computed one by one
 def choice(format: Format, left, right, C) -> Candidate:
     """The candidate for C = left @ right.T: the one that `tune` found fastest on this GPU, else the most promising."""
     shape = Shape.of(left, right, C)
-    return tuning.choice("gemm", question(format, shape, left, right, C), candidates(format, shape))
+    return fastest_first("gemm", question(format, shape, left, right, C), candidates(format, shape))[0]
 
 
 def question(format: Format, shape: Shape, left, right, C) -> str:
@@ -94,7 +95,7 @@ def _lies(X, well="along k") -> str:
 
 
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
-    """What computes such a product on a GPU of a compute capability, or on this one, by the time it may take.
+    """What computes such a product on a GPU of a compute capability, or on this one, by the time it took or may take.
 
     Raises
     ------
@@ -102,11 +103,12 @@ def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None 
         The GPU is too old for this format.
     """
     device = cuda.get_current_device()
-    return _candidates(format, shape, capability or tuple(device.compute_capability), device.MULTIPROCESSOR_COUNT)
+    capability = capability or tuple(device.compute_capability)
+    return _candidates(format, shape, capability, device.MULTIPROCESSOR_COUNT, tuning.gpu_name())
 
 
-@cache
-def _candidates(format, shape, capability, sms):
+@lru_cache(1024)  # products
+def _candidates(format, shape, capability, sms, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
         return [Candidate("gemv")]
     if format != FP32 and not lacks(capability, TILED):
@@ -119,15 +121,16 @@ def _candidates(format, shape, capability, sms):
             f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
-    ways = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
+    recorded = {Candidate(step.slug): _recorded_us(step, format, shape) for step in taken}
+    modelled = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
     if format == FP32:
-        ways |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, ways)
+        modelled |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, modelled)
         if min(shape.M, shape.N) <= FEW:
-            ways[Candidate("gemv")] = _time_us_of_gemv(shape)
-    return sorted(ways, key=ways.get)
+            modelled[Candidate("gemv")] = _time_us_of_gemv(shape)
+    return by_estimates(list(modelled), recorded.get, modelled.get)
 
 
-@cache
+@lru_cache(16)  # formats
 def _steps(format: Format) -> list[Step]:
     """The steps that multiply a format; TF32 is the library's alone."""
     return [step for one in ladders("gemm") for step in one if format in step.formats and format != TF32]
@@ -139,6 +142,13 @@ def step_of(candidate: Candidate, format: Format) -> Step:
 
 
 # --- how long they may take ----------------------------------------------------------------------
+
+
+def _recorded_us(step: Step, format: Format, shape: Shape) -> float | None:
+    """How long a step took for such a product, where that was recorded."""
+    *sizes, batches = shape
+    time_ms = recorded_ms(step, step.problem(*sizes), format) if batches == 1 else None
+    return None if time_ms is None else time_ms * 1e3
 
 
 def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, float]) -> dict[Candidate, float]:
@@ -182,17 +192,19 @@ def _count(extent: int | tuple[int, ...]) -> int:
     return prod(extent) if isinstance(extent, tuple) else extent
 
 
-@cache
 def _tflops(step: Step) -> float:
-    """What the step reached where it was recorded, on a GPU of this name if on one; else what the one before it did."""
-    here = results.slug(tuning.gpu_name())
-    places = [place for place in results.recorded() if place[1].startswith("gemm")]
-    for machine, operation in sorted(places, key=lambda place: place[0] != here):
-        for row in results.load(operation, machine).rows:
-            if (row.get("step"), row.get("problem")) == (step.slug, SPEED_OF) and row.get("tflops"):
+    """What the step reached on the most similar GPU on which it was recorded; else what the one before it did."""
+    return _recorded_tflops(step, tuning.gpu_name(), tuple(cuda.get_current_device().compute_capability))
+
+
+@lru_cache(256)  # steps
+def _recorded_tflops(step, gpu, capability):
+    for machine in results.nearest(step.ladder.record, gpu, capability):
+        for row in results.load(step.ladder.record, machine).select(step=step.slug, problem=SPEED_OF):
+            if row.get("tflops"):
                 return row["tflops"]
     before = step.ladder[: step.ladder.steps.index(step)]
-    return _tflops(before[-1]) if before else 1.0
+    return _recorded_tflops(before[-1], gpu, capability) if before else 1.0
 
 
 def _time_us_of_gemv(shape: Shape) -> float:

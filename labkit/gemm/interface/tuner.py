@@ -1,17 +1,13 @@
 """Times the ways to compute a product on this GPU, and keeps the fastest for `gemm.multiply`."""
 
-from math import ceil
-
 import numpy as np
-from tqdm.auto import tqdm
 
-from labkit import cuda, device, tuning
-from labkit.arrays.workspace import Workspace
+from labkit import cuda
+from labkit.calls.tuner import MOST_SETS, check_gpu, sets_beyond_l2, tune_sets
 from labkit.formats import format_named
-from labkit.gemm.interface import product
-from labkit.gemm.interface.candidates import Candidate, Shape, candidates, question
+from labkit.gemm.interface.candidates import Candidate
+from labkit.gemm.interface.product import Product
 
-MOST_SETS = 128  # of operands; so many of a product so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands
 
 
@@ -58,36 +54,21 @@ def tune(
     format = format_named(format)
     if min(M, N, K, batches, most) < 1:
         raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
-    if device.current().kind != "gpu":
-        raise RuntimeError("tuning times kernels on a GPU, and none is in use here; see `python -m labkit doctor`")
+    check_gpu()
     batch = (batches,) if batches > 1 else ()
     of_A, of_B = (K, M) if transpose_a else (M, K), (N, K) if transpose_b else (K, N)
     operands = _operands(format, [(*batch, *sides) for sides in (of_A, of_B, (M, N))])
-    arranged = product.arrangement(*operands[0], transpose_a, transpose_b)
-    shape = Shape.of(*arranged)
-    stream, workspace, launches = cuda.stream(), Workspace(), {}
-    for candidate in tqdm(candidates(format, shape)[:most], desc=f"{format} {shape}", unit="kernel"):
-        options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "format": format, "candidate": candidate}
-        plans = [product.planned(*arrays, **options, stream=stream, workspace=workspace) for arrays in operands]
-        launches[candidate] = [_launch(plan) for plan in plans]
-        launches[candidate][0](stream)
-        stream.synchronize()
-    ranked = tuning.tune("gemm", question(format, shape, *arranged), launches)
-    product.forget()
-    return ranked
+    return tune_sets(Product(transpose_a=transpose_a, transpose_b=transpose_b, format=format), operands, most)
 
 
-def _launch(plan):
-    return lambda stream: plan(stream=stream)
-
-
-def _operands(format, shapes) -> list[tuple]:
+def _operands(format, shapes) -> list[dict]:
     """Sets of A, B and C, A and B of all sets together larger than L2."""
     rng = np.random.default_rng(0)
     values = format.encode(rng.standard_normal(RANDOM_VALUES))
     A, B = (np.resize(values, shape) for shape in shapes[:2])
-    l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
-    sets = min(MOST_SETS, max(1, ceil(2 * l2_bytes / (A.nbytes + B.nbytes))))
-    return [
-        (cuda.to_device(A), cuda.to_device(B), cuda.device_array(shapes[2], format.result.dtype)) for _ in range(sets)
-    ]
+    C = shapes[2], format.result.dtype
+    return sets_beyond_l2(
+        A.nbytes + B.nbytes,
+        lambda: {"A": cuda.to_device(A), "B": cuda.to_device(B), "C": cuda.device_array(*C)},
+        MOST_SETS,
+    )

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.arrays.views import as_batch, as_bits, as_words, matrix_of, turned
-from labkit.arrays.workspace import Workspace, of_stream
+from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
 from labkit.gemm.library.epilogue import Output
@@ -30,7 +30,7 @@ def launches(
     Parameters
     ----------
     workspace
-        Where the sums of parts along k go; the default stream's if it is None.
+        Where the sums of parts along k go; host memory, for the simulator, if it is None.
     added
         What is multiplied by beta in the place of C, an array of its shape. If that holds 16-bit numbers, each two
         neighbours of a row are a word of 32 bits of it, unless operands change places.
@@ -72,16 +72,18 @@ def launches(
         right,
         Tiles(down, across, steps, items),
         Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta), added),
-        _parts(tiling, tiles, workspace or of_stream()),
+        _parts(tiling, tiles, workspace or Workspace()),
     )
     grid = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
     return [Launch(compiled_for(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
 
 
 def _parts(tiling, tiles, workspace):
-    """Memory for the sums of as many tiles; hardly any where each has one part, and no use for it."""
-    sums = (tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows) if tiling.splits > 1 else (1, 1, 1, 1)
-    return Parts(workspace.array("parts", sums, np.float32), workspace.counters(sums[0]))
+    """Memory for the sums of so many tiles, if each has several parts."""
+    if tiling.splits == 1:
+        return Parts(workspace.nothing((1, 1, 1, 1), np.float32), workspace.nothing((1,), np.uint32))
+    sums = tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows
+    return Parts(workspace.array("parts", sums, np.float32), workspace.counters(tiles))
 
 
 def _map(X, rows, major):

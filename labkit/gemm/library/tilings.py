@@ -1,6 +1,6 @@
 """How a product is cut up into the work of blocks, and how long a way of cutting it may take."""
 
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from math import ceil
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
     return list(by_kind.values())
 
 
-@cache
+@lru_cache(1024)  # products
 def in_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) -> Tiling:
     """The tiling, or one of whole boxes of columns if that may take less than a copy of so many bytes and the tiling.
 

@@ -1,34 +1,85 @@
 """Images of any strides from one layout into another."""
 
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit import cuda
-from labkit.arrays.addresses import check_own_memory
-from labkit.arrays.operands import check_array, check_on_device, dtype_of, new_alike, on_device, seen, sides, type_name
+from labkit.arrays.operands import dtype_of, sides, type_name
 from labkit.arrays.views import viewed
-from labkit.arrays.workspace import current_device, handle_of
+from labkit.arrays.workspace import Workspace
+from labkit.calls.call import call
+from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface.moves import moves
 from labkit.layouts.problem import Conversion, Layout, check_layout
-from labkit.planned import Plan, Remembered
-
-_remembered = Remembered()
 
 
+@dataclass(frozen=True)
+class Convert(Operation):
+    """See `convert`."""
+
+    source: Layout
+    target: Layout
+    vector: int = 4
+    channels: int | None = None
+
+    arrays, outputs, needed = ("x", "y"), ("y",), ("x",)
+
+    def __post_init__(self):
+        check_layout(self.source)
+        check_layout(self.target)
+        if self.channels is not None and not isinstance(self.channels, Integral):
+            raise TypeError(f"channels is {self.channels!r}, but it must be a whole number, or None for all")
+
+    def declared(self, given: Mapping[str, object]) -> "Convert":
+        return self  # elements are moved as they are
+
+    def check(self, given: Mapping[str, object]) -> None:
+        x, problem = given["x"], self._problem(given["x"])
+        if dtype_of(x).hasobject:
+            raise TypeError("x holds Python objects, which no device can read: convert it to numbers")
+        if dtype_of(x).itemsize not in BITS:
+            raise TypeError(f"x holds {type_name(x)}, but elements of 1, 2, 4 or 8 bytes are moved: convert it")
+        if "y" not in given:
+            return
+        y, needed = given["y"], problem.shape(problem.target)
+        if tuple(y.shape) != needed:
+            raise ValueError(
+                f"y is {sides(y.shape)}, but {problem.target} of these images is {sides(needed)}: change it"
+            )
+        if dtype_of(x) != dtype_of(y):
+            raise TypeError(
+                f"x holds {type_name(x)} and y {type_name(y)}, but elements are moved as they are: make them alike"
+            )
+
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        problem = self._problem(given["x"])
+        return Result("x", problem.shape(problem.target))
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        if 0 in given["y"].shape:
+            return []
+        return _launches(given["x"], given["y"], self._problem(given["x"]))
+
+    def _problem(self, x) -> Conversion:
+        return problem_of(tuple(x.shape), self.source, self.target, self.vector, self.channels)
+
+
+@calls(Convert)
 def convert(
     x: Shaped[np.ndarray, "..."],
     source: Layout,
     target: Layout,
-    y: Shaped[np.ndarray, "..."] | None = None,
     *,
+    y: Shaped[np.ndarray, "..."] | None = None,
     vector: int = 4,
     channels: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "..."]:
     """The images x in another layout.
 
@@ -36,8 +87,9 @@ def convert(
     ----------
     x
         Images of N x C x H x W ("NCHW"), N x H x W x C ("NHWC"), or N x C/vector x H x W x vector ("NCHW_VECT_C"):
-        an array of the device (numba's, torch's, or any with `__cuda_array_interface__`), or a NumPy array, which is
-        copied there. Any strides will do, and elements of 1, 2, 4 or 8 bytes, which are moved as they are.
+        an array of the device (numba's, torch's, CuPy's, or any with `__cuda_array_interface__`), or of the host
+        (NumPy's, torch's), which is copied there. Any strides will do, and elements of 1, 2, 4 or 8 bytes, which are
+        moved as they are. There may be none of them.
     source, target
         The layout of x, and the one of the result.
     y
@@ -47,7 +99,8 @@ def convert(
     channels
         How many there are, where x is NCHW_VECT_C and its last vector is not full; None for all of them.
     stream
-        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass y where it is captured into a graph.
+        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
+        arrays.
 
     Returns
     -------
@@ -68,38 +121,20 @@ def convert(
     Examples
     --------
     >>> channels_last = layouts.convert(x, "NCHW", "NHWC")
-    >>> layouts.convert(x, "NCHW", "NCHW_VECT_C", y, vector=32)
+    >>> layouts.convert(x, "NCHW", "NCHW_VECT_C", y=y, vector=32)
     """
-    options = source, target, vector, channels
-    if y is None or any(isinstance(X, np.ndarray) for X in (x, y)):
-        return _with_copies(x, y, options, stream)
-    key = known = None
-    try:
-        (of_x, at_x), (of_y, at_y) = seen(x), seen(y)
-        key = of_x, of_y, options, handle_of(stream), current_device()
-        known = _remembered.get(key)
-    except (AttributeError, TypeError, ValueError):  # no arrays, or no options: which, is told below
-        pass
-    if known is not None:
-        known.run((x, y), [at_x, at_y])
-        return y
-    arrays = _checked(x, y, options)
-    made = _planned(*arrays, options, stream, keep=False)
-    made(*arrays)
-    if key is not None:
-        _remembered.keep(key, made)
-    return y
+    return call(Convert, (x, y), (source, target, vector, channels), stream)
 
 
 def plan(
     x: Shaped[np.ndarray, "..."],
     source: Layout,
     target: Layout,
-    y: Shaped[np.ndarray, "..."],
     *,
+    y: Shaped[np.ndarray, "..."],
     vector: int = 4,
     channels: int | None = None,
-    stream=0,
+    stream=None,
 ) -> Plan:
     """As `convert`, worked out once, to be run many times by calling it: `plan()`, or `plan(x, y)`.
 
@@ -108,67 +143,36 @@ def plan(
 
     Examples
     --------
-    >>> plan = layouts.plan(x, "NCHW", "NHWC", y)
+    >>> plan = layouts.plan(x, "NCHW", "NHWC", y=y)
     >>> plan()
     >>> plan(x2, y2)  # which lie as x and y do
     """
-    options = source, target, vector, channels
-    return _planned(*_checked(x, y, options), options, stream)
-
-
-def _planned(x, y, options, stream, **kept) -> Plan:
-    return Plan(partial(_launches, options=options), {"x": x, "y": y}, ["y"], stream=stream, **kept)
-
-
-def _with_copies(x, y, options, stream):
-    """As `convert`, where there is no y, or arrays are the host's."""
-    handle_of(stream)  # or it is none
-    problem = problem_of(x, *options)
-    on_host = isinstance(x if y is None else y, np.ndarray)
-    goal = y
-    if y is not None:
-        _check_goal(x, y, problem)
-    if on_host:
-        y = cuda.device_array(problem.shape(problem.target), dtype_of(x))
-    elif y is None:
-        y = new_alike(x, problem.shape(problem.target))
-    convert(on_device(x, stream), *options[:2], y, vector=options[2], channels=options[3], stream=stream)
-    if not on_host:
-        return y
-    found = y.copy_to_host(stream=stream)
-    if stream:
-        stream.synchronize()
-    if goal is None:
-        return found.view(x.dtype)
-    goal[...] = found.view(goal.dtype)
-    return goal
+    return make_plan(Convert(source, target, vector, channels), {"x": x, "y": y}, stream=stream)
 
 
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def problem_of(x, source: Layout, target: Layout, vector: int = 4, channels: int | None = None) -> Conversion:
-    """The conversion of an array of this shape; raises where there is none."""
-    check_array("x", x)
-    check_layout(source)
-    check_layout(target)
-    if channels is not None and not isinstance(channels, Integral):
-        raise TypeError(f"channels is {channels!r}, but it must be a whole number, or None for all")
-    shape = tuple(x.shape)
+class Images(Conversion):
+    """A conversion of images, of which there may be none."""
+
+    least = 0
+
+
+def problem_of(
+    shape: tuple[int, ...], source: Layout, target: Layout, vector: int = 4, channels: int | None = None
+) -> Conversion:
+    """The conversion of images of this shape; raises ValueError where there is none."""
     axes = ("N", "C/vector", "H", "W", "vector") if source == "NCHW_VECT_C" else tuple(source)
     if len(shape) != len(axes):
         raise ValueError(f"x has {len(shape)} axes: {source} has {len(axes)}, {' x '.join(axes)}")
-    if dtype_of(x).hasobject:
-        raise TypeError("x holds Python objects, which no device can read: convert it to numbers")
-    if dtype_of(x).itemsize not in BITS:
-        raise TypeError(f"x holds {type_name(x)}, but elements of 1, 2, 4 or 8 bytes are moved: convert it")
     sizes = dict(zip(axes, shape))
     if source == "NCHW_VECT_C":
         if sizes["vector"] != vector:
             raise ValueError(f"vectors of x have {sizes['vector']} channels, but vector is {vector}: make them agree")
         most = sizes["C/vector"] * vector
         sizes["C"] = most if channels is None else channels
-        problem = Conversion(*(sizes[axis] for axis in "NCHW"), source, target, vector)
+        problem = Images(*(sizes[axis] for axis in "NCHW"), source, target, vector)
         if not most - vector < problem.C <= most:
             raise ValueError(
                 f"channels is {channels}, but x has room for {most - vector + 1} to {most}: give one of these"
@@ -176,38 +180,10 @@ def problem_of(x, source: Layout, target: Layout, vector: int = 4, channels: int
         return problem
     if channels not in (None, sizes["C"]):
         raise ValueError(f"channels is {channels}, but x has {sizes['C']}: leave it out")
-    return Conversion(*(sizes[axis] for axis in "NCHW"), source, target, vector)
+    return Images(*(sizes[axis] for axis in "NCHW"), source, target, vector)
 
 
-def _checked(x, y, options) -> tuple:
-    """Both as arrays of the device; raises where they do not fit."""
-    problem = problem_of(x, *options)
-    for name, X in (("x", x), ("y", y)):
-        check_on_device(name, X)
-    _check_goal(x, y, problem)
-    return on_device(x), on_device(y)
-
-
-def _check_goal(x, y, problem):
-    """Raises where the result cannot be written to y."""
-    check_array("y", y)
-    if tuple(y.shape) != problem.shape(problem.target):
-        found, needed = map(sides, (y.shape, problem.shape(problem.target)))
-        raise ValueError(f"y is {found}, but {problem.target} of these images is {needed}: change it")
-    if type_name(x) != type_name(y):
-        raise TypeError(
-            f"x holds {type_name(x)} and y {type_name(y)}, but elements are moved as they are: make them alike"
-        )
-    if isinstance(y, np.ndarray):
-        if not y.flags.writeable:
-            raise ValueError("y is read-only: pass an array that can be written to")
-        check_own_memory("y", y)
-        if isinstance(x, np.ndarray) and np.may_share_memory(x, y):
-            raise ValueError("y shares memory with x, which is read while y is written: give y memory of its own")
-
-
-def _launches(x, y, *, options, workspace) -> list[Launch]:
-    problem = problem_of(x, *options)
+def _launches(x, y, problem) -> list[Launch]:
     full, rest = divmod(problem.C, problem.vector)
     has_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
     if problem.source == problem.target and not (has_vectors and rest):

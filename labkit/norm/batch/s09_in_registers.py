@@ -13,7 +13,7 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
 """
 
-from functools import cache
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -31,11 +31,13 @@ from labkit.ptx import load4, store4
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
 COMPARED = 32, 512, 7, 7
+LARGEST = (630, 1, 7, 7), (512, 1, 8, 8)
 WIDTH = 4  # neighbours that a thread takes at once
 SHARE, MOST_SHARE = 1, 8  # times that it does
 VECTORS = 13  # of four neighbours, in a plane
 WARP, MOST_WARPS = 32, 32
-SMS, THREADS_OF_SM = 132, 1024  # of an H100; with 64 registers each
+AT_ONCE = True  # all blocks run, or another step is chosen: a second one in their place would wait for memory again
+THREADS_OF_SM = 1024  # with 64 registers each
 
 
 @cuda.jit(launch_bounds=WARP * MOST_WARPS)
@@ -102,7 +104,8 @@ def geometry(problem) -> tuple[int, int, int]:
     all_vectors = problem.N * vectors
     if all_vectors > WARP * MOST_WARPS * MOST_SHARE:
         raise TooLarge(f"a channel has {all_vectors} vectors, and a block keeps {WARP * MOST_WARPS * MOST_SHARE}")
-    at_once = max(WARP, THREADS_OF_SM // -(-problem.C // SMS))  # threads, so that no block waits for another to end
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    at_once = max(WARP, THREADS_OF_SM // -(-problem.C // sms))  # threads, so that no block waits for another to end
     share = min(MOST_SHARE, -(-all_vectors // at_once))
     return vectors, share, WARP * -(-all_vectors // (share * WARP))
 
@@ -118,7 +121,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     return [Launch(suited(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
 
 
-@cache
+@lru_cache(128)  # a kernel for each size of planes
 def _sized(kernel, vectors: int, share: int):
     """The kernel's copy for planes of so many vectors, so many of them a thread."""
     return specialise(kernel, VECTORS=vectors, SHARE=share)

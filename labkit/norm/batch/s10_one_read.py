@@ -39,7 +39,6 @@ LEAST = 4  # copies of a thread
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
 HALF_BYTES = 112 * 1024  # so that two blocks fit into an SM
-BLOCKS = 264  # two for each SM of an H100
 
 
 @cuda.jit(cluster=CLUSTER)
@@ -107,9 +106,10 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
     """
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in SIZES:
         kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= BLOCKS:
+        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     if kept_bytes > MOST_BYTES:
         raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")

@@ -18,7 +18,7 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by memory.
 """
 
-from functools import cache
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ EXAMPLES = (
     (2, 300, 8, 8),
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
+LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)
 STANDING = 8, 8, 32, 32
 LANES = 32  # of a warp, and words of a row that the copy engine moves
 ROW_BYTES = 4 * LANES
@@ -53,8 +54,8 @@ ELEMENT = np.float32  # what a row holds, or words of two bfloat16
 SIZES = 1, 2, 4, 8
 MOST_ROWS = 104
 MOST_PIECES, MOST_IN_SM = 32, 4  # of a block, and blocks
+FREE_PIECES = {FP32: 24, BF16: 28}  # of a block, for whose threads 80 or 72 registers are left
 HALF_BYTES, MOST_BYTES = 106 * 1024, 212 * 1024  # of a block, where two or one fit into an SM
-SMS = 132  # of an H100
 ALL = 0xFFFFFFFF
 
 
@@ -177,14 +178,15 @@ def geometry(problem, itemsize: int) -> Geometry:
     box_rows = _divisor(rows, MOST_ROWS)
     box_images = _divisor(problem.N, MOST_ROWS // box_rows)
     boxes = problem.N // box_images * (rows // box_rows)
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in SIZES:
         found = Geometry(box_images, box_rows, -(-boxes // blocks), blocks, 1)
-        if found.pieces <= MOST_PIECES // 2 and found.kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
+        if found.pieces <= MOST_PIECES // 2 and found.kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     if found.kept_bytes > MOST_BYTES or found.pieces > MOST_PIECES:
         raise TooLarge(f"a channel has {boxes} pieces of {box_images * box_rows} rows of 128 bytes, beyond a cluster")
     in_sm = min(2 * HALF_BYTES // found.kept_bytes, 2 * MOST_PIECES // found.pieces, MOST_IN_SM)
-    return found._replace(clusters=min(problem.C, in_sm * (SMS // blocks)))
+    return found._replace(clusters=min(problem.C, in_sm * (sms // blocks)))
 
 
 def _divisor(number, most):
@@ -214,7 +216,7 @@ def _in_rows(X, sides):
     return X if X.dtype == np.float32 else as_words(X)
 
 
-@cache
+@lru_cache(128)  # a kernel for many a size of images
 def suited(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and clusters, and for bits of bfloat16."""
     constants = {
@@ -226,4 +228,5 @@ def suited(kernel, cut: Geometry, format):
     }
     if format is BF16:
         constants |= {"ELEMENT": np.uint32, "sums": sums_of_bits, "rescale": rescale_bits}
-    return specialise(cuda.jit(cluster=cut.blocks)(kernel.py_func), **constants)
+    bounds = LANES * cut.pieces if cut.pieces > FREE_PIECES[format] else None
+    return specialise(cuda.jit(cluster=cut.blocks, launch_bounds=bounds)(kernel.py_func), **constants)

@@ -34,7 +34,6 @@ LOADS = 2  # of 16 bytes, that a thread has under way of each array
 STRIDE = 4 * WARP  # pixels that a warp loads at once
 PIECE = LOADS * STRIDE
 RESIDENT = 4  # blocks that sum, of an SM
-BLOCKS = 132 * RESIDENT  # of an H100: all of them run at once
 
 
 @cuda.jit(launch_bounds=(WARP * WARPS, RESIDENT))
@@ -109,7 +108,8 @@ def masked_again(dy, x, weight, bias, mean, variance, dx, dweight, dbias, channe
 def parts_of(problem) -> int:
     """How many blocks share a channel: all run at once, each warp has a piece, and threads add up what blocks found."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
-    return max(1, min(BLOCKS // problem.C, pieces // WARPS, WARP * WARPS))
+    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return max(1, min(blocks // problem.C, pieces // WARPS, WARP * WARPS))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):

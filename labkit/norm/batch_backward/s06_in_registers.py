@@ -13,7 +13,7 @@ Limited by how long memory takes to answer, once to read and once to write, and 
 do not fit. `s07_one_read` keeps them in the shared memory of several blocks.
 """
 
-from functools import cache
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -30,10 +30,12 @@ from labkit.norm.totals import block_totals
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
 COMPARED = 32, 512, 7, 7
+LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)
 SHARE, MOST_SHARE = 4, 16  # values of a thread, of each array
-MOST_THREADS = 512
+MOST_THREADS = 512  # of a block, but where its threads take less than `geometry` would give them
 PIXELS = 49  # of a plane
-WARP, MOST_WARPS = 32, 16
+WARP, MOST_WARPS = 32, 18
+AT_ONCE = True  # all blocks run, or another step is chosen: a second one in their place would wait for memory again
 
 
 @cuda.jit
@@ -77,8 +79,8 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
             give(dx, (image * channels + c, i), one)
 
 
-def geometry(problem) -> tuple[int, int]:
-    """How many values a thread takes, and threads of a block.
+def geometry(problem, most_share: int = MOST_SHARE) -> tuple[int, int]:
+    """How many values a thread takes, of at most so many, and threads of a block.
 
     Raises
     ------
@@ -88,7 +90,17 @@ def geometry(problem) -> tuple[int, int]:
     share = -(-problem.values // MOST_THREADS)
     if share > MOST_SHARE:
         raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MOST_THREADS * MOST_SHARE}")
+    share = min(share, most_share)
     return share, WARP * -(-problem.values // (share * WARP))
+
+
+def fitting_share(pixels: int, format) -> int:
+    """The most values that a thread keeps in the registers that it has.
+
+    With 16 float32 values the compiler keeps the index of each too, unless planes are a power of two: that takes 144
+    registers, and a thread of a block of 512 has 128. Larger blocks then take 15 values a thread.
+    """
+    return MOST_SHARE - 1 if format is FP32 and pixels & (pixels - 1) else MOST_SHARE
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
@@ -96,13 +108,13 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    share, threads = geometry(problem)
+    share, threads = geometry(problem, fitting_share(problem.H * problem.W, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
     return [Launch(suited(in_registers, format.dtype, problem.H * problem.W, share), problem.C, threads, arguments)]
 
 
-@cache
+@lru_cache(128)  # a kernel for each size of planes
 def suited(kernel, dtype, pixels: int, share: int):
     """The kernel's copy for images of a type, planes of so many pixels, and so many values of a thread."""
     return specialise(kernel, PIXELS=pixels, SHARE=share, **ways_of(kernel, dtype, 1))

@@ -38,7 +38,6 @@ LEAST = 4  # copies of a thread from each array
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 222 * 1024  # of the dynamic shared memory of a block; 4 KB are left for what warps tell one another
 HALF_BYTES = 108 * 1024  # so that two blocks fit into an SM
-BLOCKS = 264  # two for each SM of an H100
 ALL = 0xFFFFFFFF
 
 
@@ -115,10 +114,11 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
     """
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in SIZES:
         room = -(-problem.values // (width * blocks))
         kept_bytes = 2 * itemsize * width * room
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= BLOCKS:
+        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     if kept_bytes > MOST_BYTES:
         most = MOST_BYTES * CLUSTER // (2 * itemsize)

@@ -43,7 +43,6 @@ WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 222 * 1024  # of the dynamic shared memory of a block; 4 KB are left for what warps tell one another
 HALF_BYTES = 108 * 1024  # so that two blocks fit into an SM
 MOST_IN_SM = 4  # blocks
-SMS = 132  # of an H100
 ALL = 0xFFFFFFFF
 
 
@@ -164,15 +163,16 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     many as run at once.
     """
     vector_bytes = 2 * itemsize * width  # of both arrays
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in SIZES:
         vectors = -(-problem.values // (width * blocks))
-        if vectors * vector_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
+        if vectors * vector_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     room = min(vectors, MOST_BYTES // vector_bytes)
     in_sm = max(1, min(2 * HALF_BYTES // (room * vector_bytes), MOST_IN_SM))
     most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
     warps = max(1, min(most, room // (LEAST * WARP)))
-    return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, room
+    return min(problem.C, in_sm * (sms // blocks)), blocks, WARP * warps, room
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):

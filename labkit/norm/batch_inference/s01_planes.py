@@ -41,7 +41,7 @@ TAKES = {"layout": ("NCHW",)}
 THREADS = 256
 WIDTH = 4  # neighbours of a load
 LOADS, MOST_LOADS = 4, 4  # that a thread has under way
-BLOCKS = 8 * 132  # of an H100: so many run at once
+RESIDENT = 8  # blocks of an SM
 MOST = 2**32
 
 
@@ -74,7 +74,8 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
 def geometry(problem, width: int) -> tuple[int, int]:
     """Loads of a thread, as many as leave blocks for all SMs, and blocks of an image."""
     values, loads = problem.C * problem.H * problem.W, MOST_LOADS
-    while loads > 1 and problem.N * values < BLOCKS * THREADS * width * loads:
+    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    while loads > 1 and problem.N * values < blocks * THREADS * width * loads:
         loads //= 2
     return loads, -(-values // (width * loads * THREADS))
 

@@ -36,7 +36,7 @@ THREADS = 256
 WIDTH = 4  # channels of a thread
 MOST_ACROSS = 32  # threads that stand side by side in a row
 LOADS, MOST_LOADS = 4, 4  # that a thread has under way
-BLOCKS = 8 * 132  # of an H100: so many run at once
+RESIDENT = 8  # blocks of an SM
 
 
 @cuda.jit
@@ -70,7 +70,8 @@ def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
     vectors, loads = -(-problem.C // width), MOST_LOADS
     across = min(MOST_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
-    while loads > 1 and problem.values * wide * across < BLOCKS * THREADS * loads:
+    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    while loads > 1 and problem.values * wide * across < blocks * THREADS * loads:
         loads //= 2
     return across, loads, (-(-problem.values // (loads * THREADS // across)), wide)
 

@@ -32,7 +32,7 @@ THREADS = 512
 WIDTH = 4  # channels of a thread
 MOST_ACROSS = 32  # threads that stand side by side in a row
 LOADS = 4  # of 16 bytes, that a thread has under way
-BLOCKS = 264  # that sum: two for each SM of an H100
+RESIDENT = 2  # blocks that sum, of an SM
 
 
 @cuda.jit(device=True)
@@ -153,7 +153,8 @@ def geometry(problem) -> tuple[int, int, int]:
     across = min(MOST_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
     rows = -(-problem.values // (LOADS * THREADS // across))
-    return across, wide, max(1, min(BLOCKS // wide, rows))
+    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return across, wide, max(1, min(blocks // wide, rows))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):

@@ -16,7 +16,7 @@ Limited by the time in which blocks meet: each word from one to another waits in
 and write, and five of these waits follow one another.
 """
 
-from functools import cache
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
@@ -57,7 +57,6 @@ NEAR = 4  # pixels, at the beginning of a block's first piece, whose mean is tak
 LEAST_PIECES, MOST_PIECES, MOST_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # at multiples of which pieces begin
 KEPT_BYTES = {2: 104 * 1024, 1: 208 * 1024}  # of a block, by how many of them fit into an SM
-SMS = 132  # of an H100
 ALL = 0xFFFFFFFF
 
 
@@ -212,6 +211,7 @@ def geometry(problem, itemsize: int) -> Geometry:
     """
     if problem.C * itemsize % 16:
         raise TooLarge(f"{problem.C} channels of {itemsize} bytes are no multiple of 16 bytes")
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for vectors, in_sm, least in (
         (8, 2, 2),
         (4, 2, 2),
@@ -223,9 +223,9 @@ def geometry(problem, itemsize: int) -> Geometry:
         (2, 1, 1),
     ):
         parts = -(-problem.C * itemsize // (vectors * 16))
-        if found := _cut(problem.values, vectors, parts, KEPT_BYTES[in_sm], SMS * in_sm, min(least, parts)):
+        if found := _cut(problem.values, vectors, parts, KEPT_BYTES[in_sm], sms * in_sm, min(least, parts)):
             return found
-    raise TooLarge(f"{problem.values} pixels are more than an H100 keeps of any channel")
+    raise TooLarge(f"{problem.values} pixels are more than this GPU keeps of any channel")
 
 
 def _cut(pixels, vectors, parts, kept_bytes, most_blocks, least):
@@ -263,7 +263,7 @@ def _in_rows(X, problem):
     return X if X.dtype == np.float32 else as_words(X)
 
 
-@cache
+@lru_cache(128)  # a kernel for many a size of images
 def suited(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and groups, and for bits of bfloat16."""
     constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}

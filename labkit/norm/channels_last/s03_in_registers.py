@@ -30,12 +30,14 @@ from labkit.ptx import load4, store4
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
+LARGEST = (128, 4, 8, 8, True, "NHWC"), (128, 5, 8, 8, True, "NHWC")
 WIDTH = 4  # channels of a thread
 OF_CHANNEL = 4  # values of a channel that are there before: asked for at once with the pixels
 SUMS = 2 * WIDTH  # of a block
 ALL_SUMS = SUMS + WIDTH  # with the first ones
 SHARE, MOST_SHARE = 2, 8  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
+AT_ONCE = True  # all blocks run, or another step is chosen: a second one in their place would wait for memory again
 
 
 @cuda.jit(launch_bounds=WARP * MOST_WARPS)

@@ -16,7 +16,7 @@ Costs, in passes over memory, each of them all values read or written once, wher
 Limited by memory: L2 and the SMs together hold a part only.
 """
 
-from functools import cache
+from functools import lru_cache
 from math import lcm, sqrt
 from typing import NamedTuple
 
@@ -60,7 +60,6 @@ NEAR = 4  # pixels, at the beginning of a block's first tile, whose mean is take
 SHARE = 5  # of the blocks, that a lane merges
 MOST_VECTORS, MOST_LINES = 1024, 256  # of a tile: as many as should be, and as many as the copy engine moves at once
 CHIP_BYTES = 224 * 1024  # of an SM, without what little else a block needs
-SMS = 132  # of an H100
 
 
 @cuda.jit(device=True)
@@ -267,10 +266,11 @@ def geometry(problem, itemsize: int) -> Geometry:
     all_vectors, unit = problem.values * across, lcm(across, LINE_VECTORS)
     if across > THREADS or unit > MOST_LINES * LINE_VECTORS or all_vectors % LINE_VECTORS:
         raise TooLarge(f"{problem.values} pixels of {problem.C} channels are no tiles of whole lines of 128 bytes")
-    rounds = -(-all_vectors // (SMS * max(MOST_VECTORS, unit)))
-    units = min(-(-all_vectors // (SMS * rounds * unit)), MOST_LINES * LINE_VECTORS // unit)
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    rounds = -(-all_vectors // (sms * max(MOST_VECTORS, unit)))
+    units = min(-(-all_vectors // (sms * rounds * unit)), MOST_LINES * LINE_VECTORS // unit)
     vectors = units * unit  # of a tile
-    found = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(SMS, -(-all_vectors // vectors)))
+    found = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
     of_sums = (2 * THREADS + across) * 16 // itemsize * 4
     slots, tiles = (CHIP_BYTES - of_sums) // found.kept_bytes, -(-all_vectors // (vectors * found.blocks))
     groups = max(n for n in GROUPINGS if n * across <= THREADS and n < slots)
@@ -297,7 +297,7 @@ def _in_lines(X, problem, format):
     return X if X.dtype == np.float32 else as_words(X)
 
 
-@cache
+@lru_cache(128)  # a kernel for many a size of images
 def suited(kernel, cut: Geometry, format):
     """The kernel's copy for these tiles, and for bits of bfloat16."""
     constants = {

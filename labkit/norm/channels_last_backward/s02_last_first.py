@@ -29,7 +29,7 @@ THREADS = 512
 WIDTH = 4  # channels of a thread
 MOST_ACROSS = 32  # threads that stand side by side in a row
 LOADS = 2  # of 16 bytes, that a thread has under way of each array
-BLOCKS = 264  # that sum: two for each SM of an H100
+RESIDENT = 2  # blocks that sum, of an SM
 
 
 @cuda.jit(device=True)
@@ -139,7 +139,8 @@ def geometry(problem) -> tuple[int, int, int]:
     across = min(MOST_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
     rows = -(-problem.values // (LOADS * THREADS // across))
-    return across, wide, max(1, min(BLOCKS // wide, rows))
+    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return across, wide, max(1, min(blocks // wide, rows))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):

@@ -29,10 +29,12 @@ from labkit.ptx import load4, store4
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
+LARGEST = (48, 4, 8, 8, True, "NHWC"), (48, 5, 8, 8, True, "NHWC")
 WIDTH = 4  # channels of a thread
 SUMS = 2 * WIDTH  # of a block
 SHARE, MOST_SHARE = 2, 3  # pixels of a thread
 WARP, MOST_WARPS = 32, 32
+AT_ONCE = True  # all blocks run, or another step is chosen: a second one in their place would wait for memory again
 
 
 @cuda.jit(launch_bounds=WARP * MOST_WARPS)

@@ -38,7 +38,6 @@ CHANNELS = WIDTH * ACROSS  # that a team takes at once
 ELEMENT = np.float32  # what images hold
 MOST_BYTES = 210 * 1024  # of the dynamic shared memory of a block; 16 KB are left for what warps tell one another
 L2_BYTES = 180 * 1024  # of L2 for each block
-SMS = 132  # of an H100
 ALL = 0xFFFFFFFF
 
 
@@ -177,13 +176,14 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     """
     vector_bytes = 2 * itemsize * width  # of both arrays
     widest = 1 << (-(-problem.C // width) - 1).bit_length()
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for row_bytes in (128, 64, 32):
         across = min(widest, WARP, row_bytes // (itemsize * width))
         needed = -(-problem.values * across * vector_bytes // (MOST_BYTES + L2_BYTES))
-        if needed <= SMS:
+        if needed <= sms:
             break
-    teams = max(1, min(-(-problem.C // (across * width)), SMS // needed))
-    blocks = min(SMS // teams, -(-problem.values * across // THREADS))
+    teams = max(1, min(-(-problem.C // (across * width)), sms // needed))
+    blocks = min(sms // teams, -(-problem.values * across // THREADS))
     vectors = -(-problem.values // blocks) * across
     return across, teams, blocks, min(vectors, MOST_BYTES // vector_bytes)
 

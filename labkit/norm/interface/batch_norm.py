@@ -7,24 +7,87 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from labkit.calls.call import call
+from labkit.calls.operation import calls
 from labkit.formats import Format
 from labkit.norm import problem
 from labkit.norm.images import Layout
 from labkit.norm.inference import BatchInference
 from labkit.norm.interface.channels import OfChannels, check_number, check_truth
-from labkit.norm.interface.operation import called
 from labkit.norm.problem import BatchForward
 
 RUNNING = "running_mean", "running_variance"
 MEASURED = "mean", "variance"
 
 
+@dataclass(frozen=True)
+class BatchNorm(OfChannels):
+    """A batch norm without its arrays; for the options see `batch_norm`."""
+
+    training: bool = True
+    momentum: float | None = 0.1
+    batches: int | None = None
+    eps: float = 1e-5
+    relu: bool = False
+    layout: Layout = "NCHW"
+    format: str | Format | None = None
+
+    arrays, images = problem.ARRAYS, ("x", "y")
+    outputs, needed, in_place = ("y",), ("x",), {"y": "x"}
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_truth("training", self.training)
+        if self.momentum is not None:
+            check_number("momentum", self.momentum, ", or None for an average of all batches")
+        if self.batches is not None and not (_is_whole(self.batches) and self.batches >= 0):
+            raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")
+        if self.training and self.momentum is None and self.batches is None:
+            raise ValueError(
+                "momentum is None, which takes the average of all batches: say how many there were before this one, "
+                "as batches"
+            )
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        return ("y", *MEASURED, *RUNNING) if self.training else ("y",)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        return RUNNING
+
+    @property
+    def varies(self) -> str:
+        if self.training and self.momentum is None:
+            return "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
+        return ""
+
+    def problem_of(self, *sizes) -> BatchForward | BatchInference:
+        if self.training:
+            return BatchForward(*sizes, self.momentum, self.batches or 0, self.eps)
+        return BatchInference(*sizes, self.eps)
+
+    def check(self, given: Mapping[str, object]) -> None:
+        super().check(given)
+        running = [name for name in RUNNING if name in given]
+        if len(running) == 1:
+            raise TypeError(f"{running[0]} stands alone: give both running statistics, or none")
+        if self.training:
+            return
+        if not running:
+            raise TypeError("running_mean and running_variance are None, and inference normalises by them: give both")
+        for name in MEASURED:
+            if name in given:
+                raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
+
+
+@calls(BatchNorm)
 def batch_norm(
     x: Shaped[np.ndarray, "N C *pixels"],
     weight: Float32[np.ndarray, " C"] | None = None,
     bias: Float32[np.ndarray, " C"] | None = None,
-    y: Shaped[np.ndarray, "N C *pixels"] | None = None,
     *,
+    y: Shaped[np.ndarray, "N C *pixels"] | None = None,
     running_mean: Float32[np.ndarray, " C"] | None = None,
     running_variance: Float32[np.ndarray, " C"] | None = None,
     mean: Float32[np.ndarray, " C"] | None = None,
@@ -36,7 +99,7 @@ def batch_norm(
     relu: bool = False,
     layout: Layout = "NCHW",
     format: str | Format | None = None,
-    stream=0,
+    stream=None,
 ) -> Shaped[np.ndarray, "N C *pixels"]:
     """y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
 
@@ -48,9 +111,10 @@ def batch_norm(
     ----------
     x
         Images N x C x pixels ("NCHW") or N x pixels x C ("NHWC"), of any number of axes of pixels: an array of the
-        device (numba's, torch's, or any with `__cuda_array_interface__`), or a NumPy array, which is copied there. It
-        holds float32 or bfloat16. On the device its elements follow one another without gaps, channel after channel
-        or pixel after pixel, whatever the order of its axes is: a tensor of torch in channels_last is NCHW.
+        device (numba's, torch's, or any with `__cuda_array_interface__`), or one of the host (NumPy's or torch's),
+        which is copied there. It holds float32 or bfloat16. On the device its elements follow one another without gaps,
+        channel after channel or pixel after pixel, whatever the order of its axes is: a tensor of torch in
+        channels_last is NCHW.
     weight, bias
         A factor and a summand for each channel; None for 1 and 0.
     y
@@ -74,7 +138,8 @@ def batch_norm(
     format
         What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
     stream
-        A stream of `cuda.stream()`, or another one with `__cuda_stream__`. Pass y where it is captured into a graph.
+        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
+        arrays.
 
     Returns
     -------
@@ -84,7 +149,7 @@ def batch_norm(
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not, or some are the host's and some the device's.
+        An operand is no array, or holds what it should not.
     ValueError
         Shapes do not fit, a channel has a single value in training, arrays have gaps, or one that is written shares
         memory with another one.
@@ -100,68 +165,10 @@ def batch_norm(
     Examples
     --------
     >>> y = norm.batch_norm(x, weight, bias, running_mean=mean, running_variance=variance, relu=True)
-    >>> norm.batch_norm(x, weight, bias, x, running_mean=mean, running_variance=variance, training=False)  # in place
+    >>> norm.batch_norm(x, weight, bias, y=x, running_mean=mean, running_variance=variance, training=False)  # in place
     """
-    asked = BatchNorm(training, momentum, batches, eps, relu, layout, format)
-    running = {"running_mean": running_mean, "running_variance": running_variance}
-    return called(
-        asked, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "variance": variance, **running}, stream
-    )
-
-
-@dataclass(frozen=True)
-class BatchNorm(OfChannels):
-    """A batch norm without its arrays; for the options see `batch_norm`."""
-
-    training: bool = True
-    momentum: float | None = 0.1
-    batches: int | None = None
-    eps: float = 1e-5
-    relu: bool = False
-    layout: Layout = "NCHW"
-    format: str | Format | None = None
-
-    arrays, images = problem.ARRAYS, ("x", "y")
-    results, in_place = {"y": "x"}, {"y": "x"}
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_truth("training", self.training)
-        if self.momentum is not None:
-            check_number("momentum", self.momentum, ", or None for an average of all batches")
-        if self.batches is not None and not (_is_whole(self.batches) and self.batches >= 0):
-            raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")
-        if self.training and self.momentum is None and self.batches is None:
-            raise ValueError(
-                "momentum is None, which takes the average of all batches: say how many there were before this one, "
-                "as batches"
-            )
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        return ("y", *MEASURED, *RUNNING) if self.training else ("y",)
-
-    @property
-    def is_asked_again(self) -> bool:
-        return not self.training or self.momentum is not None
-
-    def problem_of(self, *sizes) -> BatchForward | BatchInference:
-        if self.training:
-            return BatchForward(*sizes, self.momentum, self.batches or 0, self.eps)
-        return BatchInference(*sizes, self.eps)
-
-    def check(self, given: Mapping[str, object]) -> None:
-        super().check(given)
-        running = [name for name in RUNNING if name in given]
-        if len(running) == 1:
-            raise TypeError(f"{running[0]} stands alone: give both running statistics, or none")
-        if self.training:
-            return
-        if not running:
-            raise TypeError("running_mean and running_variance are None, and inference normalises by them: give both")
-        for name in MEASURED:
-            if name in given:
-                raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
+    arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
+    return call(BatchNorm, arrays, (training, momentum, batches, eps, relu, layout, format), stream)
 
 
 def _is_whole(value) -> bool:

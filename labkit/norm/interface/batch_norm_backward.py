@@ -5,14 +5,32 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from labkit.calls.call import call
+from labkit.calls.operation import calls
 from labkit.formats import Format
 from labkit.norm import backward
 from labkit.norm.backward import BatchBackward
 from labkit.norm.images import Layout
 from labkit.norm.interface.channels import OfChannels
-from labkit.norm.interface.operation import called
 
 
+@dataclass(frozen=True)
+class BatchNormBackward(OfChannels):
+    """The gradients of a batch norm, without their arrays; for the options see `batch_norm_backward`."""
+
+    eps: float = 1e-5
+    relu: bool = False
+    layout: Layout = "NCHW"
+    format: str | Format | None = None
+
+    arrays, images = backward.ARRAYS, ("dy", "x", "dx")
+    outputs, needed, in_place = ("dx", "dweight", "dbias"), ("dy", "x", "mean", "variance"), {"dx": "dy"}
+
+    def problem_of(self, *sizes) -> BatchBackward:
+        return BatchBackward(*sizes, self.eps)
+
+
+@calls(BatchNormBackward)
 def batch_norm_backward(
     dy: Shaped[np.ndarray, "N C *pixels"],
     x: Shaped[np.ndarray, "N C *pixels"],
@@ -20,15 +38,15 @@ def batch_norm_backward(
     bias: Float32[np.ndarray, " C"] | None,
     mean: Float32[np.ndarray, " C"],
     variance: Float32[np.ndarray, " C"],
+    *,
     dx: Shaped[np.ndarray, "N C *pixels"] | None = None,
     dweight: Float32[np.ndarray, " C"] | None = None,
     dbias: Float32[np.ndarray, " C"] | None = None,
-    *,
     eps: float = 1e-5,
     relu: bool = False,
     layout: Layout = "NCHW",
     format: str | Format | None = None,
-    stream=0,
+    stream=None,
 ) -> tuple[Shaped[np.ndarray, "N C *pixels"], Float32[np.ndarray, " C"], Float32[np.ndarray, " C"]]:
     """The gradients of images, weights and biases, of the gradient dy of what `batch_norm` gave in training.
 
@@ -59,23 +77,5 @@ def batch_norm_backward(
     >>> y = norm.batch_norm(x, weight, bias, mean=mean, variance=variance, relu=True)
     >>> dx, dweight, dbias = norm.batch_norm_backward(dy, x, weight, bias, mean, variance, relu=True)
     """
-    given = (dy, x, weight, bias, mean, variance, dx, dweight, dbias)
-    return called(BatchNormBackward(eps, relu, layout, format), dict(zip(backward.ARRAYS, given, strict=True)), stream)
-
-
-@dataclass(frozen=True)
-class BatchNormBackward(OfChannels):
-    """The gradients of a batch norm, without their arrays; for the options see `batch_norm_backward`."""
-
-    eps: float = 1e-5
-    relu: bool = False
-    layout: Layout = "NCHW"
-    format: str | Format | None = None
-
-    arrays, images = backward.ARRAYS, ("dy", "x", "dx")
-    results, in_place = {"dx": "x", "dweight": "mean", "dbias": "mean"}, {"dx": "dy"}
-    written = tuple(results)
-    needed = "dy", "x", "mean", "variance"
-
-    def problem_of(self, *sizes) -> BatchBackward:
-        return BatchBackward(*sizes, self.eps)
+    arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
+    return call(BatchNormBackward, arrays, (eps, relu, layout, format), stream)

@@ -8,15 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from labkit.arrays.operands import dtype_of, format_held, sides, strides_of, type_name
+from labkit.arrays.operands import dtype_of, format_held, holds, order_of_axes, sides, strides_of, type_name
+from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
+from labkit.calls.operation import Operation, Result
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.norm.images import LAYOUTS, Layout, OfImages
 from labkit.norm.interface.choice import launches_of
 from labkit.norm.interface.filled import filled
 from labkit.norm.interface.images import as_images, orders, sizes
-from labkit.norm.interface.operation import Operation
 
 FORMATS = FP32, BF16
 INSTEAD = {"weight": 1.0, "bias": 0.0}  # of what a call leaves out
@@ -52,25 +53,31 @@ class OfChannels(Operation):
             if tuple(X.shape) != wanted:
                 found, needed = map(sides, (X.shape, wanted))
                 raise ValueError(f"{name} is {found}, but {needed} for these images: change it")
-            if is_image and type_name(X) != type_name(x):
+            if is_image and not holds(X, format):
                 raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
             if not is_image and dtype_of(X) != np.float32:
                 raise TypeError(f"{name} holds {type_name(X)}, but beside images of {format} it is float32: convert it")
-        self._check_order({name: X for name, X in given.items() if not isinstance(X, np.ndarray)})
+        self._check_order({name: X for name, X in given.items() if not owner_of(X).is_on_host(X)})
+
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        if name in self.images:
+            x = given["x"]
+            return Result("x", tuple(x.shape), axes=order_of_axes(x))
+        return Result("x", (self._problem(given["x"], self.layout).C,), "float32")
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         order = self._order(given)
-        asked, made, taken = self._problem(given["x"], order), [], {}
-        for name in asked.arrays:
+        problem, made, arrays = self._problem(given["x"], order), [], {}
+        for name in problem.arrays:
             if name in self.images:
-                taken[name] = as_images(given[name], self.layout, order)
+                arrays[name] = as_images(given[name], self.layout, order)
             elif name in given:
-                taken[name] = given[name]
+                arrays[name] = given[name]
             else:
-                taken[name] = workspace.array(f"instead of {name}", (asked.C,), np.float32)
+                arrays[name] = workspace.array(f"instead of {name}", (problem.C,), np.float32)
                 if name in INSTEAD:
-                    made.append(filled(taken[name], INSTEAD[name]))
-        return made + launches_of(tuple(taken.values()), asked, self._format(given["x"]), workspace)
+                    made.append(filled(arrays[name], INSTEAD[name]))
+        return made + launches_of(tuple(arrays.values()), problem, self._format(given["x"]), workspace)
 
     def _problem(self, x, order: Layout) -> OfImages:
         return self.problem_of(*sizes(tuple(x.shape), self.layout), bool(self.relu), order)

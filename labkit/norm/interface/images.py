@@ -1,9 +1,8 @@
-"""How arrays lie in memory: images channel after channel or pixel after pixel, and new arrays that lie alike."""
+"""How arrays lie in memory: images channel after channel or pixel after pixel."""
 
 from math import prod
 
-from labkit import cuda
-from labkit.arrays.operands import dtype_of, new_alike, strides_of
+from labkit.arrays.operands import dtype_of, strides_of
 from labkit.arrays.views import viewed
 from labkit.layout import c_strides, is_in_c_order
 from labkit.norm.images import Layout
@@ -36,20 +35,6 @@ def as_images(X, layout: Layout, order: Layout):
     N, C, H, W = sizes(tuple(X.shape), layout)
     shape = (N, C, H, W) if order == "NCHW" else (N, H, W, C)
     return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
-
-
-def new_in_order_of(X):
-    """A new array of the device, of the shape and the package that X is of, whose axes follow one another as X's do."""
-    axes = sorted(range(len(X.shape)), key=lambda axis: -strides_of(X)[axis])
-    if axes == sorted(axes):
-        return new_alike(X, tuple(X.shape))
-    whole, back = new_alike(X, tuple(X.shape[axis] for axis in axes)), [axes.index(axis) for axis in range(len(axes))]
-    if hasattr(whole, "permute"):  # torch's
-        return whole.permute(back)
-    if not hasattr(whole, "device_ctypes_pointer"):
-        return whole.transpose(back)
-    turned = viewed(whole, tuple(whole.shape[axis] for axis in back), tuple(whole.strides[axis] for axis in back))
-    return cuda.as_cuda_array(turned)  # numba's transpose takes matrices alone
 
 
 def _is_in_order(X, axes):

@@ -36,7 +36,6 @@ MOST_IN_SM = 4  # blocks
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
 HALF_BYTES = 112 * 1024  # so that two blocks fit into an SM
-SMS = 132  # of an H100
 
 
 @cuda.jit(cluster=CLUSTER)
@@ -132,16 +131,17 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
     many as may run at once.
     """
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in SIZES:
         kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * SMS:
+        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     if kept_bytes > MOST_BYTES:
         raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
     in_sm = min(2 * HALF_BYTES // kept_bytes, MOST_IN_SM) if kept_bytes <= HALF_BYTES else 1
     most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
     warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
-    return min(problem.C, in_sm * (SMS // blocks)), blocks, WARP * warps, kept_bytes
+    return min(problem.C, in_sm * (sms // blocks)), blocks, WARP * warps, kept_bytes
 
 
 def launches(

@@ -32,7 +32,6 @@ WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 SM_BYTES, MOST_BYTES = 227 * 1024, 226 * 1024  # of shared memory: of an SM, and of a row
 SM_THREADS = 2048
 OF_BLOCK_BYTES = 2048  # of shared memory that is no row's
-SMS = 132  # of an H100
 
 
 @cuda.jit
@@ -100,7 +99,8 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
         raise TooLarge(f"a row has {problem.columns} values, and a block keeps {most} in shared memory")
     warps = max(1, min(MOST_WARPS, problem.columns // (width * LEAST * WARP)))
     in_sm = min(SM_BYTES // (kept_bytes + OF_BLOCK_BYTES), SM_THREADS // (WARP * warps))
-    return min(problem.rows, SMS * in_sm), WARP * warps, kept_bytes
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return min(problem.rows, sms * in_sm), WARP * warps, kept_bytes
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):

@@ -28,6 +28,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.totals import block_total, block_totals
 
+LARGEST = (1, 131072), (1, 131071)
 CENTRED = True  # not so in RMS norm
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8

@@ -27,7 +27,7 @@ FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 THREADS = WARP * WARPS
-BLOCKS = 132 * 8  # of an H100: all that go down columns run at once
+IN_SM = 8  # blocks that go down columns, of an SM: all run at once
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -82,7 +82,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace):
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     along, down = kernels_for(problem.is_centred)
     wide = -(-problem.columns // THREADS)
-    count = max(1, min(BLOCKS // wide, problem.rows))
+    at_once = IN_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    count = max(1, min(at_once // wide, problem.rows))
     parts = room(problem, count, workspace)
     return [
         Launch(along, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),

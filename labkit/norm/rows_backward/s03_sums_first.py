@@ -31,7 +31,6 @@ VALUES = 16  # of a thread, of each matrix
 WARP, MOST_WARPS = 32, 8  # threads of a warp, and warps of a block
 THREADS = WARP * MOST_WARPS  # of a block that goes down the columns
 IN_SM = 3  # such blocks of an SM: each thread has 80 registers
-SMS = 132  # of an H100
 
 
 @cuda.jit
@@ -102,7 +101,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     at_once = width(dy, x, weight, dx)
     pieces, rows_at_once = problem.columns // at_once, VALUES // at_once
     wide, threads = -(-pieces // THREADS), WARP * min(MOST_WARPS, -(-pieces // WARP))
-    count = max(1, min(SMS * IN_SM // wide, -(-problem.rows // rows_at_once)))
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    count = max(1, min(sms * IN_SM // wide, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)
     parts = room(problem, count, workspace)
     rows = suited(along, format.dtype, at_once, THREADS, CENTRED=problem.is_centred)

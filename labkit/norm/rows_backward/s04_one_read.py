@@ -31,7 +31,6 @@ PIECES = 2  # of a thread
 COLUMNS = 8  # of a thread
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
 SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value at a time need more
-SMS = 132  # of an H100
 
 
 @cuda.jit
@@ -98,7 +97,8 @@ def geometry(problem, width: int) -> tuple[int, int, int]:
     if threads > SM_THREADS:
         raise TooLarge(f"a row has {problem.columns} values, and a block keeps {SM_THREADS * COLUMNS} in registers")
     in_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
-    return min(problem.rows, SMS * in_sm), threads, in_sm
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return min(problem.rows, sms * in_sm), threads, in_sm
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):

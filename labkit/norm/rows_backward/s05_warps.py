@@ -33,7 +33,6 @@ ALL_COLUMNS = 32 * COLUMNS
 FEW, MOST = 8, 16  # columns of a lane
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 IN_SM = {FEW: 4, MOST: 2}  # blocks of an SM, by columns of a lane, which takes 64 or 128 registers
-SMS = 132  # of an H100
 
 
 @cuda.jit
@@ -116,7 +115,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     at_once, of_lane = width(dy, x, weight, dx), columns_of(problem)
-    blocks = min(-(-problem.rows // WARPS), SMS * IN_SM[of_lane])
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    blocks = min(-(-problem.rows // WARPS), sms * IN_SM[of_lane])
     parts = room(problem, blocks, workspace)
     constants = {"PIECES": of_lane // at_once, "COLUMNS": of_lane, "CENTRED": problem.is_centred}
     kernel = suited(warps, format.dtype, at_once, (WARP * WARPS, IN_SM[of_lane]), **constants)

@@ -37,7 +37,6 @@ PENDING = STAGES - 1  # that are under way while one is summed
 WARP, USUAL_THREADS, MOST_THREADS = 32, 512, 1024
 MOST_WARPS = MOST_THREADS // WARP
 SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value at a time need more
-SMS = 132  # of an H100
 
 
 @cuda.jit
@@ -139,6 +138,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
     """Clusters, as many as run at once; blocks of each, and of an SM; threads of a block; and bytes that it keeps."""
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for most_threads in (USUAL_THREADS, MOST_THREADS):
         for blocks in SIZES:
             pieces = -(-problem.columns // (width * blocks))  # of a block
@@ -146,7 +146,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, in
             if threads <= most_threads:
                 in_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
                 kept_bytes = 2 * STAGES * COLUMNS * threads * itemsize
-                return min(problem.rows, in_sm * (SMS // blocks)), blocks, in_sm, threads, kept_bytes
+                return min(problem.rows, in_sm * (sms // blocks)), blocks, in_sm, threads, kept_bytes
     raise TooLarge(f"a row has {problem.columns} values, and a cluster keeps {max(SIZES) * MOST_THREADS * COLUMNS}")
 
 

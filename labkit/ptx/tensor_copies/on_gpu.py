@@ -1,6 +1,7 @@
 """The machine code of TMA copies, and tensor maps as arguments of a kernel."""
 
 from contextlib import contextmanager
+from threading import local
 
 from llvmlite import ir
 from numba import cuda
@@ -39,7 +40,15 @@ class PixelMapType(TensorMapType):
 
 
 BY_VALUE = ir.VectorType(I64, 16)  # 128 bytes, aligned as the copy engine wants a map, which a struct would not be
-_in_device_function = []
+
+
+class _Compiling(local):
+    """What a thread compiles: while it is a device function, another thread may compile a kernel."""
+
+    device_function = False
+
+
+_compiling = _Compiling()
 
 
 @register_model(PixelMapType)
@@ -60,7 +69,7 @@ class _TensorMapModel(core_models.PrimitiveModel):
         return builder.insert_element(BY_VALUE(ir.Undefined), value, fixed(0))
 
     def from_argument(self, builder, value):
-        if _in_device_function:
+        if _compiling.device_function:
             return builder.extract_element(value, fixed(0))
         name = f"{builder.function.name}_param_{builder.function.args.index(value) - 1}"  # 0 is where numba returns to
         text = f"{{\n.reg .b64 map;\nmov.b64 map, {name};\ncvta.param.u64 $0, map;\n}}"
@@ -69,12 +78,13 @@ class _TensorMapModel(core_models.PrimitiveModel):
 
 @contextmanager
 def device_function():
-    """While one is compiled, and not a kernel."""
-    _in_device_function.append(True)
+    """While this thread compiles one, and not a kernel."""
+    outside = _compiling.device_function
+    _compiling.device_function = True
     try:
         yield
     finally:
-        _in_device_function.pop()
+        _compiling.device_function = outside
 
 
 PROMOTED = {32: "NONE", 64: "L2_64B", 128: "L2_256B"}  # what L2 fetches at least: no more than short rows

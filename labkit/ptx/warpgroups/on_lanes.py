@@ -8,7 +8,7 @@ knows nothing of what those warps do themselves: a wait is that of one warp (PTX
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numba import types
@@ -181,7 +181,7 @@ def _tiles_apart(array) -> int:
     return array.strides[-3] * array.itemsize if len(array.strides) > 2 else 0
 
 
-@cache
+@lru_cache(256)  # patterns, of up to 32 KB each: operands begin at many addresses
 def _pattern(major, address: int, rows: int, itemsize: int, apart: int) -> np.ndarray:
     """Where the operand's elements lie, from the one at this address on."""
     straight = address + major.straight(rows, itemsize, apart)

@@ -14,7 +14,7 @@ from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.source import own_place
-from labkit.simulator.translator.values import MISSING, Array, Value
+from labkit.simulator.translator.values import MISSING, Array, Value, is_whole
 from labkit.simulator.translator.variables import Variables
 
 LOCAL_BYTES = 512 * 1024  # of a thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
@@ -68,14 +68,9 @@ class Allocations(Variables):
 
     def size(self, node):
         """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
-        literal = self.literals.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
-        if literal is not MISSING:
+        static, literal = self.expression(node).static, self.literal(node)
+        if is_whole(literal):
             return literal
-        outside = isinstance(node, ast.Name) and (node.id not in self.env or self.bound(node.id) is not MISSING)
-        static = self.expression(node).static
-        rank = isinstance(node, ast.Attribute) and node.attr == "ndim"
-        if outside or rank or isinstance(node, ast.Constant):
-            return static
         raise NotFixed(
             f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "
             f"needs it when it compiles: write `SIZE = {self.written(node) if static is not MISSING else '...'}` above "

@@ -58,7 +58,10 @@ class Branches(Variables):
             self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
-        """Walks a loop body from the types that the last round came back to its head with; `header` opens its loop."""
+        """Walks a loop body from the types that the last round came back to its head with; `header` opens its loop.
+
+        `enter` writes the head of a trip, and gives the condition's value where numba knows it.
+        """
         outer, region = self.mask, region_of(node, "body")
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
         self.emit(f"{looping} = {outer}")
@@ -71,12 +74,13 @@ class Branches(Variables):
             with self.inside(region, inner):
                 tick = len(self.lines)
                 self.emit("")
-                enter(looping, inner)
+                runs = enter(looping, inner)
                 self.guard_fork([node], inner, outer)
-                self.statements(node.body)
+                if runs:  # or MISSING, which is true; numba does not type a body that never runs
+                    self.statements(node.body)
             ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
             back = self.merge(ends, node) if ends else dict(head)
-            self.reachable = True
+            self.reachable = runs is MISSING or not runs  # by its condition a loop may end
             if has(node.body, ast.Break, ast.Return):
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
@@ -92,7 +96,7 @@ class Branches(Variables):
             self.unsettled = node
         self.env = {**back, **head} if self.unsettled else self.merge([{**back, **head}, back], node)
         self.assigned = assigned
-        if node.orelse:
+        if node.orelse and self.reachable:
             self.loop_else(node, broken)
         self.env = self.merge([*[self.env] * self.reachable, *loop["break_envs"]] or [self.env], node)
         self.reachable = self.reachable or bool(loop["break_envs"])
@@ -131,6 +135,7 @@ class Branches(Variables):
             self.assign(node.target, over.value(Value(value, over.kind)), node)
             if self.program.watch:
                 self.emit_watch(node.lineno)
+            return MISSING
 
         self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
 
@@ -148,21 +153,22 @@ class Branches(Variables):
 
     def do_While(self, node):
         self.program.spins |= is_spin(node)
-        if never_ends(node):
-            self.fail(
-                node,
-                f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or "
-                "leaves it; change a variable of the condition, or `break`",
-            )
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping}")
             test = self.condition(node.test)
+            if test.static and never_ends(node):  # MISSING is true
+                self.fail(
+                    node,
+                    f"`while {self.written(node.test)}` never ends: nothing inside the loop changes its condition or "
+                    "leaves it; change a variable of the condition, or `break`",
+                )
             self.flush_flops()
             self.emit(f"{looping} = {inner} = both({looping}, {test.code})")
             self.emit(f"if {inner} is False: break")
             if self.program.watch:
                 self.emit_watch(node.lineno)
+            return test.static
 
         self.loop(node, "while True:", enter)
 

@@ -2,6 +2,7 @@
 
 import ast
 import operator
+from dataclasses import replace
 from types import FunctionType
 
 from numba import types
@@ -27,7 +28,7 @@ from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.source import read_source, unwrap
 from labkit.simulator.translator.trusted import fields_of, trusted
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe
+from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_whole
 from labkit.simulator.translator.variables import Variables
 
 AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
@@ -150,11 +151,18 @@ class Calls(Variables):
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
-        arguments = [self.argument(a) for a in node.args]
+        arguments = [self.with_its_literal(a, self.argument(a)) for a in node.args]
         arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.called(node, function, arguments)
+
+    def with_its_literal(self, node, value) -> Value:
+        """A number or a tuple of them, known here only if numba takes it for a literal."""
+        if not isinstance(value.type, types.Type | Tuple):
+            return value
+        literal = self.literal(node)
+        return replace(value, static=literal if is_whole(literal) else MISSING)
 
     def defaults(self, node, function, missing) -> list:
         """What the last arguments of a device function are, where a call leaves out as many of them."""
@@ -261,4 +269,4 @@ def _makes_text(node) -> bool:
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
         return name in ("format", "str", "repr", "join")
-    return isinstance(node, ast.JoinedStr)
+    return isinstance(node, ast.JoinedStr) and any(isinstance(part, ast.FormattedValue) for part in node.values)

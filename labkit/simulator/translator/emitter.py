@@ -10,6 +10,7 @@ from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.translator.answers import answers
+from labkit.simulator.translator.folding import as_written
 from labkit.simulator.translator.guesses import guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
@@ -45,7 +46,7 @@ class Emitter:
         self.masks = {"function": "m0"}
         self.region = "function"
         self.loops: list[dict] = []
-        self.literals: dict[str, Any] = {}  # variables that are set once, to a number known here
+        self.literals: dict[str, Any] = {}  # what variables hold that are set once (`literal`)
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
@@ -169,4 +170,4 @@ class Emitter:
         raise KernelError(message, getattr(node, "lineno", self.source.first_line))
 
     def written(self, node) -> str:
-        return ast.unparse(node)
+        return ast.unparse(as_written(node))

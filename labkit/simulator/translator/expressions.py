@@ -1,7 +1,9 @@
 """Expressions: literals, tuples, conditions and choices, and the conversion of a value."""
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numba import types
@@ -14,6 +16,9 @@ from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.trusted import Named, in_words
 from labkit.simulator.translator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
+
+# What numba's pruning of branches takes for a value that is computed at run time, of constants too.
+COMPUTED = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
 
 
 class Expressions(Variables):
@@ -81,6 +86,12 @@ class Expressions(Variables):
             self.fail(node, f"`{self.written(node)}` has no meaning inside a kernel, which knows numbers alone")
         return value
 
+    def of_JoinedStr(self, node):
+        """An f-string with nothing to fill in, which is plain text."""
+        if not all(isinstance(part, ast.Constant) for part in node.values):
+            self.fail(node, REFUSED[ast.JoinedStr])
+        return self.known("".join(part.value for part in node.values), node)
+
     def of_Tuple(self, node):
         return self.tuple_of(node, [self.expression(e) for e in node.elts])
 
@@ -88,7 +99,11 @@ class Expressions(Variables):
         """An expression used as true or false."""
         if isinstance(node, ast.BoolOp):
             return self.boolean(node)
+        if isinstance(node, ast.Constant):
+            return self.known(bool(node.value), node)
         value = self.scalar(node, "a condition")
+        if not is_test(node) and has([node], *COMPUTED):
+            value = replace(value, static=MISSING)
         if value.type == types.boolean:
             return value
         if value.type == types.float16:
@@ -129,17 +144,24 @@ class Expressions(Variables):
 
     def boolean(self, node):
         """`and` and `or` where only the truth of the result counts."""
-        is_and = isinstance(node.op, ast.And)
-        result = self.condition(node.values[0])
-        for operand in node.values[1:]:
+        return self.tests(isinstance(node.op, ast.And), [(part, partial(self.condition, part)) for part in node.values])
+
+    def tests(self, is_and: bool, parts: list[tuple[ast.expr, Callable[[], Value]]]) -> Value:
+        """Tests in turn, each only in the lanes for which those before leave the answer open.
+
+        Of each test: its expression, and what translates it.
+        """
+        (_, first_test), *later = parts
+        result = first_test()
+        for operand, test in later:
             if result.static is not MISSING:
                 if bool(result.static) != is_and:
                     return result
-                result = self.condition(operand)
+                result = test()
                 continue
             sign = "&" if is_and else "|"
-            if not has([operand], ast.Subscript, ast.Call):
-                result = Value(f"({result.code} {sign} {self.condition(operand).code})", types.boolean)
+            if self.never_fails(operand):
+                result = Value(f"({result.code} {sign} {test().code})", types.boolean)
                 continue
             first = self.temp(result.code, types.boolean)
             yes, no = self.name("m"), self.name("m")
@@ -149,9 +171,15 @@ class Expressions(Variables):
             second = self.name()
             self.emit(f"{second} = np.False_")
             with self.block(f"if {mask} is not False:"), self.narrowed(mask):
-                self.emit(f"{second} = {self.condition(operand).code}")
+                self.emit(f"{second} = {test().code}")
             result = Value(f"({first.code} {sign} {second})", types.boolean)
         return result
+
+    def never_fails(self, node) -> bool:
+        """May lanes compute an expression that they skip on a GPU: no access, call, division, unset variable in it?"""
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        unset = names & (self.env.keys() | self.first.keys()) - self.assigned
+        return not unset and not has([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
 
     def of_IfExp(self, node):
         test = self.condition(node.test)

@@ -39,6 +39,10 @@ class Iterations(Variables):
         if isinstance(over.type, Array):
             return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
         if isinstance(over.type, Tuple):
+            if not over.type.items:
+                self.fail(
+                    node, f"`{self.written(node)}` is empty, and numba needs something to loop over; leave it out"
+                )
             kind = one_type(over.type.items)
             if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")

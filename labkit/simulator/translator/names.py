@@ -88,6 +88,28 @@ class Names(Variables):
             return kind.value if isinstance(kind, Fixed) else MISSING
         return self.names.get(name, MISSING)
 
+    def literal(self, node):
+        """What numba takes for a literal: a number, a name for one, a tuple of these or one of its entries; or MISSING.
+
+        A tuple holds MISSING where it has anything else (`is_whole`).
+        """
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.IfExp(ast.Constant(test), yes, no):  # Python's compiler leaves the other one out
+                return self.literal(yes if test else no)
+            case ast.Name(name):
+                return self.literals.get(name, self.bound(name))
+            case ast.Tuple(parts):
+                return tuple(map(self.literal, parts))
+            case ast.Subscript(whole, place):
+                entries, number = self.literal(whole), self.literal(place)
+                if isinstance(entries, tuple) and isinstance(number, int) and -len(entries) <= number < len(entries):
+                    return entries[number]
+            case ast.Attribute() if is_rank(node):
+                return self.expression(node).static
+        return MISSING
+
     def outside(self, node):
         """As `bound`, for a name or an attribute of a module, and None where nothing is known of it."""
         root = node
@@ -155,3 +177,8 @@ class Names(Variables):
             self.fail(node, f"the module `{self.written(node.value)}` has no `{node.attr}` for a kernel")
         member = self.member(node)
         return member or self.part(node, self.expression(node.value))
+
+
+def is_rank(node) -> bool:
+    """Is it `x.ndim`, which numba knows when it compiles the kernel?"""
+    return isinstance(node, ast.Attribute) and node.attr == "ndim"

@@ -2,6 +2,7 @@
 
 import ast
 import operator
+from functools import partial
 
 import numpy as np
 from numba import types
@@ -9,7 +10,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.language import OPERATORS
 from labkit.simulator.numba_types import bfloat16
-from labkit.simulator.translator.control_flow import has
+from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
 from labkit.simulator.translator.variables import Variables
@@ -173,8 +174,6 @@ class Operators(Variables):
             ast.UAdd: (operator.pos, "+"),
             ast.Invert: (operator.invert, "~"),
         }[type(node.op)]
-        if isinstance(value.static, int | float) and not isinstance(value.static, np.generic):
-            return self.known(function(value.static), node)
         resolved = numba_types.resolve(function, (value.type,))
         if resolved is None:
             self.fail(node, f"`{sign}` does not work on {describe(value.type)}")
@@ -189,12 +188,14 @@ class Operators(Variables):
         return self.settled(node, Value(self.converted(signed, result), result))
 
     def of_Compare(self, node):
-        parts, left = [], self.operand(node.left)
-        for op, right_node in zip(node.ops, node.comparators):
-            right = self.operand(right_node)
-            parts.append(getattr(self, RELATIONS.get(type(op), "related"))(node, op, left, right))
-            left = right
-        return parts[0] if len(parts) == 1 else Value(f"({' & '.join(p.code for p in parts)})", types.boolean)
+        """`a < b < c` is `a < b and b < c`, where b is computed once."""
+        sides = [self.operand(node.left)]
+
+        def test(op, right):
+            sides.append(self.operand(right))
+            return getattr(self, RELATIONS.get(type(op), "related"))(node, op, *sides[-2:])
+
+        return self.tests(True, [(right, partial(test, op, right)) for op, right in zip(node.ops, node.comparators)])
 
     def operand(self, node):
         """(the node, its value) of one side of a comparison, which may be None."""
@@ -212,8 +213,8 @@ class Operators(Variables):
         left, right = (self.number(part, value, "a comparison") for part, value in sides)
         function, sign = COMPARE[type(op).__name__]
         fixed = left.static is not MISSING and right.static is not MISSING
-        # numba prunes by literals and globals, and takes `float32(0)` and `math.pi` as computed
-        if fixed and len(node.ops) == 1 and not has([node], ast.Call, ast.Attribute):
+        # numba prunes by literals, globals and `x.ndim`, and takes `float32(0)`, `-N` and `math.pi` as computed
+        if fixed and all(isinstance(part, ast.Constant | ast.Name) or is_rank(part) for part, _ in sides):
             return self.known(bool(function(left.static, right.static)), node)
         resolved = numba_types.resolve(function, (left.type, right.type))
         if resolved is None or isinstance(resolved[1][0], types.Complex) and not equals:

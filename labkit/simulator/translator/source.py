@@ -15,12 +15,16 @@ from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
 from labkit.simulator.limits import MAX_CHARACTERS
+from labkit.simulator.translator.folding import fold_constants
 from labkit.simulator.translator.trusted import Device, trusted
 
 
 @dataclass(frozen=True)
 class Source:
-    """A function's text, as its author sees it, and its parsed form with the lines of the file or cell."""
+    """A function's text, as its author sees it, and its parsed form with the lines of the file or cell.
+
+    Constant expressions are folded in the parsed form (`folding`).
+    """
 
     text: str
     filename: str
@@ -66,7 +70,7 @@ def _read(function):
         if len(text) > MAX_CHARACTERS:
             raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
-        tree = _lambda_in(tree, code) if code.co_name == "<lambda>" else tree
+        tree = fold_constants(_lambda_in(tree, code) if code.co_name == "<lambda>" else tree)
     except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
             f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "

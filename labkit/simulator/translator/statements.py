@@ -43,7 +43,7 @@ class Statements(Variables):
 
     def do_Expr(self, node):
         value = node.value
-        if isinstance(value, ast.Constant) and (isinstance(value.value, str) or value.value is ...):
+        if isinstance(value, ast.Constant):
             return
         if isinstance(value, ast.Call):
             self.expression_call(value, result_used=False)
@@ -66,10 +66,12 @@ class Statements(Variables):
         value = self.argument(node.value) if to_a_name else self.expression(node.value)
         for target in node.targets:
             self.assign(target, value, node)
+            self.keep_literal(target, self.literal(node.value))
 
     def do_AnnAssign(self, node):
         if node.value is not None:
             self.assign(node.target, self.expression(node.value), node)
+            self.keep_literal(node.target, self.literal(node.value))
 
     def do_AugAssign(self, node):
         if isinstance(node.op, ast.MatMult):
@@ -86,6 +88,14 @@ class Statements(Variables):
         current = self.load(target, array, index)
         result = self.binary(node, current, self.expression(node.value), type(node.op).__name__)
         self.store(target, array, index, result, node.value)
+
+    def keep_literal(self, target, literal):
+        """Keeps what numba takes a variable for that is set once."""
+        if isinstance(target, ast.Name) and self.homes.stores(target.id) == 1:
+            self.literals[target.id] = literal
+        elif isinstance(target, ast.Tuple | ast.List) and isinstance(literal, tuple):
+            for part, entry in zip(target.elts, literal):
+                self.keep_literal(part, entry)
 
     def assign(self, target, value, node):
         if isinstance(target, ast.Name):

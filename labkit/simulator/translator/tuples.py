@@ -53,8 +53,8 @@ class Tuples(Variables):
             self.fail(node, f"`{name}` is {describe(value.type)} and takes no index in a kernel")
         if isinstance(node.slice, ast.Slice):
             return self.tuple_slice(node, value)
-        position = self.index(node.slice)
-        if position.static is MISSING:
+        position, number = self.index(node.slice), self.literal(node.slice)
+        if number is MISSING:
             kind = one_type(kinds)
             if kind is None:
                 self.fail(
@@ -63,14 +63,15 @@ class Tuples(Variables):
             index = self.converted(position, types.int64)
             self.emit(f"w.check_entry({self.mask}, {index}, {len(kinds)}, {name!r}, {node.lineno})")
             return self.temp(f"entry({self.mask}, {value.code}, {index})", kind)
-        number = int(position.static)
+        number = int(number)
         if not -len(kinds) <= number < len(kinds):
             self.fail(node, f"`{name}` has {len(kinds)} entries; there is no number {number}")
         return items_of(value)[number]
 
     def tuple_slice(self, node, value) -> Value:
         """`t[1:3]`, with ends that are known when the kernel is compiled."""
-        ends = [part and self.index(part).static for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+        parts = node.slice.lower, node.slice.upper, node.slice.step
+        ends = [part and self.index(part) and self.literal(part) for part in parts]
         if MISSING in ends or ends[2] == 0:
             self.fail(node, "a slice of a tuple needs plain numbers, such as `1:3`, and a step other than 0")
         chosen = slice(*(None if end is None else int(end) for end in ends))

@@ -133,6 +133,11 @@ def items_of(value) -> list:
     ]
 
 
+def is_whole(literal) -> bool:
+    """Is all of a literal known?"""
+    return all(map(is_whole, literal)) if isinstance(literal, tuple) else literal is not MISSING
+
+
 def is_tuple(kind) -> bool:
     """Is it what Python calls a tuple?"""
     return type(kind) in (Tuple, NamedTuple)

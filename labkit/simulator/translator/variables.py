@@ -1,6 +1,5 @@
 """Variables: what they hold on each path, and the types that numba gives their versions."""
 
-import ast
 from dataclasses import replace
 
 from numba import types
@@ -29,8 +28,6 @@ class Variables(Emitter):
             )
         self.env[name] = kind
         self.first.setdefault(name, kind)
-        if self.homes.stores(name) == 1 and isinstance(getattr(node, "value", None), (ast.Constant, ast.Name)):
-            self.literals[name] = value.static
         if self.is_kernel and name in self.parameters:
             self.program.rebound.setdefault(name, node.lineno)
         if name not in self.assigned:

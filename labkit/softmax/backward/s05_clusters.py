@@ -21,6 +21,7 @@ from labkit.norm.row_pieces import seen, store, width
 from labkit.norm.totals import block_total
 from labkit.softmax.raw_pieces import fetch, spread, suited
 
+LARGEST = (1, 262144), (1, 131072), (1, 131071)
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # values of a piece

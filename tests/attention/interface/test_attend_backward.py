@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import attention, cuda
-from labkit.attention.interface.choice import STEPS, step_for
-from labkit.formats import BF16, FP16, FP32
+from labkit.attention.interface.choice import FORMATS
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 Problem = attention.AttentionBackward
@@ -18,7 +17,7 @@ SETTINGS = settings(max_examples=60 if WHOLE else 5, phases=[Phase.generate], de
 GRADIENTS = "dQ", "dK", "dV"
 
 
-@pytest.mark.parametrize("format", STEPS["backward"], ids=str)
+@pytest.mark.parametrize("format", FORMATS, ids=str)
 def test_gradients_are_right_on_random_problems(format):
     @SETTINGS
     @given(
@@ -51,27 +50,13 @@ def test_gradients_are_right_on_random_problems(format):
     check()
 
 
-@pytest.mark.parametrize(
-    ("head_dim", "format", "slugs"),
-    [
-        (128, BF16, ("wgmma", "bulk_reduction")),
-        (64, FP16, ("wgmma", "bulk_reduction")),
-        (136, BF16, ("mma", "mma")),
-        (64, FP32, ("recomputed", "recomputed")),
-    ],
-)
-def test_only_who_needs_no_same_bits_gets_sums_in_any_order(head_dim, format, slugs):
-    assert tuple(step_for("backward", head_dim, format, same).slug for same in (True, False)) == slugs
-    assert step_for("backward", head_dim, format).slug == slugs[0]
-
-
 def test_what_attend_gives_is_what_it_takes():
     problem = Problem(1, 2, 20, 16, causal=True)
     before = problem.operands()
     Q, K, V, O, lse, dO = (
         np.zeros_like(X) if name in ("O", "lse") else X for name, X in zip(Problem.ARRAYS[:6], before)
     )
-    attention.attend(Q, K, V, O, lse=lse, causal=True)
+    attention.attend(Q, K, V, O=O, lse=lse, causal=True)
     found = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
     for place, X in zip((6, 7, 8), found, strict=True):
         assert problem.expected(before)[place].holds(X)
@@ -85,7 +70,7 @@ LSE = np.zeros((2, 4, 6), np.float32)
 
 def in_place():
     dO, Q_, K_, V_, O_, lse = map(cuda.to_device, (Q, Q, K, K, Q, LSE))
-    return attention.attend_backward(dO, Q_, K_, V_, O_, lse, dO)
+    return attention.attend_backward(dO, Q_, K_, V_, O_, lse, dQ=dO)
 
 
 REFUSED = {

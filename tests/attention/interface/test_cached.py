@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import attention, cuda
+from labkit.calls.call import forget
+from labkit.calls.plan import Plan
 from labkit.formats import BF16, FP16, FP32
-from labkit.norm.interface import operation
-from labkit.planned import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 Problem = attention.AttentionDecode
@@ -20,9 +20,9 @@ ARRAYS = Problem.ARRAYS
 
 @pytest.fixture(autouse=True)
 def as_a_new_process():
-    operation.forget()
+    forget()
     yield
-    operation.forget()
+    forget()
 
 
 def options_of(problem, format) -> dict:

@@ -107,7 +107,7 @@ def test_what_makes_no_attention_is_refused():
         ((Q, K, V[:, :, 1:]), ValueError, "they do not fit together"),
         ((Q, K[..., :8], V[..., :8]), ValueError, "they do not fit together"),
         ((Q, K.astype(np.float16), V), TypeError, "Q holds float32 and K float16"),
-        ((Q, None, V), TypeError, "K is a NoneType"),
+        ((Q, None, V), TypeError, "K is None: give an array"),
         (tuple(np.ascontiguousarray(X[..., :24]) for X in (Q, K, V)), ValueError, "head_dim is 24, but copies take"),
         (tuple(X[:, :, :, :32] for X in map(cuda.to_device, (Q, K, V))), ValueError, "is not in C order"),
         ((Q, K, shifted), ValueError, "V begins 4 bytes after a multiple of 16: copy it"),

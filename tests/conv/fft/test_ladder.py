@@ -8,7 +8,6 @@ from labkit.arrays.workspace import Workspace
 from labkit.conv.fft import s02_tiled
 from labkit.conv.fft.problem import SpectralForward
 from labkit.conv.layers import TABLE_2, batched
-from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = ladder.ladder("conv", "fft")
@@ -21,7 +20,7 @@ def test_tiles_of_each_size_are_right(side, flipped):
     problem = SpectralForward(1, 2, pixels, pixels - 3, 3, 4, 5, 1, 1, 2, 1, 3, 0, flipped=flipped)
     before = problem.operands(seed=3)
     after = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in before)
-    for launch in s02_tiled.launches_with(*after, Workspace(memory=host), side):
+    for launch in s02_tiled.launches_with(*after, Workspace(), side):
         options = {"shared_bytes": launch.shared_bytes}
         assert simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **options).errors == ()
     assert problem.is_right(before, after)
@@ -42,7 +41,7 @@ def test_what_a_step_does_not_take_is_told(step):
     for name in ("stride_h", "dilation_w", "groups"):
         problem = step.problem(1, 2, 8, 8, 2, 2, 2, **{name: 2})
         with pytest.raises(ValueError, match=f"takes {name} = 1, and the convolution has {name} = 2"):
-            step.launches(*problem.operands(), workspace=Workspace(memory=host))
+            step.launches(*problem.operands(), workspace=Workspace())
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_what_a_step_does_not_take_is_told(step):
 def test_what_is_too_large_is_told(slug, pixels, taps, told):
     problem = SpectralForward(1, 1, pixels, pixels, 1, taps, taps)
     with pytest.raises(ValueError, match=told):
-        STEPS.step(slug).launches(*problem.operands(), workspace=Workspace(memory=host))
+        STEPS.step(slug).launches(*problem.operands(), workspace=Workspace())
 
 
 def test_tiles_fit_the_layers_of_the_paper():
@@ -61,7 +60,7 @@ def test_tiles_fit_the_layers_of_the_paper():
 
 
 def test_workspace_is_what_the_docstring_says():
-    problem, workspace = SpectralForward(2, 4, 20, 20, 6, 5, 5), Workspace(memory=host)
+    problem, workspace = SpectralForward(2, 4, 20, 20, 6, 5, 5), Workspace()
     s02_tiled.launches_with(*problem.operands(), workspace, 16)
     stated = 8 * (16 * 16 / 2 + 2) * (4 * 2 * 4 + 6 * 4 + 6 * 2 * 4)
     assert 0 <= workspace.size_bytes - stated < 3 * 256

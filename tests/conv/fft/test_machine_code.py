@@ -11,7 +11,6 @@ from sampling import sampled
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft import product, s01_whole, s02_tiled, s06_few_taps
 from labkit.conv.fft.problem import SpectralForward
-from labkit.simulator import host
 
 pytestmark = [pytest.mark.needs("numba-cuda", "toolkit"), pytest.mark.long]
 OPERANDS = SpectralForward(1, 1, 8, 8, 1, 3, 3).operands()
@@ -27,7 +26,7 @@ def without_spills(kernel, arguments, most_registers, folder):
 
 @pytest.mark.parametrize("side", s02_tiled.SIDES)
 def test_transforms_of_tiles(side, tmp_path):
-    forth, _, _, back = s02_tiled.launches_with(*OPERANDS, Workspace(memory=host), side)
+    forth, _, _, back = s02_tiled.launches_with(*OPERANDS, Workspace(), side)
     for launch in (forth, back):
         without_spills(launch.kernel, launch.arguments, 65536 // (3 * s02_tiled.THREADS), tmp_path)
 
@@ -40,14 +39,14 @@ def test_products(tile, tmp_path):
 
 @pytest.mark.parametrize("side", [64, 128])
 def test_transforms_of_whole_images(side, tmp_path):
-    forth, _, _, back = s01_whole.launches(*OPERANDS, Workspace(memory=host))
+    forth, _, _, back = s01_whole.launches(*OPERANDS, Workspace())
     for kernel, launch in ((s01_whole.whole, forth), (s01_whole.restored, back)):
         without_spills(s01_whole._with(kernel, side), launch.arguments, 255, tmp_path)
 
 
 @pytest.mark.parametrize("taps", [1, 3, 9, 11])
 def test_spectra_of_few_taps_stay_in_registers(taps, tmp_path):
-    launch, *_ = s06_few_taps.launches(*OPERANDS, Workspace(memory=host))
+    launch, *_ = s06_few_taps.launches(*OPERANDS, Workspace())
     code, (*_, newest) = ptx_for_the_oldest(
         s06_few_taps._with(64, taps, taps), [argument_type(argument) for argument in launch.arguments]
     )

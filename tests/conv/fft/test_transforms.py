@@ -8,7 +8,6 @@ from labkit import cuda, ptx
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft import lines, s01_whole, s02_tiled
 from labkit.conv.fft.lines import F, T, load_points, load_roots, store_points, transform
-from labkit.simulator import host
 
 SIDES = s02_tiled.SIDES
 LINES = 16
@@ -83,7 +82,7 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
         ]
     )  # tile, image, channel
     rows, columns = (8, 3) if swapped else (3, 8)
-    to = s02_tiled.spectra(Workspace(memory=host), "x", side, rows, columns)
+    to = s02_tiled.spectra(Workspace(), "x", side, rows, columns)
     to = np.full(to.shape, np.nan, np.float32)
     forth = s02_tiled.transformed(X, to, side, swapped, True, top, left, side, side, *step, *tiles)
     found = run(forth)[3]

@@ -7,7 +7,6 @@ import pytest
 
 from labkit import conv
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
-from labkit.simulator import host
 
 STEPS = conv.ladder("im2col")
 PROBLEMS = [
@@ -29,7 +28,7 @@ def in_whole_allocations(*sizes_bytes):
 
 def planned(step, problem):
     """The launches of a step, and the bytes of its workspace."""
-    workspace = Workspace(memory=host)
+    workspace = Workspace()
     return step.launches(*problem.operands(), workspace=workspace), workspace.size_bytes
 
 
@@ -74,7 +73,7 @@ def test_a_limit_of_workspace_makes_chunks_of_images(monkeypatch):
 def test_the_matrix_holds_each_pixel_as_often_as_windows_meet_it():
     problem = conv.Forward(2, 2, 5, 5, 1, 3, 3, top=1, bottom=1, left=1, right=1)
     operands = problem.operands()
-    step, workspace = STEPS.step("batch"), Workspace(memory=host)
+    step, workspace = STEPS.step("batch"), Workspace()
     lowering = step.launches(*operands, workspace=workspace)[0]
     lowering.kernel[lowering.grid, lowering.block](*lowering.arguments)
     matrix = lowering.arguments[1].copy_to_host()
@@ -96,7 +95,7 @@ def test_arrays_that_are_not_in_order_are_refused(step):
     problem = PROBLEMS[0]
     x, w, y, _ = problem.operands()
     with pytest.raises(ValueError, match="is not in C order"):
-        step.launches(np.asfortranarray(x), w, y, problem, workspace=Workspace(memory=host))
+        step.launches(np.asfortranarray(x), w, y, problem, workspace=Workspace())
 
 
 def test_a_single_image_may_be_multiplied_in_parts():

@@ -13,7 +13,6 @@ from labkit import conv, cuda
 from labkit.arrays.workspace import Workspace
 from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
 from labkit.conv.sizes import sizes
-from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = conv.ladder("implicit_gemm")
@@ -22,7 +21,7 @@ TILED = [step for step in STEPS if step.name >= "s04"]
 
 def simulated(step, operands, **options):
     """The traces of a step's launches, which write to the operands, and the bytes of its workspace."""
-    workspace = Workspace(memory=host)
+    workspace = Workspace()
     if "workspace" in step.module.launches.__code__.co_varnames:
         options["workspace"] = workspace
     traces = [
@@ -210,7 +209,7 @@ def test_a_tiling_assembles_without_spills(step, tiling, border, tmp_path):
     if step.slug == "backward_data" and border == 0:
         border = 1  # it leaves out none
     problem = step.examples[0]
-    options = {"workspace": Workspace(memory=host)} if "workspace" in step.module.launches.__code__.co_varnames else {}
+    options = {"workspace": Workspace()} if "workspace" in step.module.launches.__code__.co_varnames else {}
     kernel = step.with_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
     launches = step.module.launches(*problem.operands(), tiling=tiling, **options)
     arguments = next(one.arguments for one in launches if one.kernel.py_func.__name__ == step.slug)

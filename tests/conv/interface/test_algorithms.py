@@ -11,9 +11,10 @@ from random_convolutions import convolutions
 from sampling import WHOLE
 
 from labkit import conv, cuda
-from labkit.arrays.workspace import ALIGNMENT_BYTES
+from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
+from labkit.calls.plan import make_plan
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named, algorithms, refused
-from labkit.conv.interface.choices import planned
+from labkit.conv.interface.convolution import OfProblem
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32, format_named
 from labkit.ladder import ladders
@@ -58,12 +59,13 @@ def test_the_predicted_workspace_is_what_a_plan_allocates(algorithm):
         predicted = algorithm.planned(problem, format, limit)
         if predicted.misfit:
             return
-        arrays = [
-            cuda.device_array(shape, (format.result if name == problem.result else format).dtype)
+        arrays = {
+            name: cuda.device_array(shape, (format.result if name == problem.result else format).dtype)
             for name, shape in problem.shapes.items()
-        ]
-        plan = planned(algorithm, problem, format, *arrays, limit)
-        assert plan.workspace_bytes == predicted.workspace_bytes
+        }
+        workspace, asked = Workspace(), OfProblem(problem, format, algorithm, limit)
+        asked.launches(arrays, workspace)
+        assert workspace.size_bytes == predicted.workspace_bytes == make_plan(asked, arrays).workspace_bytes
 
     check()
 

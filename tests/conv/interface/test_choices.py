@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from labkit import conv, cuda, device, results, tuning
+from labkit.calls import call as calls
+from labkit.calls import tuner
 from labkit.conv.interface import choices, convolution, costs, finder
 from labkit.conv.interface.algorithms import algorithm_named, algorithms
 from labkit.conv.interface.choices import Ranking, Row, chosen
@@ -33,7 +35,7 @@ def folder(monkeypatch, tmp_path):
 def forget():
     """As a new process begins."""
     tuning._kept.cache_clear()
-    convolution.forget()
+    calls.forget()
 
 
 def recorded():
@@ -92,13 +94,13 @@ def test_products_that_leave_sms_idle_count_as_more():
 
 
 def test_a_step_that_was_never_recorded_is_predicted_too(monkeypatch):
-    costs._rate.cache_clear()
-    monkeypatch.setattr(costs.results, "recorded", list)
+    costs._recorded_rate.cache_clear()
+    monkeypatch.setattr(costs.results, "nearest", lambda *_: {})
     try:
         ranked = [one.step.slug for one in conv.heuristic(LAYER).candidates]
         assert len(ranked) > 5 and ranked.index("split") < ranked.index("gathered")  # the later step first
     finally:
-        costs._rate.cache_clear()
+        costs._recorded_rate.cache_clear()
 
 
 def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
@@ -123,10 +125,11 @@ def gpu(monkeypatch):
 
     there = SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu"))
     monkeypatch.setattr(finder, "device", there)
-    monkeypatch.setattr(choices, "device", there)
+    monkeypatch.setattr(tuner, "device", there)
+    monkeypatch.setattr(choices, "is_quick", lambda step: False)
     monkeypatch.setattr(tuning.timing, "gpu_times_ms", times)
     monkeypatch.setattr(finder, "MOST_SETS", 2)
-    monkeypatch.setattr(finder, "_launch", lambda plan: lambda stream: None)
+    monkeypatch.setattr(tuner, "_launch", lambda plan: lambda stream: None)
     return timed
 
 
@@ -149,8 +152,28 @@ def test_in_the_simulator_what_is_chosen_is_simulated_soon(result, N, monkeypatc
     assert np.abs(found - problem.oracle(*given.values())).max() < 1e-3
 
 
-def test_what_is_quickly_simulated_is_an_algorithm_that_there_is():
-    assert {*choices.QUICK} <= {str(one) for result in KINDS for one in algorithms(result)}
+def test_each_kind_of_problem_has_an_algorithm_that_is_quickly_simulated():
+    for result in KINDS:
+        assert any(getattr(one.step.module, "QUICK", False) for one in algorithms(result))
+
+
+def test_on_an_h100_no_recorded_problem_has_an_algorithm_that_is_faster_than_the_chosen_one(gpu):
+    times, count = {}, 0
+    for (machine, problem), of in recorded().items():
+        if machine == "nvidia-h100-80gb-hbm3":
+            times.setdefault(problem, {}).update(of)
+    for problem, of in times.items():
+        algorithm = chosen(problem, FP32)
+        if algorithm in of:  # else it was never timed there, and is predicted to be faster
+            assert of[algorithm] <= 1.02 * min(of[one] for one in conv.heuristic(problem).candidates if one in of)
+            count += 1
+    assert count > 30
+
+
+def test_recorded_times_are_of_all_the_workspace_that_an_algorithm_wants(gpu, monkeypatch):
+    slow = conv.heuristic(LAYER).candidates[-1]
+    monkeypatch.setattr(choices, "recorded_ms", lambda step, *_: 1e-9 if step == slow.step else None)
+    assert chosen(LAYER, FP32) == slow != chosen(LAYER, FP32, 10**9)
 
 
 def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu, capsys):
@@ -160,7 +183,7 @@ def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu,
     assert all(len(launches) == 2 for launches in gpu[0].values())  # sets of operands
     assert found.is_measured and [str(row.algorithm) for row in found][:2] == ["winograd/f2x2", "direct/registers"]
     assert found[0].time_ms == 0.5 and found[0].workspace_bytes == found[0].algorithm.workspace_bytes(LAYER, FP32)
-    assert "float32 2x4x9x8 6x3x3: 100%" in capsys.readouterr().err
+    assert "forward 2x4x9x8 6x3x3, float32" in (shown := capsys.readouterr().err) and ": 100%" in shown
     forget()
     assert chosen(LAYER, FP32) == found.best
 
@@ -176,14 +199,15 @@ def test_what_is_found_holds_for_its_problem_format_and_limit_alone(gpu):
 
 
 def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeypatch):
-    made, planned = [], convolution.planned
-    monkeypatch.setattr(convolution, "planned", lambda *of, **options: made.append(of[0]) or planned(*of, **options))
-    arrays = list(map(cuda.to_device, LAYER.operands()[:3]))
-    conv.forward(*arrays)
+    launched, launches_of = [], convolution.launches_of
+    monkeypatch.setattr(convolution, "launches_of", lambda *of: launched.append(str(of[0])) or launches_of(*of))
+    x, w, y = map(cuda.to_device, LAYER.operands()[:3])
+    conv.forward(x, w, y=y)
+    assert {*launched} == {str(conv.heuristic(LAYER).best)}
     conv.find(LAYER)
-    conv.forward(*arrays)
-    conv.forward(*arrays)
-    assert [str(one) for one in made] == [str(conv.heuristic(LAYER).best), "winograd/f2x2"]
+    launched.clear()
+    conv.forward(x, w, y=y)
+    assert {*launched} == {"winograd/f2x2"}
 
 
 def test_what_was_found_with_another_compiler_is_not_taken(gpu, monkeypatch):

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from random_convolutions import convolutions
 from sampling import WHOLE
 
-from labkit import conv, cuda
+from labkit import conv, cuda, tuning
 from labkit.arrays.views import viewed
+from labkit.calls.call import forget
+from labkit.calls.plan import Plan
+from labkit.calls.route import routes
 from labkit.conv.interface import choices, convolution
 from labkit.conv.interface.algorithms import algorithms
 from labkit.formats import FP32
 from labkit.layout import c_strides
-from labkit.planned import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 KINDS = conv.Forward, conv.BackwardData, conv.BackwardFilter
@@ -26,12 +28,12 @@ X, W = np.ones((2, 4, 9, 8), np.float32), np.ones((6, 4, 3, 3), np.float32)
 
 @pytest.fixture(autouse=True)
 def as_a_new_process(monkeypatch, tmp_path):
-    monkeypatch.setattr(choices.tuning, "user_cache_path", lambda name: tmp_path / name)
-    choices.tuning._kept.cache_clear()
-    convolution.forget()
+    monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
+    tuning._kept.cache_clear()
+    forget()
     yield
-    choices.tuning._kept.cache_clear()
-    convolution.forget()
+    tuning._kept.cache_clear()
+    forget()
 
 
 def call(problem, x, w, y, given=None, **options):
@@ -46,12 +48,12 @@ def call(problem, x, w, y, given=None, **options):
         **options,
     }
     if problem.result == "y":
-        return conv.forward(x, w, given, **options)
+        return conv.forward(x, w, y=given, **options)
     if problem.result == "x":
         sizes = {} if given is not None else {"H": problem.H, "W": problem.W}
-        return conv.backward_data(w, y, given, **sizes, **options)
+        return conv.backward_data(w, y, x=given, **sizes, **options)
     sizes = {} if given is not None else {"R": problem.R, "S": problem.S}
-    return conv.backward_filter(x, y, given, **sizes, **options)
+    return conv.backward_filter(x, y, w=given, **sizes, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,8 +114,8 @@ def test_without_any_workspace_there_is_always_an_algorithm(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(kind, monkeypatch):
-    made, planned = [], convolution.planned
-    monkeypatch.setattr(convolution, "planned", lambda *of, **options: made.append(of) or planned(*of, **options))
+    made, check = [], convolution.Convolving.check
+    monkeypatch.setattr(convolution.Convolving, "check", lambda *of: made.append(of) or check(*of))
     problem = kind(1, 2, 4, 5, 3, 2, 2, 1, 1, 1, 0, 1, 0)
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
@@ -124,24 +126,26 @@ def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(k
         assert call(problem, *on_device, on_device[place], stride=stride) is on_device[place]
         assert np.allclose(on_device[place].copy_to_host(), expected, atol=1e-4)
     assert len(made) == 2  # (1, 1) and [1, 1] are one
-    monkeypatch.setattr(convolution._remembered, "most", 1)
+    monkeypatch.setattr(routes, "most", 1)
     call(problem, *on_device, on_device[place], workspace_limit_bytes=2**20)
-    assert len(made) == 3 and len(convolution._remembered) == 1
+    assert len(made) == 3 and len(routes) == 1
 
 
 def test_host_arrays_in_host_array_out_and_device_arrays_likewise():
     problem = conv.Forward(2, 4, 9, 8, 6, 3, 3)
     x, w, y, _ = problem.operands()
     expected = problem.oracle(x, w)
-    for found in (conv.forward(x, w), conv.forward(x, w, y)):
+    for found in (conv.forward(x, w), conv.forward(x, w, y=y)):
         assert type(found) is np.ndarray and np.allclose(found, expected, atol=1e-4)
     assert np.allclose(y, expected, atol=1e-4)
     on_device = conv.forward(cuda.to_device(x), cuda.to_device(w))
     assert cuda.is_cuda_array(on_device) and np.allclose(on_device.copy_to_host(), expected, atol=1e-4)
-    mixed = conv.forward(x, cuda.to_device(w))
-    assert cuda.is_cuda_array(mixed) and np.allclose(mixed.copy_to_host(), expected, atol=1e-4)
+    for mixed in (conv.forward(x, cuda.to_device(w)), conv.forward(cuda.to_device(x), w)):
+        assert cuda.is_cuda_array(mixed) and np.allclose(mixed.copy_to_host(), expected, atol=1e-4)
     into = cuda.to_device(y * 0)
-    assert conv.forward(x, w, into) is into and np.allclose(into.copy_to_host(), expected, atol=1e-4)
+    assert conv.forward(x, w, y=into) is into and np.allclose(into.copy_to_host(), expected, atol=1e-4)
+    y[:] = 0
+    assert conv.forward(cuda.to_device(x), cuda.to_device(w), y=y) is y and np.allclose(y, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +240,9 @@ def test_a_plan_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"winograd/f4x4 cannot be taken, since it needs [\d,]+ bytes of workspace"):
         conv.plan(problem, *arrays, algorithm="winograd/f4x4", workspace_limit_bytes=100)
     assert conv.plan(problem, *arrays, workspace_limit_bytes=0).workspace_bytes == 0
+    halves = [cuda.to_device(X.copy_to_host().astype(np.float16)) for X in arrays]
+    with pytest.raises(ValueError, match="nothing here computes forward 2x4x9x8 6x3x3 in float16"):
+        conv.plan(problem, *halves)
     with pytest.raises(TypeError, match="y is an array of the host, and a plan is for arrays of the device"):
         conv.plan(problem, *arrays[:2], problem.operands()[2])
 
@@ -289,28 +296,28 @@ REFUSED = {
     ),
     "bits": (lambda: conv.forward(X.astype(np.uint16), W.astype(np.uint16)), 'say format="bfloat16"'),
     "y of another type": (
-        lambda: conv.forward(X, W, np.ones((2, 6, 7, 6), np.float16)),
+        lambda: conv.forward(X, W, y=np.ones((2, 6, 7, 6), np.float16)),
         "y holds float16, but a convolution of float32 gives float32",
     ),
     "y of another shape": (
-        lambda: conv.forward(X, W, np.ones((2, 6, 7, 7), np.float32)),
-        "y, the outputs, is 2 x 6 x 7 x 7, but 2 x 6 x 7 x 6 in this convolution",
+        lambda: conv.forward(X, W, y=np.ones((2, 6, 7, 7), np.float32)),
+        "y, the outputs, is 2 x 6 x 7 x 7, but 2 x 6 x 7 x 6, NCHW, in this convolution",
     ),
-    "y for other images": (lambda: conv.forward(X, W, np.ones((3, 6, 7, 6), np.float32)), "N is 2 in x and 3 in y"),
+    "y for other images": (lambda: conv.forward(X, W, y=np.ones((3, 6, 7, 6), np.float32)), "N is 2 in x and 3 in y"),
     "no array": (lambda: conv.forward([1.0], W), "x is a list, not an array"),
-    "nothing": (lambda: conv.forward(None, W), "x, the images, is None: give an array"),
+    "nothing": (lambda: conv.forward(None, W), "x is None: give an array"),
     "three axes": (lambda: conv.forward(X[0], W), "x, the images, has 3 axes: give four, NCHW"),
-    "y is x": (lambda: conv.forward(X, np.ones((4, 4, 1, 1), np.float32), X), "y shares memory with x"),
+    "y is x": (lambda: conv.forward(X, np.ones((4, 4, 1, 1), np.float32), y=X), "y shares memory with x"),
     "y is w": (lambda: same_memory(), "y shares memory with x"),
     "H is not known": (lambda: conv.backward_data(W, np.ones((2, 6, 7, 6), np.float32)), "H is not known"),
     "S is not known": (lambda: conv.backward_filter(X, np.ones((2, 6, 7, 6), np.float32), R=3), "S is not known"),
     "R is another": (
-        lambda: conv.backward_filter(X, np.ones((2, 6, 7, 6), np.float32), W.copy(), R=2),
+        lambda: conv.backward_filter(X, np.ones((2, 6, 7, 6), np.float32), w=W.copy(), R=2),
         "R is 2, but 3 in w",
     ),
     "H gives other outputs": (
         lambda: conv.backward_data(W, np.ones((2, 6, 7, 6), np.float32), H=8, W=8),
-        "y, the outputs, is 2 x 6 x 7 x 6, but 2 x 6 x 6 x 6 in this convolution",
+        "y, the outputs, is 2 x 6 x 7 x 6, but 2 x 6 x 6 x 6, NCHW, in this convolution",
     ),
     "limit": (lambda: conv.forward(X, W, workspace_limit_bytes=-1), "workspace_limit_bytes is -1: give"),
     "stream": (lambda: conv.forward(X, W, stream=3), "3 is no stream"),
@@ -330,7 +337,7 @@ def same_memory():
     """Outputs that begin in the midst of the images."""
     whole = device(2 * 4 * 9 * 8 + 2 * 4 * 9 * 8)
     x, y = whole[: 2 * 4 * 9 * 8].reshape(2, 4, 9, 8), whole[64 : 64 + 2 * 4 * 9 * 8].reshape(2, 4, 9, 8)
-    return conv.forward(x, device(4, 4, 1, 1), y)
+    return conv.forward(x, device(4, 4, 1, 1), y=y)
 
 
 @pytest.mark.parametrize(("refused", "words"), REFUSED.values(), ids=REFUSED)
@@ -344,20 +351,34 @@ def test_a_read_only_result_is_refused():
     y = np.zeros((2, 6, 7, 6), np.float32)
     y.flags.writeable = False
     with pytest.raises(ValueError, match="y is read-only"):
-        conv.forward(X, W, y)
+        conv.forward(X, W, y=y)
 
 
 # --- on a GPU ------------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("gpu", "torch")
-def test_torch_tensors_give_torch_tensors():
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.needs("gpu"))])
+def test_torch_tensors_give_torch_tensors(device):
     import torch
 
-    x, w = torch.randn(3, 4, 9, 8, device="cuda"), torch.randn(6, 2, 3, 3, device="cuda")
-    y = conv.forward(x, w, padding=(1, 2), stride=2, groups=2)
-    expected = torch.nn.functional.conv2d(x.double(), w.double(), padding=(1, 2), stride=2, groups=2)
-    assert isinstance(y, torch.Tensor) and torch.allclose(y.double(), expected, atol=1e-4)
+    x, w = torch.randn(3, 4, 9, 8, device=device), torch.randn(6, 2, 3, 3, device=device)
+    options = {"padding": (1, 2), "stride": 2, "groups": 2}
+    y = conv.forward(x, w, **options)
+    expected = torch.nn.functional.conv2d(x.double(), w.double(), **options)
+    assert y.dtype == x.dtype and y.device == x.device and torch.allclose(y.double(), expected, atol=1e-4)
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.needs("gpu"))])
+def test_tensors_of_bfloat16_give_tensors_of_bfloat16(device):
+    import torch
+
+    x, w = (torch.randn(*shape, device=device).bfloat16() for shape in ((1, 5, 4, 8), (8, 3, 3, 8)))
+    y = conv.forward(x, w, layout="NHWC")
+    x, w = (X.double().permute(0, 3, 1, 2) for X in (x, w))
+    expected = torch.nn.functional.conv2d(x, w).permute(0, 2, 3, 1)
+    assert y.dtype == torch.bfloat16 and torch.allclose(y.double(), expected, rtol=2e-2, atol=5e-2)
 
 
 @pytest.mark.needs("gpu")
@@ -384,20 +405,21 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
 
 
 @pytest.mark.needs("gpu")
-def test_a_captured_call_keeps_its_memory_while_the_workspace_of_its_stream_grows():
+def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_more():
     from labkit.timing import _graph
 
     small, large = conv.Forward(8, 32, 17, 16, 48, 3, 3), conv.Forward(32, 64, 33, 34, 96, 3, 3)
-    x, w, y, _ = small.operands()
-    arrays, stream = list(map(cuda.to_device, (x, w, y))), cuda.stream()
-    conv.forward(*arrays, stream=stream)
+    before, stream = small.operands()[:3], cuda.stream()
+    x, w, y = map(cuda.to_device, before)
+    conv.forward(x, w, y=y, stream=stream)
     stream.synchronize()
-    expected = arrays[2].copy_to_host()
-    assert np.allclose(expected, small.oracle(x, w), atol=1e-3)
-    replay = _graph(stream, [lambda stream: conv.forward(*arrays, stream=stream)])
-    conv.forward(*map(cuda.to_device, large.operands()[:3]), stream=stream)
+    expected = y.copy_to_host()
+    assert np.allclose(expected, small.oracle(*before[:2]), atol=1e-3)
+    replay = _graph(stream, [lambda stream: conv.forward(x, w, y=y, stream=stream)])
+    others = dict(zip("xwy", map(cuda.to_device, large.operands()[:3])))
+    conv.forward(**others, stream=stream)
     stream.synchronize()
-    arrays[2].copy_to_device(y)
+    y.copy_to_device(before[2])
     replay()
     stream.synchronize()
-    assert (arrays[2].copy_to_host() == expected).all()
+    assert (y.copy_to_host() == expected).all()

@@ -15,7 +15,6 @@ from labkit.conv.tensor.problem import ForwardNHWC
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
 from labkit.formats import BF16, FP16
-from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = conv.ladder("tensor")
@@ -29,7 +28,7 @@ def step(request):
 
 def simulated(step, operands, format=BF16, grid=None, **options):
     """The traces of a step's launches, which write to the operands, and the bytes of its workspace."""
-    workspace = Workspace(memory=host)
+    workspace = Workspace()
     launches = step.module.launches(*operands, format, workspace, **options)
     traces = []
     for one in launches:
@@ -207,7 +206,7 @@ def test_what_a_step_does_not_take_is_refused_in_a_sentence(step):
     x, w, y, _ = problem.operands(BF16)
 
     def launch(*operands, format=BF16):
-        step.launches(*operands, format=format, workspace=Workspace(memory=host))
+        step.launches(*operands, format=format, workspace=Workspace())
 
     with pytest.raises(TypeError, match="x holds float32, but this step takes uint16: convert it"):
         launch(x.astype(np.float32), w, y, problem)
@@ -236,4 +235,4 @@ def test_images_that_32_bits_do_not_count_are_refused_in_a_sentence():
 def test_boxes_take_no_strides():
     problem = ForwardNHWC(2, 8, 6, 5, 16, 2, 2, 2)
     with pytest.raises(ValueError, match="takes stride_h = 1, and the convolution has stride_h = 2: choose another"):
-        STEPS.step("boxes").launches(*problem.operands(BF16), workspace=Workspace(memory=host))
+        STEPS.step("boxes").launches(*problem.operands(BF16), workspace=Workspace())

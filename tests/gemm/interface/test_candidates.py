@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from labkit import cuda, gemm, tuning
+from labkit import cuda, gemm, results, tuning
 from labkit.arrays.addresses import share_memory
+from labkit.calls import tuner
+from labkit.calls.call import forget
 from labkit.formats import FORMATS, FP32
-from labkit.gemm.interface import candidates, product, tuner
+from labkit.gemm.interface import candidates, product
 from labkit.gemm.interface.candidates import Candidate, Shape
 
 SHAPE = Shape(40, 50, 60)
@@ -17,10 +19,10 @@ def folder(monkeypatch, tmp_path):
     """A cache folder of this test's own, and no plans."""
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
     tuning._kept.cache_clear()
-    product.forget()
+    forget(product.Product)
     yield
     tuning._kept.cache_clear()
-    product.forget()
+    forget(product.Product)
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def timed(monkeypatch):
 
     if not cuda.on_gpu():
         monkeypatch.setattr(tuner.device, "current", lambda: tuner.device.Device("gpu", "a GPU", ""))
-        monkeypatch.setattr(tuner.cuda, "on_gpu", lambda: False)
+        monkeypatch.setattr(cuda, "on_gpu", lambda: False)
     monkeypatch.setattr(tuning.timing, "gpu_times_ms", times_ms)
     return launches
 
@@ -44,12 +46,18 @@ def timed(monkeypatch):
 @pytest.mark.parametrize("name", ["float32", "tf32", "float8_e4m3"])
 def test_the_fastest_is_kept_and_used_for_operands_that_lie_so(timed, name, transpose_b, batches, monkeypatch):
     format = FORMATS[name]
-    planned, sets = product.planned, []
-    monkeypatch.setattr(product, "planned", lambda *of, **options: sets.append(of) or planned(*of, **options))
+    make_plan, sets = tuner.make_plan, {}
+
+    def made(operation, arrays, **options):
+        sets[id(arrays)] = tuple(arrays.values())
+        return make_plan(operation, arrays, **options)
+
+    monkeypatch.setattr(tuner, "make_plan", made)
     times_ms = gemm.tune(24, 32, 16, name, transpose_b=transpose_b, batches=batches, most=3)
     assert list(times_ms.values()) == sorted(times_ms.values())
-    assert list(timed) == candidates.candidates(format, Shape(24, 32, 16, batches))[:3]
-    assert len(sets) > 3 and not any(share_memory(X, Y) for X, Y in zip(sets[0], sets[1]))
+    assert {*timed} == {*candidates.candidates(format, Shape(24, 32, 16, batches))[:3]}
+    first, second, *others = sets.values()
+    assert others and not any(share_memory(X, Y) for X, Y in zip(first, second))
 
     used, launches = [], product.launches
     monkeypatch.setattr(product, "launches", lambda candidate, *of: used.append(candidate) or launches(candidate, *of))
@@ -58,7 +66,7 @@ def test_the_fastest_is_kept_and_used_for_operands_that_lie_so(timed, name, tran
         A, B = (np.zeros((*batch, *sides), format.dtype) for sides in ((24, 16), (32, 16) if swap else (16, 32)))
         gemm.multiply(A, B, transpose_b=swap, format=name)
     fastest = next(iter(times_ms))
-    assert used[0] == fastest == list(timed)[-1] and used[1] != fastest
+    assert used[0] == fastest == list(timed)[-1] and used[-1] != fastest
 
 
 def test_tuning_says_what_it_needs():
@@ -100,10 +108,47 @@ def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_f
 def test_every_step_of_a_ladder_is_a_candidate_and_one_that_was_not_recorded_counts_as_the_one_before(monkeypatch):
     found = {candidate.step for candidate in candidates.candidates(FP32, SHAPE)}
     assert found == {step.slug for step in gemm.ladder("fp32")}
-    candidates._tflops.cache_clear()
-    monkeypatch.setattr(candidates.results, "recorded", lambda: [])
+    candidates._recorded_tflops.cache_clear()
+    monkeypatch.setattr(candidates.results, "nearest", lambda *_: {})
     assert candidates._tflops(gemm.step("fp32", "tuned")) == candidates._tflops(gemm.step("fp32", "naive")) == 1
-    candidates._tflops.cache_clear()
+    candidates._recorded_tflops.cache_clear()
+
+
+def test_what_was_recorded_counts_before_the_model(monkeypatch):
+    monkeypatch.setattr(candidates, "recorded_ms", lambda step, *_: 1e-6 if step.slug == "coalesced" else None)
+    candidates._candidates.cache_clear()
+    try:
+        assert candidates.candidates(FP32, Shape(4096, 4096, 4096))[0] == Candidate("coalesced")
+        assert candidates.candidates(FP32, Shape(4096, 4096, 4096, 2))[0] == Candidate("tuned")
+    finally:
+        candidates._candidates.cache_clear()
+
+
+def test_on_an_h100_no_recorded_product_has_a_step_that_is_faster_than_the_first_that_was_recorded():
+    times = {}
+    for row in results.load("gemm", "nvidia-h100-80gb-hbm3").rows:
+        times.setdefault((row["M"], row["N"], row["K"]), {})[row["step"]] = row["time_ms"]
+    assert len(times) >= 4
+    for sizes, of in times.items():
+        ranked = [one for one in candidates.candidates(FP32, Shape(*sizes)) if one.splits == 1 and one.step in of]
+        assert of[ranked[0].step] <= 1.02 * min(of.values())
+
+
+def test_speeds_are_those_of_this_gpu_else_of_one_of_its_capability_else_of_another(monkeypatch):
+    step, asked = gemm.step("fp32", "tuned"), []
+    known = {"other": {"tflops": 3.0}, "same": {}, "this": {"tflops": None}}
+
+    def load(record, machine):
+        asked.append(machine)
+        return results.Results(record, {}, [{"step": "tuned", "problem": candidates.SPEED_OF} | known[machine]])
+
+    monkeypatch.setattr(candidates.results, "nearest", lambda *_: {"this": (9, 0), "same": (9, 0), "other": (8, 0)})
+    monkeypatch.setattr(candidates.results, "load", load)
+    candidates._recorded_tflops.cache_clear()
+    try:
+        assert candidates._tflops(step) == 3.0 and asked == ["this", "same", "other"]
+    finally:
+        candidates._recorded_tflops.cache_clear()
 
 
 def test_parts_of_k_are_tried_where_they_may_pay():

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
 from labkit.arrays import views
+from labkit.arrays.workspace import Counted
+from labkit.calls.call import forget
 from labkit.formats import FORMATS, FP32
-from labkit.gemm.interface import candidates, combine, launches, product
+from labkit.gemm.interface import candidates, launches, product
 from labkit.gemm.library.tilings import Tiling
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import strided
@@ -21,9 +23,9 @@ SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 @pytest.fixture(autouse=True)
 def no_plans():
     """As a new process begins."""
-    product.forget()
+    forget(product.Product)
     yield
-    product.forget()
+    forget(product.Product)
 
 
 def encoded(values, format, result=False):
@@ -89,13 +91,25 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
     (A, _), (B, _), (C, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
     outside = whole.size - C.size
     transposed = {"transpose_a": transposes[0], "transpose_b": transposes[1]}
-    assert gemm.multiply(A, B, C, alpha=alpha, beta=beta, **transposed, **said(format)) is C
+    assert gemm.multiply(A, B, C=C, alpha=alpha, beta=beta, **transposed, **said(format)) is C
     result = format.result.decode(C.copy_to_host())
     rounding = ROUNDING[name]
     bound = 2 * rounding * np.abs(expected) + (K + 2) * 2.0**-23 * size
     bound += 2 * rounding * size if name == "tf32" else rounding * np.abs(alpha * (a @ b))
     assert (np.abs(result - expected) <= bound + 1e-7).all()
     assert np.count_nonzero(whole.copy_to_host() == 77) >= outside  # nothing beside C was written
+
+
+def kernels(A, B, C, **options):
+    """The names of the kernels that a product launches for arrays of the device."""
+    arrays = {"A": A, "B": B, "C": C}
+    made = product.Product(**options).declared(arrays).launches(arrays, Counted())
+    return [launch.kernel.__name__ for launch in made]
+
+
+def copies(*arrays, **options):
+    """The kernels among them by which operands and results are copied."""
+    return [name for name in kernels(*arrays, **options) if name in ("copy", "turn", "number", "combine")]
 
 
 BIASES = {"side by side": slice(None), "apart": slice(None, None, 3), "behind a number": slice(1, None)}
@@ -121,7 +135,7 @@ def test_a_bias_is_added_to_each_row(name, sides, orders, batches, alpha, lies):
     whole_bias, values = encoded(room, format, result=True)
     bias, expected = cuda.to_device(whole_bias)[BIASES[lies]][:N], alpha * (a @ b) + values[BIASES[lies]][:N]
     (A, _), (B, _), (C, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
-    assert gemm.multiply(A, B, C, alpha=alpha, bias=bias, **said(format)) is C
+    assert gemm.multiply(A, B, C=C, alpha=alpha, bias=bias, **said(format)) is C
     size = np.abs(a) @ np.abs(b) + np.abs(values[BIASES[lies]][:N])
     bound = (K + 2) * 2.0**-23 * size + ROUNDING[name] * (2 * np.abs(expected) + 3 * size)
     assert (np.abs(format.result.decode(C.copy_to_host()) - expected) <= bound + 1e-7).all()
@@ -138,7 +152,7 @@ def test_a_bias_may_lie_otherwise_than_rows_of_the_result(name, down, lies):
     whole, values = encoded(rng.standard_normal(3 * 136 + 1), format, result=True)
     C, _ = encoded(np.full((136, 136), np.nan), format, result=True)
     A, B, C = cuda.to_device(A), cuda.to_device(B), cuda.to_device(np.asfortranarray(C) if down else C)
-    gemm.multiply(A, B, C, bias=cuda.to_device(whole)[BIASES[lies]][:136], **said(format))
+    gemm.multiply(A, B, C=C, bias=cuda.to_device(whole)[BIASES[lies]][:136], **said(format))
     expected = a @ b + values[BIASES[lies]][:136]
     off = np.abs(format.result.decode(C.copy_to_host()) - expected)
     assert (off <= 4 * ROUNDING[name] * (np.abs(a) @ np.abs(b) + np.abs(expected))).all()
@@ -157,7 +171,7 @@ MISFITS = [
 def test_a_bias_that_does_not_fit_is_refused_in_a_sentence(options, kind, why):
     A, B, C = (np.ones(shape, np.float32) for shape in ((3, 2), (2, 4), (3, 4)))
     with pytest.raises(kind, match=why):
-        gemm.multiply(A, B, C, **options)
+        gemm.multiply(A, B, C=C, **options)
 
 
 def test_a_bias_of_the_host_is_added_and_one_beside_the_result_is_refused():
@@ -165,17 +179,18 @@ def test_a_bias_of_the_host_is_added_and_one_beside_the_result_is_refused():
     assert gemm.multiply(A, B, bias=bias).tolist() == [[2, 3, 4, 5]] * 3
     C = cuda.to_device(np.zeros((3, 4), np.float32))
     with pytest.raises(ValueError, match="C shares memory with bias, which is read while C is written"):
-        gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, bias=C[1])
+        gemm.multiply(cuda.to_device(A), cuda.to_device(B), C=C, bias=C[1])
 
 
 def test_a_plan_with_a_bias_runs_for_another_one():
     rng = np.random.default_rng(0)
     A, B, *biases = (rng.standard_normal(side).astype(np.float32) for side in ((20, 24), (24, 16), 16, 16))
     arrays = [cuda.to_device(X) for X in (A, B, np.zeros((20, 16), np.float32))]
-    plan = gemm.plan(*arrays, bias=cuda.to_device(biases[0]))
-    for bias, run in ((biases[0], plan), (biases[1], lambda: plan(*arrays, cuda.to_device(biases[1])))):
+    on_A, on_B, C = arrays
+    plan = gemm.plan(on_A, on_B, C=C, bias=cuda.to_device(biases[0]))
+    for bias, run in ((biases[0], plan), (biases[1], lambda: plan(on_A, on_B, cuda.to_device(biases[1]), C))):
         run()
-        np.testing.assert_allclose(arrays[2].copy_to_host(), A @ B + bias, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(C.copy_to_host(), A @ B + bias, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -187,9 +202,9 @@ def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):
         for rows, result in ((16, False), (64, False), (16, True))
     )
     whole, values = [cuda.to_device(X) for X in (A, B, C)], [a, b, c]
-    given = [*whole]
-    given[backwards], values[backwards] = whole[backwards][::-1], values[backwards][::-1]
-    gemm.multiply(*given, transpose_b=True, beta=1.0, **said(format))
+    given = dict(zip("ABC", whole))
+    given["ABC"[backwards]], values[backwards] = whole[backwards][::-1], values[backwards][::-1]
+    gemm.multiply(**given, transpose_b=True, beta=1.0, **said(format))
     result = format.result.decode(whole[2].copy_to_host())[:: -1 if backwards == 2 else 1]
     expected = values[0] @ values[1].transpose(0, 2, 1) + values[2]
     assert np.linalg.norm(result - expected) <= 4 * ROUNDING[name] * np.linalg.norm(expected)
@@ -204,7 +219,7 @@ def right_in_float32(monkeypatch, candidate, sides, orders, batches=(None, None)
     of = [*batches, next((n for n in batches if n), None)]
     A, B, C = (rng.standard_normal((*([n] if n else []), *side)).astype(np.float32) for n, side in zip(of, shapes))
     (a, _), (b, _), (c, whole) = (laid_out(X, order) for X, order in zip((A, B, C), orders))
-    gemm.multiply(a, b, c, alpha=alpha, beta=beta)
+    gemm.multiply(a, b, C=c, alpha=alpha, beta=beta)
     expected = alpha * (A.astype(float) @ B) + beta * C
     beside = np.count_nonzero(whole.copy_to_host() == 77) >= whole.size - c.size
     return beside and np.abs(c.copy_to_host() - expected).max() <= 1e-4
@@ -233,12 +248,15 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
-    made = []
-    in_planes = launches.in_planes
-    monkeypatch.setattr(launches, "in_planes", lambda kernel, beside: made.append(kernel) or in_planes(kernel, beside))
     monkeypatch.setattr(launches, "MOST_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
-    assert len(made) == count
+    sides = zip((*batches, 5), ((20, 24), (24, 36), (20, 36)))
+    A, B, C = (
+        laid_out(np.zeros((*([n] if n else []), *side), np.float32), order)[0]
+        for (n, side), order in zip(sides, orders)
+    )
+    found = kernels(A, B, C)
+    assert len([name for name in found if name.endswith("_batches")]) == count
 
 
 @pytest.mark.parametrize("orders", [("rows",) * 3, ("columns",) * 3, ("inside", "apart", "wide")], ids=str)
@@ -247,30 +265,11 @@ def test_a_few_rows_or_columns_are_computed_one_by_one(orders, sides, monkeypatc
     assert right_in_float32(monkeypatch, candidates.Candidate("gemv"), sides, orders, (2, 2), (2.0, -1.0))
 
 
-@pytest.fixture
-def copies(monkeypatch):
-    """The names of the kernels by which operands and results are copied."""
-    made = []
-    for_elements, for_results = strided.for_elements, combine.for_results
-
-    def counted(kernel, itemsize):
-        made.append(kernel.__name__)
-        return for_elements(kernel, itemsize)
-
-    def counted_result(format):
-        made.append("combine")
-        return for_results(format)
-
-    monkeypatch.setattr(strided, "for_elements", counted)
-    monkeypatch.setattr(combine, "for_results", counted_result)
-    return made
-
-
 @pytest.mark.parametrize(
     ("name", "options"),
     [("float32", {}), ("bfloat16", {"transpose_b": True}), ("float8_e4m3", {"transpose_b": True})],
 )
-def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
+def test_what_lies_well_is_taken_as_it_lies(name, options, monkeypatch):
     format = FORMATS[name]
     monkeypatch.setattr(product, "choice", lambda _, *of: candidates.candidates(format, candidates.Shape.of(*of))[-1])
     if name == "float32":
@@ -280,28 +279,24 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, copies, monkeypatch):
     B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), format)
     expected = a @ (b.T if options else b)
 
-    def multiplied(A, B, order="C", **options):
-        C = cuda.to_device(
-            np.zeros((A.shape[-1 if options.get("transpose_a") else 0], 48), format.result.dtype, order=order)
-        )
-        gemm.multiply(A, B, C, **options, **said(format))
+    def copied(A, B, **options):
+        """The copies of a product, which is right."""
+        C = cuda.to_device(np.zeros((16, 48), format.result.dtype))
+        gemm.multiply(A, B, C=C, **options, **said(format))
         result = format.result.decode(C.copy_to_host())
-        return np.linalg.norm(result - expected) <= 2 * ROUNDING[name] * np.linalg.norm(expected)
+        assert np.linalg.norm(result - expected) <= 2 * ROUNDING[name] * np.linalg.norm(expected)
+        return copies(A, B, C, **options, **said(format))
 
     A_device, B_device = map(cuda.to_device, (A, B))
-    assert multiplied(A_device, B_device, **options)
-    assert multiplied(views.turned(A_device), B_device, transpose_a=True, **options)
-    assert copies == []
-    assert multiplied(cuda.to_device(np.asfortranarray(A)), B_device, **options)
+    assert copied(A_device, B_device, **options) == []
+    assert copied(views.turned(A_device), B_device, transpose_a=True, **options) == []
     turns = [] if name == "bfloat16" else ["turn"]  # tiles of 16 bits may be transposed
-    assert copies == turns
+    assert copied(cuda.to_device(np.asfortranarray(A)), B_device, **options) == turns
     apart = cuda.to_device(np.pad(A, ((0, 0), (1, 7))))[:, 1:33]
-    assert multiplied(apart, B_device, **options)
-    assert copies == [*turns, "copy"]
+    assert copied(apart, B_device, **options) == ["copy"]
     down = np.pad(A, ((0, 1), (0, 0))).T.copy()  # columns that begin at odd bytes
     down = views.turned(cuda.to_device(down)[:, :16])
-    assert multiplied(down, B_device, **options)
-    assert copies == [*turns, "copy", "turn"]
+    assert copied(down, B_device, **options) == ["turn"]
 
 
 @pytest.mark.parametrize("shape", [(7, 0), (0, 7), (2, 0, 3)], ids=str)
@@ -310,7 +305,7 @@ def test_a_result_without_elements_is_given_back(shape, on):
     *batch, M, N = shape
     A, B, C = (np.ones((*batch, *sides), np.float32) for sides in ((M, 3), (3, N), (M, N)))
     C = on(C)
-    assert gemm.multiply(A, B, C, beta=1.0) is C
+    assert gemm.multiply(A, B, C=C, beta=1.0) is C
 
 
 def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
@@ -320,7 +315,7 @@ def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
     A, B = (np.random.default_rng(n).standard_normal(s).astype(np.float32) for n, s in enumerate(((9, 4, 8), (8, 12))))
     found = gemm.multiply(cuda.to_device(A)[:, :1], cuda.to_device(B)).copy_to_host()
     assert np.allclose(found, A[:, :1] @ B, atol=1e-5)
-    assert asked == [candidates.Shape(9, 12, 8)]
+    assert {*asked} == {candidates.Shape(9, 12, 8)}
 
 
 WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
@@ -332,22 +327,25 @@ WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
     ids=["as it is", "another tiling", "a copy"],
 )
 @pytest.mark.parametrize("tiling", [WHOLE, BROKEN, Tiling(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
-def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, copies, monkeypatch):
+def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, monkeypatch):
     monkeypatch.setattr(product, "choice", lambda *_: candidates.Candidate("general", tiling))
     if instead:
         monkeypatch.setattr(launches, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
     A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
-    found = gemm.multiply(cuda.to_device(A), cuda.to_device(B), transpose_a=True).copy_to_host()
-    assert np.allclose(found, A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
-    assert copies == ([] if tiling == WHOLE else ["turn"] if tiling.swapped and instead else copied)
+    on_A, on_B = cuda.to_device(A), cuda.to_device(B)
+    found = gemm.multiply(on_A, on_B, transpose_a=True)
+    assert np.allclose(found.copy_to_host(), A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
+    assert copies(on_A, on_B, found, transpose_a=True) == (
+        [] if tiling == WHOLE else ["turn"] if tiling.swapped and instead else copied
+    )
 
 
-def test_a_product_into_columns_is_the_transposed_one_into_rows(copies):
+def test_a_product_into_columns_is_the_transposed_one_into_rows():
     rng = np.random.default_rng(0)
     A, B = (rng.standard_normal((32, 32)).astype(np.float16) for _ in range(2))
-    C = cuda.to_device(np.zeros((32, 32), np.float16, order="F"))
-    gemm.multiply(cuda.to_device(A), cuda.to_device(B), C, transpose_b=True)
-    assert copies == []
+    on_A, on_B, C = cuda.to_device(A), cuda.to_device(B), cuda.to_device(np.zeros((32, 32), np.float16, order="F"))
+    gemm.multiply(on_A, on_B, C=C, transpose_b=True)
+    assert copies(on_A, on_B, C, transpose_b=True) == []
     assert np.allclose(C.copy_to_host(), A.astype(float) @ B.T.astype(float), rtol=2e-3, atol=1e-2)
 
 
@@ -363,7 +361,7 @@ def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch)
     C, c = encoded(rng.standard_normal((2, M, N)), format, result=True)
     for factors in ({}, {"alpha": -0.5, "beta": 2.0}):
         expected = factors.get("alpha", 1.0) * (a @ b) + factors.get("beta", 0.0) * c
-        result = format.result.decode(gemm.multiply(A, B, C.copy(), **factors, **said(format)))
+        result = format.result.decode(gemm.multiply(A, B, C=C.copy(), **factors, **said(format)))
         assert np.linalg.norm(result - expected) <= ROUNDING[name] * np.linalg.norm(expected)
 
 
@@ -376,7 +374,7 @@ def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((13, 400), (90, 400)))
     C, c = encoded(rng.standard_normal((13, 90)), format, result=True)
-    result = format.result.decode(gemm.multiply(A, B, C, alpha=0.3, beta=-2.0, transpose_b=True, **said(format)))
+    result = format.result.decode(gemm.multiply(A, B, C=C, alpha=0.3, beta=-2.0, transpose_b=True, **said(format)))
     rounded = format.decode(format.encode(0.3 * (a @ b.T) - 2 * c))
     assert np.count_nonzero(result != rounded) <= 13 * 90 // 100  # where float32 sums fall beside a tie
 
@@ -389,7 +387,7 @@ def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
     B = cuda.to_device(np.eye(8, dtype=np.float32))
     B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B
     assert (gemm.multiply(cuda.to_device(A), B).copy_to_host() == A).all()
-    assert shapes == [candidates.Shape(15, 8, 8)]
+    assert {*shapes} == {candidates.Shape(15, 8, 8)}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -407,7 +405,7 @@ def test_numpy_arrays_are_copied_there_and_back():
     assert isinstance(result, np.ndarray) and np.allclose(result, A[::-1] @ B, atol=1e-5)
     into = np.ones((20, 20), np.float32)
     part = into[1:19:2, ::2]
-    assert gemm.multiply(A, B, part, beta=2.0) is part
+    assert gemm.multiply(A, B, C=part, beta=2.0) is part
     assert np.allclose(part, A @ B + 2, atol=1e-5) and (into[::2] == 1).all() and (into[:, 1::2] == 1).all()
     on_device = gemm.multiply(A, cuda.to_device(B))
     assert np.allclose(on_device.copy_to_host(), A @ B, atol=1e-5)
@@ -415,7 +413,7 @@ def test_numpy_arrays_are_copied_there_and_back():
 
 def test_where_alpha_is_0_operands_do_not_matter():
     A, B = np.full((4, 8), np.nan, np.float32), np.full((8, 4), np.inf, np.float32)
-    assert (gemm.multiply(A, B, np.ones((4, 4), np.float32), alpha=0.0, beta=3.0) == 3).all()
+    assert (gemm.multiply(A, B, C=np.ones((4, 4), np.float32), alpha=0.0, beta=3.0) == 3).all()
     assert (gemm.multiply(A, B, alpha=0.0) == 0).all()
     assert (gemm.multiply(A, B, alpha=1e-46) == 0).all()  # 0 as a float32
 
@@ -480,20 +478,20 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
 )
 def test_what_cannot_be_multiplied_is_refused_in_a_sentence(operands, options, error, words):
     with pytest.raises(error) as raised:
-        gemm.multiply(*operands, **options)
+        gemm.multiply(**dict(zip("ABC", operands)), **options)
     assert words in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_parts_of_one_array_that_share_no_element_may_be_multiplied():
     whole = cuda.to_device(np.ones((8, 24), np.float32))
-    gemm.multiply(whole[:, :8], whole[:, 8:16], whole[:, 16:])
+    gemm.multiply(whole[:, :8], whole[:, 8:16], C=whole[:, 16:])
     assert (whole.copy_to_host() == [1] * 16 + [8] * 8).all()
 
 
 def test_elements_of_c_that_share_memory_are_refused():
     row = cuda.to_device(np.zeros(6, np.float32))
     with pytest.raises(ValueError, match="elements of C share"):
-        gemm.multiply(A, B, views.viewed(row, (4, 6), (0, 4)))
+        gemm.multiply(A, B, C=views.viewed(row, (4, 6), (0, 4)))
 
 
 @pytest.mark.parametrize("itemsize", BITS)
@@ -516,7 +514,7 @@ def test_a_row_or_a_column_of_float32_is_a_matrix_times_a_vector(shape, transpos
     A, B, C = (rng.standard_normal(side).astype(np.float32) for side in ((2, M, K), (2, K, N), (2, M, N)))
     expected = 2 * A.astype(np.float64) @ B.astype(np.float64) - C
     stored = np.ascontiguousarray(B.transpose(0, 2, 1)) if transpose_b else B
-    gemm.multiply(A, stored, C, alpha=2, beta=-1, transpose_b=transpose_b)
+    gemm.multiply(A, stored, C=C, alpha=2, beta=-1, transpose_b=transpose_b)
     assert np.linalg.norm(C - expected) < 5e-8 * np.linalg.norm(np.abs(A) @ np.abs(B))  # short sums, not one long
     (only,) = candidates.candidates(FORMATS["float32"], candidates.Shape(M, N, K))
     assert only.step == "gemv"

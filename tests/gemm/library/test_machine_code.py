@@ -32,6 +32,9 @@ class OfHost:
     def counters(self, count):
         return np.zeros(count, np.uint32)
 
+    def nothing(self, shape, dtype):
+        return np.empty(shape, dtype)
+
 
 def launch(format, tiling, columns="", biased=False):
     """A launch for operands of which some lie in columns."""

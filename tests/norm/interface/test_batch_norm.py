@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, norm
+from labkit.arrays.workspace import Workspace
+from labkit.calls.call import forget
+from labkit.calls.route import routes
 from labkit.formats import BF16, FP32
 from labkit.ladder import ladder
 from labkit.norm import inference, problem
-from labkit.norm.interface import batch_norm, operation
+from labkit.norm.interface import batch_norm
 from norm.interface.some_images import on_host, turned
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -22,9 +25,9 @@ LEFT_OUT = {"weight": 1, "bias": 0}
 
 @pytest.fixture(autouse=True)
 def as_a_new_process():
-    operation.forget()
+    forget()
     yield
-    operation.forget()
+    forget()
 
 
 @st.composite
@@ -95,6 +98,21 @@ def test_a_new_array_lies_as_the_images_do():
         assert y.strides == images.strides and np.allclose(on_host(y), expected, atol=1e-6)
 
 
+def test_arrays_of_the_host_and_of_the_device_may_be_mixed():
+    """What is written is written where it is; a new result is of the device."""
+    x, C = np.random.default_rng(0).standard_normal((3, 4, 5, 2)).astype(np.float32), np.ones(4, np.float32)
+    running = {"running_mean": 0 * C, "running_variance": C}
+    expected = norm.batch_norm(x, 2 * C, **(after := {name: X.copy() for name, X in running.items()}))
+    for way in ("x", "weight", "running_mean", "running_variance", "y"):
+        given = {"x": x, "weight": 2 * C} | {name: X.copy() for name, X in running.items()}
+        given |= {"y": np.zeros_like(x)} if way == "y" else {way: cuda.to_device(given[way])}
+        given |= {"x": cuda.to_device(x)} if way == "y" else {}
+        y = norm.batch_norm(**given)
+        assert y is given["y"] if way == "y" else cuda.is_cuda_array(y)
+        assert (on_host(y) == expected).all(), way
+        assert all((on_host(given[name]) == after[name]).all() for name in running), way
+
+
 @pytest.mark.parametrize("shape", [(6, 4), (3, 4, 5), (2, 4, 3, 2, 2)], ids=str)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_images_may_have_any_axes_of_pixels(shape, layout):
@@ -136,11 +154,11 @@ def test_state_over_several_batches_is_that_of_all_values_seen():
     means, variances = zip(*((x.mean((0, 2, 3)), x.var((0, 2, 3), ddof=1)) for x in batches))
     assert np.allclose(running["running_mean"], np.mean(means, 0), atol=1e-5)
     assert np.allclose(running["running_variance"], np.mean(variances, 0), rtol=1e-5)
-    known = len(operation._remembered)
+    known = len(routes)
     on_device = {name: cuda.to_device(X) for name, X in running.items()}
     for n, x in enumerate(batches):
         norm.batch_norm(cuda.to_device(x), y=cuda.to_device(x), **on_device, momentum=None, batches=n)
-    assert len(operation._remembered) == known  # no plan is kept that nobody asks for again
+    assert len(routes) == known  # no plan is kept that nobody asks for again
 
 
 # --- the step ------------------------------------------------------------------------------------
@@ -151,7 +169,7 @@ def kernels(one, format=FP32):
     given = dict(zip(one.arrays, map(cuda.to_device, one.operands(format)[:-1])))
     options = options_of(one)
     asked = batch_norm.BatchNorm(**options, format=str(format))
-    return [launch.kernel.__name__ for launch in asked.launches(given, operation.of_stream())]
+    return [launch.kernel.__name__ for launch in asked.launches(given, Workspace())]
 
 
 @pytest.mark.parametrize(
@@ -176,17 +194,23 @@ def test_the_step_is_the_one_for_such_images(one, names):
 
 
 @pytest.mark.parametrize(
-    ("gpu", "layout", "names"),
+    ("capability", "sms", "shared_kib", "layout", "names"),
     [
-        ({"compute_capability": (8, 9), "MULTIPROCESSOR_COUNT": 142}, "NCHW", ["split", "last_first"]),
-        ({"compute_capability": (8, 9), "MULTIPROCESSOR_COUNT": 142}, "NHWC", ["columns", "fused"]),
-        ({"compute_capability": (9, 0), "MULTIPROCESSOR_COUNT": 114}, "NCHW", ["overlapped"]),
-        ({"compute_capability": (9, 0), "MULTIPROCESSOR_COUNT": 114}, "NHWC", ["columns", "fused"]),
+        ((8, 9), 142, 99, "NCHW", ["split", "last_first"]),
+        ((8, 9), 142, 99, "NHWC", ["columns", "fused"]),
+        ((9, 0), 114, 227, "NCHW", ["overlapped"]),
+        ((9, 0), 114, 227, "NHWC", ["first_kept"]),
     ],
     ids=str,
 )
-def test_another_gpu_takes_a_step_that_runs_there(gpu, layout, names, monkeypatch):
-    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(**gpu))
+def test_another_gpu_takes_a_step_that_runs_there(capability, sms, shared_kib, layout, names, monkeypatch):
+    gpu = SimpleNamespace(
+        name="another GPU",
+        compute_capability=capability,
+        MULTIPROCESSOR_COUNT=sms,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=shared_kib * 1024,
+    )
+    monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
     assert kernels(norm.BatchForward(64, 8, 32, 32, layout=layout)) == names
 
 
@@ -201,7 +225,7 @@ def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step(
 
 def test_images_that_no_step_takes_are_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(ladder("norm", "batch_inference").step("planes").module, "MOST", 4)
-    with pytest.raises(ValueError, match="an image has 48 values, and this step counts them below 4: take fewer im"):
+    with pytest.raises(ValueError, match=r"48 values, and this step counts them below 4\): take fewer images or chan"):
         kernels(norm.BatchInference(2, 3, 4, 4))
 
 
@@ -210,9 +234,9 @@ def test_images_that_no_step_takes_are_refused_in_a_sentence(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch):
-    """What is planned."""
-    found, planned = [], operation.planned
-    monkeypatch.setattr(operation, "planned", lambda *of, **options: found.append(of) or planned(*of, **options))
+    """Calls that are worked out: their arrays are checked, which those of a plan that is found again are not."""
+    found, check = [], batch_norm.BatchNorm.check
+    monkeypatch.setattr(batch_norm.BatchNorm, "check", lambda *of: found.append(of) or check(*of))
     return found
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, norm
+from labkit.calls.call import forget
 from labkit.formats import BF16, FP32
-from labkit.norm.interface import operation
 from norm.interface.some_images import on_host, turned
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -58,12 +58,13 @@ def test_a_plan_of_gradients_runs_for_other_arrays():
     one = norm.BatchBackward(3, 5, 4, 6)
     first, second = one.operands(seed=0), one.operands(seed=1)
     arrays, others = (list(map(cuda.to_device, of[:-1])) for of in (first, second))
-    plan = norm.plan(norm.batch_norm_backward, *arrays, relu=True)
+    given = dict(zip(one.arrays, arrays))
+    plan = norm.plan(norm.batch_norm_backward, **given, relu=True)
     for run, before, of in ((plan, first, arrays), (lambda: plan(*others), second, others)):
         run()
         assert one.is_right(before, (*(X.copy_to_host() for X in of), one))
     with pytest.raises(TypeError, match="dbias is None, and a plan allocates nothing: give an array to write to"):
-        norm.plan(norm.batch_norm_backward, *arrays[:8])
+        norm.plan(norm.batch_norm_backward, **given | {"dbias": None})
 
 
 def test_what_batch_norm_gives_is_what_its_gradients_take():
@@ -113,7 +114,6 @@ REFUSED = {
     "one value a channel": (call(dy=X[:1, :, :1, :1], x=X[:1, :, :1, :1]), "each channel has one value"),
     "eps": (call(eps=-1.0), "eps is -1.0: give a number that is not below 0"),
     "ReLU": (call(relu=1), "relu is 1: say True or False"),
-    "two places": (call(dy=cuda.to_device(X)), "x is an array of the host, and dy one of the device: take x there by"),
     "dx in x": (shared("x", "dx"), "dx shares memory with x, which is read while dx is written"),
     "dweight in mean": (shared("mean", "dweight"), "dweight shares memory with mean, which is read while dweight is"),
     "two results": (shared("dweight", "dbias"), "dweight shares memory with dbias, which is written too"),
@@ -125,6 +125,15 @@ def test_what_has_no_gradient_is_refused_in_a_sentence(refused, words):
     with pytest.raises((TypeError, ValueError), match=re.escape(words)) as raised:
         refused()
     assert "\n" not in str(raised.value)
+
+
+def test_arrays_of_the_host_and_of_the_device_give_gradients_of_the_device():
+    given = {"dy": X[::-1].copy(), "x": X, "weight": C, "bias": C, "mean": C, "variance": C}
+    expected, dweight = norm.batch_norm_backward(**given), 0 * C
+    on_device = {name: cuda.to_device(given[name]) for name in ("x", "mean")}
+    found = norm.batch_norm_backward(**given | on_device, dweight=dweight)
+    assert found[1] is dweight and all(map(cuda.is_cuda_array, (found[0], found[2])))
+    assert all((on_host(X) == other).all() for X, other in zip(found, expected, strict=True))
 
 
 @pytest.mark.needs("gpu", "torch")
@@ -153,6 +162,6 @@ def test_gradients_of_tensors_are_those_of_torch(name, channels_last):
 
 @pytest.fixture(autouse=True)
 def as_a_new_process():
-    operation.forget()
+    forget()
     yield
-    operation.forget()
+    forget()

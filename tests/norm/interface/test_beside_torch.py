@@ -112,7 +112,7 @@ def test_tensors_are_taken_as_they_lie_and_a_new_one_lies_alike(name, channels_l
     assert torch.allclose(y.double(), expected, rtol=near, atol=near)
     assert all(torch.allclose(X, other, atol=1e-5) for X, other in zip(ours, running, strict=True))
     if not training:
-        assert norm.batch_norm(x, weight, bias, x, **options) is x and torch.equal(x, y)
+        assert norm.batch_norm(x, weight, bias, y=x, **options) is x and torch.equal(x, y)
 
 
 @pytest.mark.needs("gpu")
@@ -123,7 +123,7 @@ def test_a_plan_is_captured_by_a_graph_of_torch(channels_last):
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
     x = torch.randn(6, 40, 7, 9, device="cuda").contiguous(memory_format=memory_format)
     y, (weight, bias) = torch.empty_like(x), torch.randn(2, 40, device="cuda")
-    plan = norm.plan(norm.batch_norm, x, weight, bias, y)
+    plan = norm.plan(norm.batch_norm, x, weight, bias, y=y)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         plan(stream=torch.cuda.current_stream())

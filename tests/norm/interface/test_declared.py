@@ -1,9 +1,10 @@
-"""Arrays whose type says bfloat16: of the host, as the package ml_dtypes has them, and of the device, as torch."""
+"""Arrays whose type says bfloat16: tensors of torch, and of the host those of the package ml_dtypes."""
 
 import numpy as np
 import pytest
 
-from labkit import cuda, norm
+import labkit
+from labkit import norm, softmax
 
 
 def test_images_of_the_host_come_back_as_what_they_were():
@@ -19,29 +20,71 @@ def test_images_of_the_host_come_back_as_what_they_were():
     assert dx.dtype == x.dtype and np.allclose(dx.astype(float), 0, atol=2e-2)
 
 
-class Declared:
-    """An array of the device whose type says bfloat16, as torch has it on a GPU, but for its memory."""
+def arguments(dtype, device="cpu"):
+    """Calls and their arguments, tensors among them, of which images and rows hold a type."""
+    import torch
 
-    is_cuda, dtype = True, "torch.bfloat16"
+    torch.manual_seed(0)
+    x, dy = torch.randn(2, 3, 8, 4, 5, device=device).to(dtype)
+    images = x.contiguous(memory_format=torch.channels_last)
+    channels, columns, rows = (torch.rand(n, device=device) + 0.5 for n in ((8,), (5,), (3, 8, 4)))
+    return {
+        norm.batch_norm: (images, channels, channels),
+        norm.batch_norm_backward: (dy.contiguous(memory_format=torch.channels_last), images, *[channels] * 4),
+        norm.layer_norm: (x, columns, columns),
+        norm.layer_norm_backward: (dy, x, columns, rows, rows),
+        norm.rms_norm: (x, columns),
+        norm.rms_norm_backward: (dy, x, columns, rows),
+        softmax.softmax: (x,),
+        softmax.softmax_backward: (dy, x),
+    }
 
-    def __init__(self, *shape):
-        self._bits, self.shape = np.zeros(shape, np.uint16), shape
 
-    def data_ptr(self):
-        return self._bits.ctypes.data
+CALLS = (
+    norm.batch_norm,
+    norm.batch_norm_backward,
+    norm.layer_norm,
+    norm.layer_norm_backward,
+    norm.rms_norm,
+    norm.rms_norm_backward,
+    softmax.softmax,
+    softmax.softmax_backward,
+)
 
-    def element_size(self):
-        return self._bits.itemsize
 
-    def stride(self):
-        return tuple(n // self._bits.itemsize for n in self._bits.strides)
+def of(call, *arguments):
+    found = call(*arguments)
+    return found if isinstance(found, tuple) else (found,)
 
 
-def test_launches_are_planned_for_what_tensors_declare():
-    weight, bias, mean, variance = (cuda.to_device(np.ones(8, np.float32)) for _ in range(4))
-    images, rows = [Declared(3, 8, 4, 4) for _ in range(3)], [Declared(4, 8) for _ in range(2)]
-    assert norm.plan(norm.batch_norm, images[0], weight, bias, images[1], mean=mean, variance=variance)
-    assert norm.plan(norm.layer_norm, rows[0], weight, bias, rows[1])
-    gradients = (images[1], images[0], weight, bias, mean, variance)
-    into = {"dx": images[2], "dweight": cuda.device_array(8, np.float32), "dbias": cuda.device_array(8, np.float32)}
-    assert norm.plan(norm.batch_norm_backward, *gradients, **into)
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.needs("gpu"))])
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+def test_tensors_of_bfloat16_give_tensors_of_bfloat16_that_lie_alike(call, device):
+    import torch
+
+    given = arguments(torch.bfloat16, device)[call]
+    for found, right in zip(of(call, *given), of(call, *(X.float() for X in given)), strict=True):
+        is_large = right.ndim == 4
+        assert found.dtype == (torch.bfloat16 if is_large else torch.float32) and found.device == given[0].device
+        assert found.stride() == (given[0] if is_large else found).stride()
+        near = 2e-2 * right.abs().max()
+        assert torch.allclose(found.float(), right, rtol=2e-2, atol=near)
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+def test_launches_are_planned_for_what_tensors_declare(call):
+    """Also where they are of the device, and kernels see their bits alone."""
+    import torch
+
+    class OfTheDevice(torch.Tensor):
+        is_cuda = True
+
+        def get_device(self):
+            return 0
+
+    given = arguments(torch.bfloat16)[call]
+    outputs = {name: X.detach() for name, X in zip(call.operation().outputs, of(call, *given), strict=True)}
+    given = [X.as_subclass(OfTheDevice) for X in given]
+    assert labkit.plan(call, *given, **{name: X.as_subclass(OfTheDevice) for name, X in outputs.items()})

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from labkit import cuda, norm
+from labkit.calls.plan import Plan
 from labkit.formats import BF16, FP32
-from labkit.planned import Plan
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 PROBLEMS = [
@@ -73,7 +73,7 @@ def test_a_plan_takes_the_arrays_that_it_was_made_with_and_no_others():
 def test_a_plan_writes_over_its_images_where_that_is_asked_for_and_not_beside_them():
     one = norm.BatchForward(3, 5, 4, 6, relu=False)
     before, arrays = arrays_of(one, FP32)
-    plan = norm.plan(norm.batch_norm, arrays["x"], arrays["weight"], arrays["bias"], arrays["x"])
+    plan = norm.plan(norm.batch_norm, arrays["x"], arrays["weight"], arrays["bias"], y=arrays["x"])
     plan()
     expected = one.expected((*before.values(), one))[one.arrays.index("y")]
     assert expected.holds(arrays["x"].copy_to_host())

@@ -74,12 +74,12 @@ REFUSED = {
     "a list": (call([[1.0, 2.0]]), "x is a list, not an array"),
     "a number": (call(3.0), "x is a float, not an array"),
     "a masked array": (call(np.ma.array(X)), "x is a masked array, and no mask is looked at"),
-    "a tensor of the host": (
+    "what only looks like a tensor": (
         call(SimpleNamespace(data_ptr=None, is_cuda=False)),
-        "x is a tensor of the host: move it to the GPU with x.cuda(), or give x.numpy()",
+        "x is a SimpleNamespace, not",
     ),
     "one axis": (call(C), "x is of shape (4,): give images, N x C x pixels or N x pixels x C"),
-    "no axis": (call(np.float32(1).reshape(())), "x is of shape ()"),
+    "no axis": (call(np.array(1, np.float32)), "x is of shape ()"),
     "float64": (call(X.astype(float)), "x holds float64: give float32 or bfloat16"),
     "float16": (call(X.astype(np.float16)), "x holds float16: give float32 or bfloat16"),
     "whole numbers": (call(X.astype(int)), "x holds int64: give float32 or bfloat16"),
@@ -102,7 +102,7 @@ REFUSED = {
     # values for each channel
     "weights of another shape": (call(X, C[:3]), "weight is 3, but 4 for these images: change it"),
     "weights of two axes": (call(X, C[:, None]), "weight is 4 x 1, but 4 for these images"),
-    "a weight": (call(X, np.float32(1).reshape(())), "weight is a number, but 4 for these images"),
+    "a weight": (call(X, np.array(1, np.float32)), "weight is a number, but 4 for these images"),
     "weights of the other layout": (call(X, C, layout="NHWC"), "weight is 4, but 2 for these images"),
     "weights of float64": (
         call(X, C.astype(float)),
@@ -160,21 +160,8 @@ REFUSED = {
         call(format="bfloat16"),
         "x holds float32, but bfloat16 is held by arrays of uint16",
     ),
-    "no stream": (call(stream=3), "3 is no stream: give one of cuda.stream(), or 0"),
+    "no stream": (call(stream=3), "3 is no stream: give one of cuda.stream(), torch's or CuPy's, or 0"),
     "no stream on the device": (on_device(stream="default"), "'default' is no stream"),
-    # where arrays are
-    "x on the device, weights on the host": (
-        lambda: norm.batch_norm(device(X), C, y=device(X)),
-        "weight is an array of the host, and x one of the device: take weight there by cuda.to_device",
-    ),
-    "x on the host, running statistics on the device": (
-        lambda: norm.batch_norm(X, running_mean=device(C), running_variance=device(C)),
-        "x is an array of the host, and running_mean one of the device: take x there by cuda.to_device",
-    ),
-    "x on the device, y on the host": (
-        lambda: norm.batch_norm(device(X), y=X.copy()),
-        "y is an array of the host, and x",
-    ),
     # how they lie
     "gaps between rows": (lying((160, 40, 8, 1)), "x has gaps in memory, or axes in an order that is neither NCHW nor"),
     "gaps between pixels": (lying((80, 20, 4, 2)), "x has gaps in memory"),
@@ -225,7 +212,7 @@ REFUSED = {
     # plans
     "a plan of another function": (
         lambda: norm.plan(np.mean, X),
-        "is not planned: give norm.batch_norm",
+        "is not planned: give a call of an operation, such as norm.layer_norm",
     ),
     "a plan without a result": (
         planned(device(X)),

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, norm
+from labkit.arrays.workspace import Workspace
+from labkit.calls.call import forget
 from labkit.formats import BF16, FP32
-from labkit.norm.interface import operation, row_norms
+from labkit.norm.interface import row_norms
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 SETTINGS = settings(max_examples=100 if WHOLE else 15, phases=[Phase.generate])
@@ -20,9 +22,9 @@ CALLS = {"layer": norm.layer_norm, "rms": norm.rms_norm}
 
 @pytest.fixture(autouse=True)
 def as_a_new_process():
-    operation.forget()
+    forget()
     yield
-    operation.forget()
+    forget()
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
@@ -72,22 +74,27 @@ def test_a_row_may_have_several_axes():
 
 @pytest.mark.parametrize(
     ("columns", "name", "format"),
-    [(512, "warps", FP32), (516, "on_chip", FP32), (40_000, "overlapped", BF16), (60_000, "clusters", FP32)],
+    [(512, "warps", FP32), (1030, "on_chip", FP32), (40_000, "overlapped", BF16), (60_000, "clusters", FP32)],
 )
 def test_the_step_is_the_one_for_such_rows(columns, name, format):
     one = norm.RowForward(2, columns)
     given = dict(zip(one.ARRAYS, map(cuda.to_device, one.operands(format)[:-1])))
     asked = row_norms.LayerNorm(format=str(format))
-    (launch,) = asked.launches(given, operation.of_stream())
+    (launch,) = asked.launches(given, Workspace())
     assert launch.kernel.__name__ == name
 
 
 def test_a_gpu_without_clusters_reads_wide_rows_again(monkeypatch):
     one = norm.RowForward(2, 60_000)
     given = dict(zip(one.ARRAYS, map(cuda.to_device, one.operands()[:-1])))
-    older = SimpleNamespace(compute_capability=(8, 9), MULTIPROCESSOR_COUNT=142)
+    older = SimpleNamespace(
+        name="NVIDIA RTX 6000",
+        compute_capability=(8, 9),
+        MULTIPROCESSOR_COUNT=142,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=99 * 1024,
+    )
     monkeypatch.setattr(cuda, "get_current_device", lambda: older)
-    (launch,) = row_norms.LayerNorm().launches(given, operation.of_stream())
+    (launch,) = row_norms.LayerNorm().launches(given, Workspace())
     assert launch.kernel.__name__ == "three_reads"
 
 
@@ -95,7 +102,7 @@ def test_a_plan_runs_for_other_rows():
     one = norm.RowForward(5, 48)
     first, second = one.operands(seed=0), one.operands(seed=1)
     arrays, others = (list(map(cuda.to_device, of[:-1])) for of in (first, second))
-    plan = norm.plan(norm.layer_norm, *arrays[:4], mean=arrays[4], rstd=arrays[5])
+    plan = norm.plan(norm.layer_norm, **dict(zip(one.ARRAYS, arrays)))
     for run, before, of in ((plan, first, arrays), (lambda: plan(*others), second, others)):
         run()
         assert one.is_right(before, (*(X.copy_to_host() for X in of), one))
@@ -105,9 +112,8 @@ X, C = np.random.default_rng(0).standard_normal((3, 4, 5)).astype(np.float32), n
 
 REFUSED = {
     "nothing": (lambda: norm.layer_norm(None), "x is None: give an array"),
-    "a number": (lambda: norm.rms_norm(np.float32(1).reshape(())), "x is a number: give an array of rows"),
+    "a number": (lambda: norm.rms_norm(np.array(1, np.float32)), "x is a number: give an array of rows"),
     "no columns": (lambda: norm.layer_norm(X[..., :0]), "columns is 0, but it must be at least 1"),
-    "no rows": (lambda: norm.rms_norm(X[:0]), "rows is 0, but it must be at least 1"),
     "float64": (lambda: norm.layer_norm(X.astype(float)), "x holds float64: give float32 or bfloat16"),
     "weights of another shape": (
         lambda: norm.layer_norm(X, C[:4]),
@@ -133,7 +139,6 @@ REFUSED = {
         lambda: norm.rms_norm(cuda.to_device(X)[:, ::2]),
         "x is not in C order, and rows are taken as they follow",
     ),
-    "two places": (lambda: norm.layer_norm(cuda.to_device(X), C), "weight is an array of the host, and x one of the"),
     "statistics in one place": (lambda: same_statistics(), "mean shares memory with rstd, which is written too"),
 }
 
@@ -150,17 +155,27 @@ def test_rows_that_cannot_be_normalised_are_refused_in_a_sentence(refused, words
     assert "\n" not in str(raised.value)
 
 
+def test_arrays_of_the_host_and_of_the_device_may_be_mixed():
+    """A new result is of the device; those that are given are written where they are."""
+    weight, expected = 2 * C, norm.layer_norm(X, 2 * C, C)
+    for x, w in ((cuda.to_device(X), weight), (X, cuda.to_device(weight))):
+        y, mean = norm.layer_norm(x, w, C), np.zeros((3, 4), np.float32)
+        assert cuda.is_cuda_array(y) and (y.copy_to_host() == expected).all()
+        into = np.zeros_like(X)
+        assert norm.layer_norm(x, w, C, y=into, mean=mean) is into
+        assert (into == expected).all() and np.allclose(mean, X.mean(-1), atol=1e-6)
+
+
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("on", ["cpu", pytest.param("cuda", marks=pytest.mark.needs("gpu"))])
 def test_rows_are_those_of_torch(on):
     import torch
 
     x, (weight, bias) = torch.randn(3, 7, 300, device=on), torch.randn(2, 300, device=on)
-    take = (lambda X: X.numpy()) if on == "cpu" else (lambda X: X)
-    ours = norm.layer_norm(take(x), take(weight), take(bias)), norm.rms_norm(take(x), take(weight), eps=1e-6)
+    ours = norm.layer_norm(x, weight, bias), norm.rms_norm(x, weight, eps=1e-6)
     theirs = (
         torch.nn.functional.layer_norm(x, (300,), weight, bias),
         torch.nn.functional.rms_norm(x, (300,), weight, eps=1e-6),
     )
     for found, expected in zip(ours, theirs, strict=True):
-        assert torch.allclose(torch.as_tensor(found), expected, atol=1e-5)
+        assert found.device == x.device and torch.allclose(found, expected, atol=1e-5)

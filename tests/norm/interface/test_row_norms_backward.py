@@ -45,7 +45,7 @@ def test_a_plan_runs_for_other_rows():
     one = norm.RowBackward(5, 48)
     first, second = one.operands(seed=0), one.operands(seed=1)
     arrays, others = (list(map(cuda.to_device, of[:-1])) for of in (first, second))
-    plan = norm.plan(norm.layer_norm_backward, *arrays)
+    plan = norm.plan(norm.layer_norm_backward, **dict(zip(one.ARRAYS, arrays)))
     for run, before, of in ((plan, first, arrays), (lambda: plan(*others), second, others)):
         run()
         assert one.is_right(before, (*(X.copy_to_host() for X in of), one))
@@ -63,8 +63,8 @@ REFUSED = {
 
 
 def in_place():
-    dy = cuda.to_device(X)
-    return norm.rms_norm_backward(dy, cuda.to_device(X), cuda.to_device(C), cuda.to_device(R), dy, cuda.to_device(C))
+    dy, x, weight, rstd = map(cuda.to_device, (X, X, C, R))
+    return norm.rms_norm_backward(dy, x, weight, rstd, dx=dy)
 
 
 @pytest.mark.parametrize(("refused", "words"), REFUSED.values(), ids=REFUSED)

@@ -144,8 +144,7 @@ def test_clusters_fill_the_grid_and_name_blocks_that_exist():
 
 
 def test_a_copy_with_other_constants_keeps_its_clusters():
-    made = labkit.specialise(kernel(PAIR), STAGES=2)
-    assert (made.targetoptions if cuda.on_gpu() else made.options)["cluster"] == 2
+    assert labkit.specialise(kernel(PAIR), STAGES=2).options["cluster"] == 2
 
 
 @pytest.mark.needs("gpu")

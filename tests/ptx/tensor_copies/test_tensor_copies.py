@@ -1,9 +1,12 @@
 """Copies of boxes by the copy engine: where the bytes lie, what lies outside, and what must be waited for."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import numpy as np
 import pytest
 from cells import kernel_in, line_of
-from numba import uint8, uint16, uint64
+from numba import types, uint8, uint16, uint64
 
 import labkit
 from labkit import cuda, ptx
@@ -420,6 +423,31 @@ def test_a_device_function_takes_the_map_and_waits():
     trace = load(kernel(IN_A_FUNCTION + LOAD[:begin] + call + LOAD[end:]), 5, 8)
     assert not trace.errors
     assert np.array_equal(trace.outputs[3][0], swizzled(box_of(numbers(72, 200), 5, 8)))
+
+
+@pytest.mark.needs("numba-cuda")
+def test_a_kernel_gets_its_map_by_value_while_another_thread_compiles_a_device_function(monkeypatch):
+    from labkit import compiler
+    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+
+    begun, done = Event(), Event()
+
+    def compile_device(dispatcher, *_):
+        begun.set()
+        assert done.wait(60)
+
+    monkeypatch.setattr(compiler.CUDADispatcher, "compile_device", compile_device)
+    device_function = compiler.jit(device=True)(changed)
+    kinds = TensorMapType(2), types.int64, types.int64, types.Array(uint16, 3, "C")
+    with ThreadPoolExecutor(1) as other:
+        compiling = other.submit(device_function.compile_device, ())
+        assert begun.wait(60)
+        try:
+            text = compiler.ptx_text(kernel(LOAD), kinds, (9, 0))
+        finally:
+            done.set()
+        compiling.result()
+    assert "cvta.param.u64" in text  # the address at which the launch has put it
 
 
 def test_a_thread_can_be_looked_at_beside_the_copy_engine():

@@ -189,13 +189,14 @@ class Counting(FunctionTranslator):
 
     def loop(self, node, header, enter):
         def entered(looping, inner):
-            enter(looping, inner)
+            runs = enter(looping, inner)
             if isinstance(node, ast.While):
                 self.note("While", self.kind(node.test))
-                return
+                return runs
             over = self.dotted(node.iter.func) if isinstance(node.iter, ast.Call) else None
             what = over or ("array" if isinstance(self.kind(node.iter), Array) else "tuple")
             targets = [n for n in ast.walk(node.target) if isinstance(n, ast.Name)]
             self.note(f"For {what}", *(self.env[n.id] for n in targets))
+            return runs
 
         super().loop(node, header, entered)

@@ -21,7 +21,6 @@ from labkit.bench.counters.kernels import (
 )
 from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
 from labkit.ladder import ladder
-from labkit.simulator import host
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
 QUOTIENTS = {
@@ -99,7 +98,7 @@ def _steps():
 
 
 def _own(step, problem):
-    launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace(memory=host))
+    launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace())
     return next(one for one in launches if one.kernel.__name__ == step.slug)
 
 

@@ -1,0 +1,32 @@
+"""CuPy's arrays."""
+
+import sys
+
+from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+
+
+class CuPyArrays(Owner):
+    """See `Owner`."""
+
+    name = "CuPy"
+    has_streams = True
+
+    def owns(self, X) -> bool:
+        return type(X).__module__.partition(".")[0] == "cupy" and hasattr(X, "__cuda_array_interface__")
+
+    def signature(self, X):
+        address = X.data.ptr
+        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES, X.device.id), address
+
+    def device_of(self, X) -> int:
+        return X.device.id
+
+    def current_stream(self, X) -> int:
+        return sys.modules["cupy"].cuda.get_current_stream(X.device.id).ptr
+
+    def empty(self, like, shape, type_name=None):
+        dtype = like.dtype if type_name is None else numpy_type(type_name)
+        return sys.modules["cupy"].empty(shape, dtype)
+
+    def on_stream(self, like, stream):
+        return sys.modules["cupy"].cuda.ExternalStream(stream, like.device.id)

@@ -1,0 +1,25 @@
+"""numba's arrays of the GPU."""
+
+from labkit import cuda
+from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+from labkit.arrays.views import viewed
+
+
+class NumbaArrays(Owner):
+    """See `Owner`."""
+
+    name = "numba"
+
+    def owns(self, X) -> bool:
+        return hasattr(X, "device_ctypes_pointer")
+
+    def signature(self, X):
+        address = X.device_ctypes_pointer.value or 0
+        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
+
+    def empty(self, like, shape, type_name=None):
+        return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
+
+    def permuted(self, X, axes):
+        turned = viewed(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
+        return cuda.as_cuda_array(turned)  # numba's transpose takes matrices alone

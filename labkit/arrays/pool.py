@@ -1,0 +1,196 @@
+"""Memory of the GPU in the order of a stream: taken and given back by the driver, as work on the stream reaches it.
+
+What is given back on a stream serves the next request on it; the driver hands it to other streams once it may. While a
+stream is captured, memory belongs to the graph, which takes it and gives it back in each replay, so that no two graphs
+share any. The driver tells streams apart by themselves: the per-thread default streams of two threads, or a new stream
+with the handle of one that is gone, cannot be confused.
+(CUDA driver API, "Stream Ordered Memory Allocator", cuMemAllocFromPoolAsync.)
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import prod
+from threading import Lock
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.arrays.driver import bindings, current_device
+from labkit.arrays.views import View
+
+_lock = Lock()
+_pools: dict = {}  # by the number of the GPU
+_limit_bytes = 2**30
+
+
+def take(size_bytes: int, stream: int) -> int:
+    """The address of new memory for work on a stream, by the driver's handle of it.
+
+    Raises
+    ------
+    MemoryError
+        The GPU has not so much left.
+    """
+    binding, _ = bindings()
+    success, full = binding.CUresult.CUDA_SUCCESS, binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    status, address = binding.cuMemAllocFromPoolAsync(size_bytes, _pool(), binding.CUstream(stream))
+    if status == full and empty_caches_of_others():
+        status, address = binding.cuMemAllocFromPoolAsync(size_bytes, _pool(), binding.CUstream(stream))
+    if status == success:
+        return int(address)
+    if status == full:
+        raise MemoryError(
+            f"the GPU has no {size_bytes:,} bytes left for a workspace: free arrays, or take smaller ones"
+        )
+    raise RuntimeError(f"the driver refuses {size_bytes:,} bytes of workspace: {status.name}")
+
+
+def give_back(address: int, stream: int) -> None:
+    """Gives memory back behind the work that the stream has got."""
+    binding, _ = bindings()
+    binding.cuMemFreeAsync(address, binding.CUstream(stream))
+
+
+def clear(address: int, size_bytes: int, stream: int) -> None:
+    """Sets bytes to 0 behind the work that the stream has got."""
+    binding, _ = bindings()
+    (status,) = binding.cuMemsetD8Async(address, 0, size_bytes, binding.CUstream(stream))
+    if status:
+        raise RuntimeError(f"the driver refuses to clear memory: {status.name}")
+
+
+class PoolBlock:
+    """Memory for work on a stream, from `address` on."""
+
+    def __init__(self, size_bytes: int, stream: int):
+        self.address, self._stream = take(size_bytes, stream), stream
+
+    def give_back(self) -> None:
+        """It serves others behind the work that the stream has got."""
+        give_back(self.address, self._stream)
+
+    def note_use(self, stream: int) -> None:
+        """Another stream uses it, too; whoever gives it back waits for that."""
+
+
+@contextmanager
+def on_stream(stream: int) -> Iterator[SimpleNamespace]:
+    """Memory for a `Workspace` whose launches run on the stream at once, given back behind them."""
+    taken = []
+
+    def device_array(shape, dtype):
+        shape, dtype = shape if isinstance(shape, tuple) else (shape,), np.dtype(dtype)
+        taken.append(take(max(1, prod(shape) * dtype.itemsize), stream))
+        return Bytes(None, shape, (dtype.itemsize,) * len(shape), dtype, taken[-1])
+
+    def to_device(zeros):
+        array = device_array(zeros.shape, zeros.dtype)
+        clear(array.address, zeros.nbytes, stream)
+        return array
+
+    try:
+        yield SimpleNamespace(device_array=device_array, to_device=to_device)
+    finally:
+        for address in taken:
+            give_back(address, stream)
+
+
+class Bytes(View):
+    """Memory by its bytes."""
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+# --- what is kept ----------------------------------------------------------------------------------
+
+
+def workspace_limit(size_bytes: int | None = None) -> int:
+    """The most bytes of workspace that each GPU keeps between calls; `size_bytes` sets it.
+
+    A call that needs more gets it, and what is over is given back to the driver at the next synchronisation. The
+    workspace of torch's tensors is torch's memory, which has rules of its own. The limit is 1 GiB if nothing is said.
+
+    Raises
+    ------
+    ValueError
+        It is no whole number from 0 on.
+    """
+    global _limit_bytes
+    if size_bytes is not None:
+        if isinstance(size_bytes, bool) or not isinstance(size_bytes, int | np.integer) or size_bytes < 0:
+            raise ValueError(f"size_bytes is {size_bytes!r}: give a whole number of bytes, 0 or more")
+        with _lock:
+            _limit_bytes = int(size_bytes)
+            for pool in _pools.values():
+                _limit(pool)
+    return _limit_bytes
+
+
+def reserved_bytes() -> int:
+    """What the pools of all GPUs hold, in use or not; 0 in the simulator."""
+    if not _pools:
+        return 0
+    binding, driver = bindings()
+    name = binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+    return sum(int(driver.cuMemPoolGetAttribute(pool, name)) for pool in _pools.values())
+
+
+def trim() -> None:
+    """Waits for the GPU, and gives the driver back what is not in use."""
+    if not _pools:
+        return
+    _, driver = bindings()
+    driver.cuCtxSynchronize()
+    for pool in _pools.values():
+        driver.cuMemPoolTrimTo(pool, 0)
+
+
+def empty_caches_of_others() -> bool:
+    """Lets torch and CuPy, where they are loaded, give the driver back what they keep; whether one of them is."""
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+    return torch is not None or cupy is not None
+
+
+def with_room(allocate: Callable[[], object]):
+    """What `allocate` gives; once more, where the GPU is full and others keep memory that they do not use."""
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        return allocate()
+    except (MemoryError, CudaAPIError):
+        if not empty_caches_of_others():
+            raise
+    return allocate()
+
+
+def _pool():
+    device = current_device()
+    if device not in _pools:
+        with _lock:
+            if device not in _pools:
+                _pools[device] = _made(device)
+    return _pools[device]
+
+
+def _made(device):
+    binding, driver = bindings()
+    properties = binding.CUmemPoolProps()
+    properties.allocType = binding.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    properties.location.type = binding.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    properties.location.id = device
+    pool = driver.cuMemPoolCreate(properties)
+    _limit(pool)
+    return pool
+
+
+def _limit(pool):
+    binding, driver = bindings()
+    name = binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    driver.cuMemPoolSetAttribute(pool, name, binding.cuuint64_t(_limit_bytes))

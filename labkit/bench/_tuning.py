@@ -1,0 +1,115 @@
+"""What `labkit tune` times: calls by their names, with random operands of a problem that is told by its fields."""
+
+from ast import literal_eval
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
+from importlib import import_module
+
+GEMM = "gemm"
+PROBLEMS = {  # of calls, in the package of each
+    "attention.attend": "AttentionForward",
+    "attention.attend_backward": "AttentionBackward",
+    "attention.attend_cached": "AttentionDecode",
+    "conv.backward_data": "BackwardData",
+    "conv.backward_filter": "BackwardFilter",
+    "conv.forward": "Forward",
+    "norm.batch_norm": "BatchForward",
+    "norm.batch_norm_backward": "BatchBackward",
+    "norm.layer_norm": "RowForward",
+    "norm.layer_norm_backward": "RowBackward",
+    "norm.rms_norm": "RowForward",
+    "norm.rms_norm_backward": "RowBackward",
+    "softmax.softmax": "Forward",
+    "softmax.softmax_backward": "Backward",
+}
+
+
+def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object, float]:
+    """Times the candidates for a call; gives the median time in ms of each, the fastest first.
+
+    Parameters
+    ----------
+    name
+        "gemm", or one of `PROBLEMS`.
+    words
+        The fields of the problem, in their order or as NAME=VALUE; also options of the call, as NAME=VALUE.
+    format
+        Of the operands, by its name.
+    options
+        Those of `gemm.tune`, for that alone.
+
+    Raises
+    ------
+    TypeError, ValueError
+        There is no such call, or the words tell no problem.
+    RuntimeError
+        There is no GPU.
+    """
+    if name == GEMM:
+        return _tune_gemm(words, format, **options)
+    if name not in PROBLEMS:
+        raise ValueError(f"there is nothing to tune for {name!r}; there is {GEMM}, {', '.join(PROBLEMS)}")
+    package, _, call = name.partition(".")
+    module = import_module(f"labkit.{package}")
+    call, kind = getattr(module, call), getattr(module, PROBLEMS[name])
+    of_problem, of_call = ([field.name for field in fields(one)] for one in (kind, call.operation))
+    of_call.remove("format")
+    needed = [field.name for field in fields(kind) if field.default is MISSING]
+    values = _values(name, words, of_problem, needed, of_problem if package == "conv" else of_problem + of_call)
+    if package == "conv":
+        ranking = module.find(kind(**values), format)
+        return {row.algorithm: row.time_ms for row in ranking if not row.reason}
+    return _tune_steps(call, kind, values, format)
+
+
+def _tune_gemm(words, format, **options):
+    from labkit import gemm
+
+    if len(words) != 3 or not all(word.isdecimal() for word in words):
+        raise ValueError(f"gemm takes M N K, three whole numbers, and got {' '.join(words)}")
+    return gemm.tune(*map(int, words), format, **options)
+
+
+def _tune_steps(call: Callable, kind: type, values: dict, format: str):
+    from labkit.calls.tuner import tune_problem
+    from labkit.formats import format_named
+
+    names = {field.name for field in fields(kind)}
+    if "kind" in names:  # which the call says
+        values["kind"] = call.operation.kind
+    problem = kind(**{name: value for name, value in values.items() if name in names})
+    more = {name: value for name, value in values.items() if name not in names}
+    there = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
+    left_out = [name for name, is_there in there.items() if not is_there]
+    return tune_problem(call, problem, format_named(format), left_out, **more)
+
+
+def _values(
+    call: str, words: Sequence[str], order: Sequence[str], needed: Sequence[str], known: Sequence[str]
+) -> dict[str, object]:
+    """Values by their names, of words of which those without a name stand in the order of the names.
+
+    Raises
+    ------
+    ValueError
+        There are too few, too many, or unknown names.
+    """
+    in_order = [word for word in words if "=" not in word]
+    values = dict(zip(order, in_order)) | dict(word.split("=", 1) for word in words if "=" in word)
+    wrong = [f"no {name}" for name in needed if name not in values]
+    wrong += [f"{name}, which is unknown" for name in values if name not in known]
+    wrong += [f"{word}, which is one too many" for word in in_order[len(order) :]]
+    if wrong:
+        raise ValueError(
+            f"{call} got {'; '.join(wrong)}: give {' '.join(needed)}, and what you like of "
+            f"{' '.join(name for name in dict.fromkeys(known) if name not in needed)} as NAME=VALUE"
+        )
+    return {name: _value(word) for name, word in values.items()}
+
+
+def _value(word: str) -> object:
+    """A number, True, False or None, or else the word."""
+    try:
+        return literal_eval(word.capitalize() if word.lower() in ("true", "false", "none") else word)
+    except (ValueError, SyntaxError):
+        return word

@@ -1,0 +1,44 @@
+"""`labkit bench elementwise`: every step of elementwise operations beside torch, eager and compiled, and a copy."""
+
+from pathlib import Path
+
+from labkit import elementwise
+from labkit.bench import _harness, _torch
+from labkit.bench.softmax import of_torch
+
+
+def _geglu(gate, up):
+    import torch
+
+    return torch.nn.functional.gelu(gate) * up
+
+
+def _compiled(problem, format, *operands):
+    return of_torch(_torch.compiled(_geglu), problem, format, *operands[:3])
+
+
+def rivals(problem, format):
+    """torch, eager and compiled."""
+    ways = {"torch": lambda problem, format, *operands: of_torch(_geglu, problem, format, *operands[:3])}
+    return ways | {"torch.compile": _compiled} if _torch.is_here() else {}
+
+
+def copies(problem, format, gate, up, y, *_):
+    """One and a half copies of a matrix, which read and write as many bytes."""
+    half = -(-y.shape[0] // 2)
+
+    def launch(stream):
+        y.copy_to_device(gate, stream=stream)
+        y[:half].copy_to_device(up[:half], stream=stream)
+
+    return launch
+
+
+def main(record: bool = False, out: Path | None = None) -> None:
+    """A table and a record for each ladder."""
+    for name, title in {"gated_gelu": "GEGLU"}.items():
+        ladder = elementwise.ladder(name)
+        table = _harness.Table(
+            ladder.record, title, (ladder,), rivals=rivals, yardsticks={"copies": copies}, fastest=len(ladder)
+        )
+        _harness.run(table, record, out)

@@ -1,0 +1,352 @@
+"""Which of several candidates computes a call.
+
+The order of all of them is that of what is known best:
+
+1. what was timed on this GPU for this very call (`labkit.calls.tuner`);
+2. else times that were recorded (`labkit.results`), on this GPU, else on the most similar one of its compute
+   capability: for a step of a ladder those of the problems that are nearest to this one;
+3. else what a model says, where an operation has one;
+4. else the order of the ladder, whose later steps are the better ones.
+
+A candidate that does not take the operands as they are is passed over for the next one.
+"""
+
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from math import inf, log, log2, prod
+from typing import NamedTuple
+
+from labkit import cuda, ptx, results, tuning
+from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.workspace import Workspace
+from labkit.formats import FORMATS, Format
+from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
+from labkit.ptx.capabilities import runs
+
+LEAST = 1e-3  # octaves to a problem that is alike in all sizes that count, but not the same
+OTHER_SIZE = 2  # octaves by which a record is farther off if its format has another size
+DOUBT = 0.02  # share of its time that a step loses for each octave that its records are farther off than others
+SM_THREADS = 2048
+
+
+class Here(NamedTuple):
+    """The GPU that this thread uses, as far as choices depend on it."""
+
+    name: str
+    capability: tuple[int, ...]
+    sms: int
+
+    @classmethod
+    def now(cls) -> "Here":
+        gpu = cuda.get_current_device()
+        return cls(tuning.gpu_name(), tuple(gpu.compute_capability), gpu.MULTIPROCESSOR_COUNT)
+
+
+@dataclass(frozen=True)
+class StepCandidate:
+    """A step of a ladder as `labkit.tuning` takes it."""
+
+    step: Step
+
+    def __str__(self):
+        return f"{self.step.ladder.name}/{self.step.slug}"
+
+    def as_data(self) -> str:
+        """As JSON gives it back."""
+        return str(self)
+
+    @property
+    def kernels(self) -> list:
+        """From what `labkit.tuning` finds all sources of the step."""
+        return [self.step.module.launches]
+
+
+class Chosen(NamedTuple):
+    """A step, and what it launches."""
+
+    step: Step
+    launches: list[Launch]
+
+
+def always(step: Step, problem: Problem) -> bool:
+    """Any step suits any problem."""
+    return True
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Which step of an operation's ladders computes a problem; what the operation declares for that.
+
+    Attributes
+    ----------
+    operation
+        Whose ladders: all of their steps that compute such problems may be chosen.
+    sizes
+        Attributes of a problem by which records are more or less near, and how many octaves off a factor of 2 is, or
+        another value.
+    suits
+        Whether a step has what a call needs for a problem.
+    words
+        What the call needs, for the question under which `labkit.tuning` keeps a choice.
+    advice
+        What to do where no step takes the arrays.
+    """
+
+    operation: str
+    sizes: tuple[tuple[str, float], ...]
+    suits: Callable[[Step, Problem], bool] = always
+    words: str = ""
+    advice: str = "convert them to float32"
+
+    def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
+        """The fastest step that takes arrays as they are, which are in the order of the problem's operands.
+
+        Raises
+        ------
+        ValueError
+            No step takes them; the message says why not.
+        """
+        candidates = list(map(StepCandidate, self._in_order(problem, format)))
+        question = f"{type(problem).__name__} {problem}, {format}{self.words}"
+        refused = {}
+        for candidate in fastest_first(self.operation, question, candidates):
+            try:
+                launches = candidate.step.launches(*arrays, problem, format=format, workspace=workspace)
+                refused[candidate] = _misfit(candidate.step, launches)
+            except TooLarge as error:
+                refused[candidate] = error.why
+            if not refused[candidate]:
+                return Chosen(candidate.step, launches)
+        capability = ".".join(map(str, Here.now().capability[:2]))
+        reasons = f" ({'; '.join(f'{candidate}: {why}' for candidate, why in refused.items())})" if refused else ""
+        raise ValueError(
+            f"no step takes {problem.called} {problem} in {format} on a GPU of compute capability {capability}"
+            f"{reasons}: {self.advice}"
+        )
+
+    def ranked(self, problem: Problem, format: Format) -> tuple[Step, ...]:
+        """The steps that suit a problem, in a format on this GPU, the fastest first.
+
+        They are not asked for how large problems may be. Steps that get hard operands of their ladder wrong are left
+        out. What was recorded of a step for a problem that it does not suit is left out too.
+        """
+        return _ranked(self, problem, format, Here.now())
+
+    def _in_order(self, problem, format) -> list[Step]:
+        """Those of `ranked`, and in the simulator those before that it runs soonest, whether these suit or not."""
+        quick = [
+            step
+            for ladder in ladders(self.operation)
+            for step in ladder
+            if is_quick(step) and _computes(step, problem, format)
+        ]
+        return list(dict.fromkeys([*quick, *self.ranked(problem, format)]))
+
+
+def is_quick(step: Step) -> bool:
+    """Whether the simulator runs kernels here, and a step says that it is `QUICK` to simulate."""
+    return not cuda.on_gpu() and getattr(step.module, "QUICK", False)
+
+
+def _misfit(step: Step, launches: Sequence[Launch]) -> str:
+    """Why launches do not run here, or not well, in words; "" where they do."""
+    gpu = cuda.get_current_device()
+    most_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, ptx.TensorMap)]
+    if any(address_of(X) % PIECE_BYTES for X in moved):
+        return f"an array begins at no multiple of {PIECE_BYTES} bytes"
+    if any(launch.shared_bytes > most_bytes for launch in launches):
+        return f"a block takes more than the {most_bytes} bytes of shared memory that this GPU gives it"
+    threads = max(_count(launch.grid) * _count(launch.block) for launch in launches)
+    if getattr(step.module, "AT_ONCE", False) and threads > SM_THREADS * gpu.MULTIPROCESSOR_COUNT:
+        return "its blocks are more than run at once"
+    return ""
+
+
+def _count(extent: int | tuple[int, ...]) -> int:
+    return prod(extent) if isinstance(extent, tuple) else extent
+
+
+# --- the order of candidates ---------------------------------------------------------------------
+
+
+def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
+    """Candidates with the one before all others that was found fastest on this GPU, if one was.
+
+    Parameters
+    ----------
+    operation, question, candidates
+        As `labkit.tuning` has them; candidates are in the order of what else is known (`by_estimates`).
+    """
+    found = tuning.choice(operation, question, candidates) if candidates else None
+    ordered = sorted(candidates, key=lambda one: one != found)
+    instead = _instead.get()
+    return ordered if instead is None else instead(operation, question, ordered)
+
+
+_instead: ContextVar[Callable[[str, str, list], list] | None] = ContextVar("instead", default=None)
+
+
+@contextmanager
+def choosing(instead: Callable[[str, str, list], list]) -> Iterator[None]:
+    """A context in which a function of operation, question and candidates says what `fastest_first` gives."""
+    token = _instead.set(instead)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
+
+
+def by_estimates(candidates: Sequence, *estimates: Callable[[Hashable], float | None]) -> list:
+    """Candidates, the fastest first, by the first of the estimates that knows a candidate's time, or gives not None.
+
+    Those that none of them knows come last, and keep their order.
+    """
+
+    def time(candidate):
+        known = (estimate(candidate) for estimate in estimates)
+        return next((found for found in known if found is not None), inf)
+
+    return sorted(candidates, key=time)
+
+
+# --- steps, by what was recorded -----------------------------------------------------------------
+
+
+@lru_cache(1024)  # problems
+def _ranked(chooser: Chooser, problem, format, here: Here) -> tuple[Step, ...]:
+    steps = [
+        step
+        for ladder in ladders(chooser.operation)
+        for step in reversed(ladder)
+        if _computes(step, problem, format)
+        and runs(step.kernel, format.number, here.capability)
+        and chooser.suits(step, problem)
+    ]
+    costs = _costs(problem, format, chooser.sizes, _times(steps, format, chooser.suits, here))
+    return tuple(by_estimates(steps, costs.get))
+
+
+def _computes(step, problem, format) -> bool:
+    takes = getattr(step.module, "TAKES", getattr(step.ladder.module, "TAKES", {}))
+    is_of_kind = step.problem is type(problem) and format in step.formats
+    return is_of_kind and not problem.misfit(takes) and _is_exact(step)
+
+
+@lru_cache(1024)  # steps
+def _is_exact(step) -> bool:
+    """Whether a step is as exact as its ladder asks, with hard operands too if there are any."""
+    asked = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
+    hard, right = ({getattr(one, "hard", None) for one in problems} for problems in (asked, step.examples))
+    return not hasattr(step.module, "ALLOWING") and hard <= right
+
+
+def _costs(problem, format, sizes, times) -> dict[Step, float]:
+    """How much longer steps take than the fastest ones do, as logarithms: 0 for the fastest.
+
+    Of a problem that was recorded, what was recorded. Else the mean over all recorded problems, each of which counts by
+    the inverse square of how far off it is. A step that was recorded only farther off than others were loses something
+    for that.
+    """
+    relative = {}
+    for (recorded, itemsize), of_steps in times.items():
+        if len(of_steps) == 1:  # which is neither faster nor slower than others
+            continue
+        away = _octaves(problem, recorded, sizes) + OTHER_SIZE * (itemsize != format.itemsize)
+        fastest = min(of_steps.values())
+        for step, time_ms in of_steps.items():
+            relative.setdefault(step, []).append((away, log(time_ms / fastest)))
+    nearest = min((away for found in relative.values() for away, _ in found), default=0)
+    return {step: _mean(found) + DOUBT * (min(found)[0] - nearest) for step, found in relative.items()}
+
+
+def _mean(found: list[tuple[float, float]]) -> float:
+    """Of costs that were recorded so many octaves away."""
+    here = [(1, cost) for away, cost in found if away == 0]
+    weighted = here or [(away**-2, cost) for away, cost in found]
+    return sum(weight * cost for weight, cost in weighted) / sum(weight for weight, _ in weighted)
+
+
+def _octaves(one: Problem, other: Problem, sizes) -> float:
+    """How far two problems are from one another, by the sizes that count."""
+    away = 0.0
+    for name, weight in sizes:
+        x, y = getattr(one, name), getattr(other, name)
+        are_numbers = all(isinstance(size, int) and not isinstance(size, bool) for size in (x, y))
+        away += weight * (abs(log2(x / y)) if are_numbers else x != y)
+    return 0 if one == other else max(away, LEAST)
+
+
+def _times(steps, format, suits, here: Here) -> dict[tuple[Problem, int], dict[Step, float]]:
+    """Recorded times in ms of steps, by problem and bytes of an element.
+
+    In a format of the same size, what was recorded in another one counts where nothing was in this one.
+    """
+    times = {}
+    for ladder in dict.fromkeys(step.ladder for step in steps):
+        for step, problem, recorded, time_ms in _recorded(ladder, machine_for(ladder.record, here)):
+            if step in steps and suits(step, problem):
+                found = times.setdefault((problem, recorded.itemsize), {})
+                if recorded == format or step not in found:
+                    found[step] = time_ms
+    return times
+
+
+def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
+    """The time that was recorded for a step and this very problem, on this GPU, else on the most similar one.
+
+    It is that of another format of the same size, where there is none in this one; None where there is none at all.
+    """
+    machine = machine_for(step.ladder.record, Here.now())
+    times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})
+    alike = (time_ms for other, time_ms in times.items() if other.itemsize == format.itemsize)
+    return times.get(format) or next(alike, None)
+
+
+@lru_cache(64)  # ladders
+def _by_problem(ladder, machine):
+    found = {}
+    for step, problem, format, time_ms in _recorded(ladder, machine):
+        found.setdefault((step, tuple(problem.fields.values())), {})[format] = time_ms
+    return found
+
+
+@lru_cache(64)  # ladders
+def _recorded(ladder: Ladder, machine: str | None) -> list[tuple[Step, Problem, Format, float]]:
+    """What was recorded on a machine, of steps that there are and of problems that have all their fields."""
+    if machine is None:
+        return []
+    steps, found = {step.slug: step for step in ladder}, []
+    for row in results.load(ladder.record, machine).rows:
+        step = steps.get(row["step"])
+        names = [] if step is None else [field.name for field in fields(step.problem)]
+        if step is not None and row.keys() >= {*names, "time_ms"} and row["dtype"] in FORMATS:
+            problem = step.problem(**{name: row[name] for name in names})
+            found.append((step, problem, FORMATS[row["dtype"]], row["time_ms"]))
+    return found
+
+
+@lru_cache(256)  # records
+def machine_for(record: str, here: Here) -> str | None:
+    """The machine whose recorded times count for a GPU: the GPU itself, else the nearest of its compute capability."""
+    for machine, capability in results.nearest(record, here.name, here.capability).items():
+        if machine == results.slug(here.name):
+            return machine
+        if capability == here.capability[:2]:
+            if cuda.on_gpu():
+                _tell_of(machine, here.name)
+            return machine
+    return None
+
+
+@lru_cache(64)  # machines
+def _tell_of(machine, gpu):
+    warnings.warn(
+        f"some operations have no recorded times on this GPU, {gpu}, and those of {machine} choose their kernels: "
+        "`python -m labkit tune` times them here",
+        stacklevel=2,
+    )

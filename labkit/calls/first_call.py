@@ -1,0 +1,88 @@
+"""A call that is the first of its kind: everything is checked, and a route is made for those that follow."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import fields
+
+from labkit import cuda
+from labkit.arrays.driver import current_device, handle_of
+from labkit.arrays.operands import check_array
+from labkit.arrays.owners import owner_of
+from labkit.calls.host_arrays import run_with_copies
+from labkit.calls.operation import Operation
+from labkit.calls.plan import prepared
+from labkit.calls.route import New, Route, new_array, routes
+
+
+def first_call(call: Callable, operation: type[Operation], options: tuple, arrays, key, stream):
+    """Runs an operation, as `call`, which is given here to be called for plain arrays of the device."""
+    operation = operation(*options)
+    handle = None if stream is None else handle_of(stream)
+    given = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if X is not None}
+    for name in operation.needed:
+        if name not in given:
+            raise TypeError(f"{name} is None: give an array")
+    for name, X in given.items():
+        check_array(name, X, name in operation.written)
+    owners = {name: owner_of(X) for name, X in given.items()}
+
+    def again(given, stream=stream):
+        options = tuple(getattr(operation, field.name) for field in fields(operation))
+        return call(type(operation), [given.get(name) for name in operation.arrays], options, stream)
+
+    resolved = {name: owners[name].resolved(X) for name, X in given.items()}
+    if any(resolved[name] is not given[name] for name in given):
+        return again(resolved)
+    adopted = {name: owners[name].adopted(X) for name, X in given.items()}
+    operation.check(adopted)
+    if any(owners[name].is_on_host(X) for name, X in given.items()):
+        operation = operation.declared(adopted)
+        return run_with_copies(again, operation, given, stream)
+    route, full = _route(operation, given, adopted), list(arrays)
+    addresses = [None if X is None else owner_of(X).signature(X)[1] for X in full]
+    found = route.run(full, addresses, handle, current_device())
+    if key is not None and not operation.varies:
+        routes.keep(key, route)
+    return found
+
+
+def _route(operation, given, adopted) -> Route:
+    """The route for arrays of the device that fit."""
+    names, device = operation.arrays, _device_of(given)
+    owners = {name: owner_of(X) for name, X in given.items()}
+    new = []
+    for name in operation.outputs:
+        if name not in given:
+            result = operation.result(name, adopted)
+            new.append(New(names.index(name), names.index(result.like), owners[result.like], result))
+    with nullcontext() if device in (None, current_device()) else cuda.gpus[device]:
+        whole = adopted | {names[one.place]: new_array(one.owner, given[one.result.like], one.result) for one in new}
+        ready = prepared(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
+    keepers = [names.index(name) for name, owner in owners.items() if owner.gives_memory]
+    others = [names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.gives_memory]
+    return Route(
+        ready,
+        device,
+        tuple(new),
+        tuple(names.index(name) for name in operation.written if name in given),
+        tuple(names.index(name) for name in operation.outputs),
+        keepers[0] if keepers else None,
+        (*keepers[:1], *others),  # torch has one current stream for all of its tensors
+    )
+
+
+def _device_of(given) -> int | None:
+    """The GPU of arrays, as far as they tell.
+
+    Raises
+    ------
+    ValueError
+        They are on several.
+    """
+    known = {name: owner_of(X).device_of(X) for name, X in given.items()}
+    known = {name: device for name, device in known.items() if device is not None}
+    (first, one), *others = list(known.items()) or [("", None)]
+    for name, other in others:
+        if other != one:
+            raise ValueError(f"{first} is on GPU {one} and {name} on GPU {other}: move the one to the other")
+    return one

@@ -1,0 +1,88 @@
+"""Calls of which some arrays are the host's: these are copied to the device, and back if they are written."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from labkit import cuda
+from labkit.arrays import pool
+from labkit.arrays.addresses import check_own_memory, share_memory
+from labkit.arrays.driver import synchronize
+from labkit.arrays.operands import type_name
+from labkit.arrays.owners import owner_of
+from labkit.calls.operation import Operation
+from labkit.calls.route import New, new_array
+from labkit.calls.streams import stream_of
+
+
+def run_with_copies(run: Callable, operation: Operation, given: Mapping[str, object], stream):
+    """Runs an operation by `run(arrays, stream)`, which takes arrays of the device, for arrays that fit it.
+
+    New outputs are of the kind of the first array of the device, or else of the kind that the operation says.
+    """
+    on_host = {name: X for name, X in given.items() if owner_of(X).is_on_host(X)}
+    _check_host(operation, on_host)
+    beside = next((X for name, X in given.items() if name not in on_host), None)
+    handle = stream_of([beside], stream)
+    staged = {name: _staged(operation, name, X, handle) for name, X in on_host.items()}
+    adopted = {name: owner_of(X).adopted(X) for name, X in given.items()}
+    new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
+    for name in operation.outputs:
+        if name in given:
+            continue
+        result = operation.result(name, adopted)
+        like = adopted[result.like]
+        result = result._replace(type_name=result.type_name or type_name(like))
+        if beside is not None:
+            new[name] = New(0, 0, owner_of(beside), result).make(beside, handle)
+        else:
+            new[name] = copied_back[name] = new_array(owner_of(like), like, result)
+            staged[name] = _room(result.shape, owner_of(like).as_numpy(new[name]).dtype)
+    run({**given, **new, **staged}, _numba_stream(handle))
+    for name, X in copied_back.items():
+        _copy_back(staged[name], X, handle)
+        owner_of(X).mark_written(X)
+    found = [(given | new)[name] for name in operation.outputs]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _room(shape, dtype):
+    """A new array of the device."""
+    return pool.with_room(lambda: cuda.device_array(shape, dtype)) if cuda.on_gpu() else cuda.device_array(shape, dtype)
+
+
+def _staged(operation, name, X, stream):
+    """A copy of an array of the host on the device, or room for it if it is only written."""
+    values = owner_of(X).as_numpy(X)
+    array = _room(values.shape, values.dtype)
+    if name not in operation.written or name in operation.read:
+        array.copy_to_device(np.ascontiguousarray(values).reshape(values.shape), stream=_numba_stream(stream))
+    return array
+
+
+def _copy_back(array, X, stream):
+    values = owner_of(X).as_numpy(X)
+    found = array.copy_to_host(stream=_numba_stream(stream))
+    if cuda.on_gpu():
+        synchronize(stream)
+    values[...] = found.view(values.dtype)
+
+
+def _numba_stream(stream: int):
+    return cuda.external_stream(stream) if stream else 0
+
+
+def _check_host(operation, arrays) -> None:
+    """Raises ValueError where an array of the host cannot be written without another one changing."""
+    memory = {name: owner_of(X).as_numpy(X) for name, X in arrays.items()}
+    for name in filter(memory.__contains__, operation.written):
+        X = memory[name]
+        check_own_memory(name, X)
+        for other, Y in memory.items():
+            in_place = operation.in_place.get(name) == other and _is_same(X, Y)
+            if other != name and not in_place and share_memory(X, Y):
+                raise ValueError(f"{name} shares memory with {other}: give {name} memory of its own")
+
+
+def _is_same(X, Y):
+    return X.__array_interface__["data"] == Y.__array_interface__["data"] and X.strides == Y.strides

@@ -1,0 +1,122 @@
+"""An operation made ready for operands that lie in a certain way: its launches, and which operands they serve."""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from labkit import cuda
+from labkit.arrays.addresses import extent, share_memory
+from labkit.arrays.operands import as_view, check_plain, layout
+from labkit.arrays.owners import NotPlain, owner_of
+from labkit.arrays.views import Place
+from labkit.calls.operation import Operation
+
+MOST_KNOWN = 64  # addresses at which operands are known to be apart, and their distances
+
+
+class Prepared:
+    """An operation for operands that lie in a certain way.
+
+    Attributes
+    ----------
+    names
+        Of its operands.
+    outputs
+        The numbers of those that are written.
+    launches
+        Runs the kernels (`PackedLaunches`, or `SimulatedLaunches` where there is no GPU).
+    """
+
+    def __init__(self, operation: Operation, operands: Mapping[str, object]):
+        self.names, arrays = tuple(operands), list(operands.values())
+        self.outputs = [number for number, name in enumerate(self.names) if name in operation.written]
+        self._layouts = [layout(X) for X in arrays]
+        self._near = self._distances(operation.in_place)
+        self._known = [set() for _ in arrays]  # signatures of arrays that have these layouts
+        self._apart, self._apart_at, self._lock = set(), set(), Lock()
+        views = [as_view(X, Place(number)) for number, X in enumerate(arrays)]
+
+        def launches(*views, workspace):
+            return operation.launches(dict(zip(self.names, views, strict=True)), workspace)
+
+        if cuda.on_gpu():
+            from labkit.calls.packed_launches import PackedLaunches
+
+            self.launches = PackedLaunches(launches, views)
+        else:
+            from labkit.calls.simulated_launches import SimulatedLaunches
+
+            self.launches = SimulatedLaunches(launches, views)
+
+    def addresses(self, operands: Sequence) -> tuple[int, ...]:
+        """Where operands begin that lie as those that it was made for.
+
+        Raises
+        ------
+        TypeError, ValueError
+            They do not.
+        """
+        if len(operands) != len(self.names):
+            raise TypeError(f"this plan takes {', '.join(self.names)}, or nothing, and got {len(operands)} operands")
+        found = []
+        for number, X in enumerate(operands):
+            try:
+                signature, address = owner_of(X).signature(X)
+            except (TypeError, NotPlain):
+                check_plain(self.names[number], X, number in self.outputs)  # says why not
+                raise
+            if signature not in self._known[number]:
+                self._check_layout(number, X)
+                if len(self._known[number]) == MOST_KNOWN:
+                    self._known[number].clear()
+                self._known[number].add(signature)
+            found.append(address)
+        return tuple(found)
+
+    def check_apart(self, operands: Sequence, addresses: tuple[int, ...]) -> None:
+        """Raises ValueError where writing an output would change another operand."""
+        if addresses in self._apart_at:
+            return
+        with self._lock:
+            for output, number, least, most, allowed in self._near:
+                distance = addresses[number] - addresses[output]
+                if least < distance < most and distance != allowed and (output, number, distance) not in self._apart:
+                    self._check_pair(operands, output, number)
+                    _remember(self._apart, (output, number, distance))
+            _remember(self._apart_at, addresses)
+
+    def _check_pair(self, operands, output, number):
+        if share_memory(as_view(operands[number]), as_view(operands[output])):
+            name, written = self.names[number], self.names[output]
+            used = "written too" if number in self.outputs else f"read while {written} is written"
+            raise ValueError(f"{written} shares memory with {name}, which is {used}: give {written} memory of its own")
+
+    def _check_layout(self, number, X):
+        name = self.names[number]
+        planned, found = self._layouts[number], layout(X)
+        for what, wanted, has in zip(("is of shape", "has strides", "holds"), planned, found):
+            if wanted != has:
+                raise ValueError(f"{name} {what} {has}, and the plan is for {wanted}: make a plan for such an array")
+        if planned != found:
+            raise ValueError(
+                f"{name} begins {found[3]} bytes after a multiple of 16, and the plan is for {planned[3]}: "
+                "make a plan for such an array"
+            )
+
+    def _distances(self, in_place) -> list[tuple[int, int, int, int, int | None]]:
+        """Outputs and other operands, between which distances the two may share bytes, and at which one they may."""
+        extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
+        near = []
+        for output in self.outputs:
+            (begin, end), same = extents[output], in_place.get(self.names[output])
+            for number, (low, high) in enumerate(extents):
+                if number == output or (number in self.outputs and number < output):  # of two outputs once
+                    continue
+                alike = self.names[number] == same and self._layouts[number] == self._layouts[output]
+                near.append((output, number, begin - high, end - low, 0 if alike else None))
+        return near
+
+
+def _remember(known, entry):
+    if len(known) >= MOST_KNOWN:
+        known.clear()
+    known.add(entry)

@@ -1,0 +1,11 @@
+"""GEGLU: from an element a thread to 16 bytes a thread."""
+
+from labkit.elementwise.gated_gelu.problem import GEGLU
+from labkit.formats import BF16, FP16, FP32
+
+PROBLEM = GEGLU
+FORMATS = FP32, BF16, FP16
+EXAMPLES = (1, 1), (3, 77), (5, 48), (2, 1000)
+BENCHED = (4096, 4096), (8192, 11008)
+STANDING = 64, 512
+RECORD = "gated_gelu"

@@ -1,0 +1,93 @@
+"""What users call: GEGLU of arrays as they lie."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from jaxtyping import Shaped
+
+from labkit.arrays.operands import check_alike, format_of
+from labkit.arrays.views import as_matrix
+from labkit.arrays.workspace import Workspace
+from labkit.calls.call import call
+from labkit.calls.operation import Operation, Result, calls
+from labkit.elementwise.gated_gelu.problem import GEGLU
+from labkit.formats import BF16, FP16, FP32, Format
+from labkit.ladder import Launch, TooLarge, ladder
+
+
+@dataclass(frozen=True)
+class Geglu(Operation):
+    """See `geglu`."""
+
+    format: str | Format | None = None
+
+    arrays, needed, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
+    in_place = {"y": "gate"}  # noqa: RUF012 - of the class
+
+    def declared(self, given: Mapping[str, object]) -> "Geglu":
+        return replace(self, format=self._format(given))
+
+    def check(self, given: Mapping[str, object]) -> None:
+        self._format(given)
+        check_alike(given, "gate")
+
+    def result(self, name: str, given: Mapping[str, object]) -> Result:
+        return Result("gate", tuple(given["gate"].shape))
+
+    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        matrices = [as_matrix(name, X) for name, X in given.items()]
+        problem = GEGLU(prod(matrices[0].shape[:-1]), matrices[0].shape[-1])
+        for step in reversed(ladder("elementwise", "gated_gelu")):
+            try:
+                return step.launches(*matrices, problem, format=self.format)
+            except TooLarge:
+                continue
+        raise ValueError(f"gate has {problem.rows * problem.columns} elements: pass fewer at a time")
+
+    def _format(self, given) -> Format:
+        return format_of(given["gate"], given["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
+
+
+@calls(Geglu)
+def geglu(
+    gate: Shaped[np.ndarray, "*rows columns"],
+    up: Shaped[np.ndarray, "*rows columns"],
+    *,
+    y: Shaped[np.ndarray, "*rows columns"] | None = None,
+    format: str | Format | None = None,
+    stream=None,
+) -> Shaped[np.ndarray, "*rows columns"]:
+    """y = gelu(gate) * up, the activation of a gated feed-forward layer.
+
+    Parameters
+    ----------
+    gate, up
+        Arrays of one shape, float32, bfloat16 or float16. The elements of a row follow one another; rows may lie apart,
+        so that both may be halves of one array.
+    y
+        Where the result goes; gate itself will do. If it is None, a new array of the kind that gate is.
+    format
+        What arrays of bits hold: "bfloat16" (uint16). Otherwise their type says it.
+    stream
+        As `gemm.multiply` takes it.
+
+    Returns
+    -------
+    y. gelu(g) = g (1 + erf(g / sqrt(2))) / 2 is computed in float32.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Arrays do not fit one another, or rows do not lie as told.
+
+    Notes
+    -----
+    (Shazeer, GLU Variants Improve Transformer, 2020, equation 6, without its GEMMs.)
+
+    Examples
+    --------
+    >>> y = elementwise.geglu(*X.chunk(2, -1))  # of a tensor that holds both halves
+    """
+    return call(Geglu, (gate, up, y), (format,), stream)

@@ -1,0 +1,67 @@
+"""What every step of GEGLU computes. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from labkit import ladder
+from labkit.formats import BF16, FP16, FP32, Format
+from labkit.gemm.problem import normal
+
+EPS = float(np.finfo(np.float32).eps)
+ROUNDINGS = 8  # of the operations on an element
+LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-25}  # below which a result may be off by all of it
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+@dataclass(frozen=True)
+class GEGLU(ladder.Problem):
+    """y = gelu(gate) * up for each element of two matrices, where gelu(g) = g * (1 + erf(g / sqrt(2))) / 2.
+
+    Attributes
+    ----------
+    rows, columns
+        Of each matrix. Rows may lie apart, so that both may be halves of one matrix.
+    """
+
+    called = "GEGLU"
+    in_order = False
+
+    rows: int
+    columns: int
+
+    def __post_init__(self):
+        for name in ("rows", "columns"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give 0 or more")
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(("gate", "up", "y"), (self.rows, self.columns))
+
+    @property
+    def axes(self) -> dict[str, str]:
+        return dict.fromkeys(("gate", "up", "y"), "RC")
+
+    @property
+    def flops(self) -> int:
+        """Four for each element, where an erf counts as one."""
+        return 4 * self.rows * self.columns
+
+    def least_bytes(self, format: Format = FP32) -> int:
+        """Two matrices read, and one written."""
+        return 3 * self.rows * self.columns * format.itemsize
+
+    def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
+        """Random matrices, NaN where a step writes, and the problem."""
+        rng, shape = np.random.default_rng([seed, self.rows, self.columns]), (self.rows, self.columns)
+        y = np.full(shape, format.result.encode(np.nan), format.result.dtype)
+        return normal(rng, shape, format), normal(rng, shape, format), y, self
+
+    def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
+        """The result in float64; for negative gates 1 + erf cancels, so that errors are those of gate * up."""
+        gate, up = (format.decode(np.asarray(X)) for X in operands[:2])
+        value = gate * (1 + _erf(gate / math.sqrt(2))) / 2 * up if gate.size else gate * up
+        bound = ROUNDINGS * EPS * np.abs(gate * up) + format.result.rounding * np.abs(value) + LEAST[format.result]
+        return {2: ladder.Expected(value, bound)}

@@ -1,0 +1,89 @@
+"""16 bytes a thread and operand at once: four elements of float32, or eight of 16 bits.
+
+A thread loads `EACH` vectors of both operands before it computes the first element, so that 64 bytes of it are in
+flight. 16-bit elements are loaded as 32-bit words of two. Rows may lie apart: the arrays are seen as vectors of words,
+and a row begins at a multiple of its pitch.
+
+Costs, in passes over memory: gate and up are read once, y is written once. Limited by memory.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.arrays.addresses import extent, lies_in_pieces
+from labkit.arrays.views import viewed
+from labkit.formats import BF16, FP16, FP32
+from labkit.ladder import Launch, TooLarge
+
+IS_SINGLE, FORMAT, WORD = True, ptx.BF16, np.float32  # whether elements are float32; or words of two in a format
+WORDS = {FP32: np.float32, BF16: np.uint32, FP16: np.uint32}
+EACH = 2  # vectors of a thread and operand
+THREADS = 256
+EXAMPLES = (1, 8), (5, 48), (2, 1000), (3, 4096)
+HALF, ROOT = np.float32(0.5), np.float32(1 / math.sqrt(2))
+
+
+@cuda.jit(device=True)
+def geglu(g, u):
+    return HALF * g * (np.float32(1) + math.erf(g * ROOT)) * u
+
+
+@cuda.jit(device=True)
+def of_words(g, u):
+    if IS_SINGLE:
+        return geglu(g, u)
+    (g_low, g_high), (u_low, u_high) = ptx.unpack2(g, FORMAT), ptx.unpack2(u, FORMAT)
+    return ptx.pack2(geglu(g_low, u_low), geglu(g_high, u_high), FORMAT)
+
+
+@cuda.jit(launch_bounds=THREADS)
+def vectors(gate, up, y, pitches, count, across):
+    g, u = cuda.local.array((EACH, 4), WORD), cuda.local.array((EACH, 4), WORD)
+    first = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + cuda.threadIdx.x)
+    for i in range(EACH):
+        vector = np.uint32(first + i * THREADS)
+        if vector < count:
+            row, col = np.int64(vector // across), np.int64(vector % across) * 4
+            g[i, 0], g[i, 1], g[i, 2], g[i, 3] = ptx.load4(gate, row * pitches[0] + col)
+            u[i, 0], u[i, 1], u[i, 2], u[i, 3] = ptx.load4(up, row * pitches[1] + col)
+    for i in range(EACH):
+        vector = np.uint32(first + i * THREADS)
+        if vector < count:
+            row, col = np.int64(vector // across), np.int64(vector % across) * 4
+            for e in range(4):
+                g[i, e] = of_words(g[i, e], u[i, e])
+            ptx.store4(y, row * pitches[2] + col, g[i, 0], g[i, 1], g[i, 2], g[i, 3])
+
+
+@cache
+def in_format(format):
+    """The kernel for elements of a format."""
+    if format == FP32:
+        return vectors
+    return specialise(vectors, IS_SINGLE=False, FORMAT=format.number, WORD=np.uint32)
+
+
+def launches(gate, up, y, problem, format=FP32):
+    """y of each element."""
+    problem.check(gate, up, y, dtype=format.dtype)
+    shape = problem.rows, problem.columns
+    if not all(lies_in_pieces(X, shape) for X in (gate, up, y)):
+        raise TooLarge(f"rows of {problem.columns} elements of {format} are not whole vectors of 16 bytes")
+    across = problem.columns * format.itemsize // 16
+    count = problem.rows * across
+    if count >= 2**31:
+        raise TooLarge(f"there are {count} vectors, and threads count them in 31 bits")
+    blocks = -(-count // (EACH * THREADS))
+    words = [_words(X, WORDS[format]) for X in (gate, up, y)]
+    pitches = tuple(np.int64(X.strides[0] // 4) for X in (gate, up, y))
+    arguments = *words, pitches, np.uint32(count), np.uint32(across)
+    return [Launch(in_format(format), blocks, THREADS, arguments)] if blocks else []
+
+
+def _words(X, dtype):
+    """The memory from the first element of a matrix to the last, as 32-bit words."""
+    _, end = extent(X.shape, X.strides, X.dtype.itemsize)
+    return viewed(X, (end // 4,), (4,), dtype)
