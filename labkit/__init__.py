@@ -48,6 +48,7 @@ _PLACES = {
     "specialise": "labkit.cuda:specialise",
     "time_bound": "labkit.roofline:time_bound",
     "translated": "labkit.simulator.run:translated",
+    "tune": "labkit.calls.tuner:tune",
     "views": "labkit.views",
     "workspace_limit": "labkit.arrays.pool:workspace_limit",
 }

@@ -129,7 +129,20 @@ def prepare(kernel, cluster=1, early=False, cooperative=False):
     Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more; CUDA driver
     API, cuKernelSetAttribute.)
     """
+    kernel.make_ready = partial(_make_ready, kernel, cluster, set())
+    kernel.make_ready()
+    if cooperative:
+        kernel.cooperative = True  # numba's own name for it
+    if early or packed.takes_maps(kernel):
+        kernel.launch = partial(packed.launch, kernel, early)
+    return kernel
+
+
+def _make_ready(kernel, cluster, devices):
+    """Sets the attributes of a kernel on the current GPU, if it is not among those where this was done."""
     function = kernel._codelibrary.get_cufunc()
+    if function.device.id in devices:
+        return
     names = binding.CUfunction_attribute
     most_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
     attributes = {names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: most_bytes}
@@ -139,11 +152,7 @@ def prepare(kernel, cluster=1, early=False, cooperative=False):
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = 1
     for name, value in attributes.items():
         driver.cuKernelSetAttribute(name, value, function.handle, binding.CUdevice(function.device.id))
-    if cooperative:
-        kernel.cooperative = True  # numba's own name for it
-    if early or packed.takes_maps(kernel):
-        kernel.launch = partial(packed.launch, kernel, early)
-    return kernel
+    devices.add(function.device.id)
 
 
 def _adopted(made, ours):

@@ -91,6 +91,8 @@ class Packed:
             places += map(ctypes.addressof, fields)
         self._places = (ctypes.c_void_p * len(places))(*places)
         self._parameters = ctypes.addressof(self._places)
+        if hasattr(kernel, "make_ready"):  # on this GPU, too
+            kernel.make_ready()
         self._function = binding.CUfunction(int(kernel._codelibrary.get_cufunc().handle))
         self._config = config = binding.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = _three(grid)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
+from functools import cache
 from itertools import count
 from math import exp, log, prod
 from random import Random
@@ -29,6 +30,12 @@ def launches_of(step: Step, problems: list[Problem]) -> Iterator[tuple[Problem, 
                 for launch in step.launches(*operands, format=format, workspace=Counted()):
                     if launch.grid != ():
                         yield problem, format, launch
+
+
+@cache
+def stated_launches(step: Step) -> list[tuple[Problem, Format, Launch]]:
+    """What a step launches for the problems that it states."""
+    return [*launches_of(step, stated(step))]
 
 
 def stated(step: Step) -> list[Problem]:
@@ -75,7 +82,12 @@ def _operands(step, problem, format):
         return problem.operands(format)
     example = next(one for one in step.examples if one.shapes.keys() == problem.shapes.keys())
     shapes, places = iter(problem.shapes.values()), count()
-    return [_operand(X, problem, shapes, places) for X in example.operands(format)]
+    return [_operand(X, problem, shapes, places) for X in _example_operands(example, format)]
+
+
+@cache
+def _example_operands(example, format):
+    return example.operands(format)
 
 
 def _operand(X, problem, shapes, places):

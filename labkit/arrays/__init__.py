@@ -1,1 +1,1 @@
-"""Arrays of the device: their memory under other shapes and strides, where it begins, and memory beside operands."""
+"""Device arrays: addresses, views under other shapes and strides, and workspace."""

@@ -1,4 +1,4 @@
-"""Where arrays lie: how they begin, whether copies of 16 bytes can follow their rows, whether two share an element."""
+"""Addresses of arrays, their alignment to 16-byte vectors, and memory that two arrays share."""
 
 from types import SimpleNamespace
 
@@ -7,12 +7,12 @@ import numpy as np
 from labkit.layout import is_in_c_order
 from labkit.simulator.host import DeviceArray, unwrap
 
-PIECE_BYTES = 16  # what vector instructions and the copy engine take at once
-MOST_WORK = 10**6  # of NumPy's search for an element that two arrays share: below a second
+PIECE_BYTES = 16  # size of a vector load, and alignment for TMA
+MOST_WORK = 10**6  # limit of NumPy's search for a shared element: below a second
 
 
 def address_of(X) -> int:
-    """Where an array of the device begins; 0 for one of the host, which is copied to where an allocation begins."""
+    """Return the address of a device array; 0 for a host array, whose copy begins at an allocation."""
     if hasattr(X, "address"):  # a `labkit.arrays.views.View`
         return X.address
     if hasattr(X, "device_ctypes_pointer"):  # numba's
@@ -27,21 +27,21 @@ def address_of(X) -> int:
 
 
 def in_pieces(elements: int, dtype) -> int:
-    """So many elements, or as many more as fill whole pieces of 16 bytes; at least one piece."""
+    """Round a number of elements up to whole 16-byte vectors; at least one vector."""
     each = PIECE_BYTES // dtype.itemsize
     return max(1, -(-elements // each)) * each
 
 
 def has_rows_at_pieces(X) -> bool:
-    """Whether the elements of a row lie side by side, and each row begins at a multiple of 16 bytes."""
+    """Return whether rows are contiguous, and each begins at a multiple of 16 bytes."""
     *apart, step = X.strides
     return step == X.dtype.itemsize and not any(n % PIECE_BYTES for n in (address_of(X), *apart))
 
 
 def lies_in_pieces(X, shape: tuple[int, int], gaps: bool = True) -> bool:
-    """Whether the matrices of X have this shape, rows of whole pieces, and rows and matrices that begin at pieces.
+    """Return whether the matrices of X have this shape, and rows of whole, aligned 16-byte vectors.
 
-    Where `gaps` is false rows must also follow one another at once.
+    If `gaps` is false, there must be no gap between rows.
     """
     if tuple(X.shape[-2:]) != shape or shape[1] != in_pieces(shape[1], X.dtype):
         return False
@@ -52,12 +52,12 @@ def lies_in_pieces(X, shape: tuple[int, int], gaps: bool = True) -> bool:
 
 
 def lies_in_order(X) -> bool:
-    """Whether elements follow one another in C order without gaps."""
+    """Return whether elements are in C order without gaps."""
     return is_in_c_order(X.shape, X.strides, X.dtype.itemsize)
 
 
 def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """From which byte to which one an array reaches, seen from its first element; an empty one nowhere."""
+    """Return the begin and end of an array in bytes, relative to its first element; 0, 0 for an empty array."""
     if 0 in shape:
         return 0, 0
     ends = [(length - 1) * stride for length, stride in zip(shape, strides)]
@@ -65,7 +65,7 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 
 
 def check_own_memory(name: str, X) -> None:
-    """Raises ValueError where two elements of an array have bytes in common, as far as its strides tell."""
+    """Raise ValueError if the strides of an array let two elements have bytes in common."""
     reach = X.dtype.itemsize
     for stride, length in sorted((abs(stride), length) for stride, length in zip(X.strides, X.shape)):
         if length > 1 and stride < reach and 0 not in X.shape:
@@ -74,7 +74,7 @@ def check_own_memory(name: str, X) -> None:
 
 
 def share_memory(X, Y) -> bool:
-    """Whether some element of X is also one of Y; yes where that would take long to find out."""
+    """Return whether X and Y share an element; also True if the search would take too long."""
     try:
         return np.shares_memory(_on_host(X), _on_host(Y), max_work=MOST_WORK)
     except np.exceptions.TooHardError:
@@ -82,7 +82,7 @@ def share_memory(X, Y) -> bool:
 
 
 def _on_host(X):
-    """A NumPy array where X is, to compute with: nobody may read it."""
+    """Return a NumPy array with X's address, for arithmetic only: reading its elements is invalid."""
     if isinstance(X, np.ndarray):
         return X
     if isinstance(X, DeviceArray):

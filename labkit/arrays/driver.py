@@ -1,4 +1,4 @@
-"""What is asked of the CUDA driver beside numba: the device of this thread, streams by their handles, captures."""
+"""Requests to the CUDA driver that numba lacks: the device of this thread, streams by their handles, captures."""
 
 import weakref
 from contextlib import contextmanager
@@ -6,34 +6,34 @@ from functools import cache
 
 from labkit import cuda
 
-# Handles of default streams: the one that all others wait for, and the one that each thread has for itself.
+# Handles of default streams: the one that all others wait for, and the one that each thread has.
 LEGACY, PER_THREAD = 1, 2
-DEFAULTS = 0, LEGACY  # of all threads
+DEFAULTS = 0, LEGACY  # handles of the stream that all threads share
 
 
 @cache
 def bindings():
-    """The driver's functions, which give a status, and the same by numba, which raise; only where there is a GPU."""
+    """Return the driver's functions, which return a status, and numba's versions, which raise; only with a GPU."""
     from numba.cuda.cudadrv.driver import binding, driver
 
     return binding, driver
 
 
 def current_device() -> int:
-    """The number of the GPU that this thread uses, which has a context from then on; 0 in the simulator."""
-    if bindings.cache_info().currsize == 0 and not cuda.on_gpu():  # each call asks, and `on_gpu` takes long
+    """Return the number of the GPU that this thread uses, and create its context; 0 in the simulator."""
+    if bindings.cache_info().currsize == 0 and not cuda.on_gpu():  # `on_gpu` is slow, and each call gets here
         return 0
     status, device = bindings()[0].cuCtxGetDevice()
-    return cuda.get_current_device().id if status else int(device)  # where there was no context yet
+    return cuda.get_current_device().id if status else int(device)  # there was no context yet
 
 
 def handle_of(stream) -> int:
-    """The driver's handle of a stream: numba's, torch's, CuPy's, or another's that is one by its `__cuda_stream__`.
+    """Return the driver's handle of a stream: of numba, torch, CuPy, or any object with `__cuda_stream__`.
 
     Raises
     ------
     TypeError
-        It is no stream.
+        `stream` is no stream.
     """
     if isinstance(stream, int) and stream == 0 and not isinstance(stream, bool):
         return 0
@@ -46,30 +46,30 @@ def handle_of(stream) -> int:
 
 
 def number_of(stream: int) -> int:
-    """The number of a stream, which no other one ever has, as the handle of one that is gone may be another's.
+    """Return the number of a stream, which no other stream ever has; the driver may reuse a handle.
 
-    It must not be asked for while the stream is captured: the capture would fail.
+    Do not call this during a capture of the stream: the capture would fail.
     """
     binding, driver = bindings()
     return int(driver.cuStreamGetId(binding.CUstream(stream)))
 
 
 def is_capturing(stream: int) -> bool:
-    """Whether work on a stream is recorded into a graph now."""
+    """Return whether a graph is capturing the stream now."""
     binding, _ = bindings()
     status, capture = binding.cuStreamIsCapturing(binding.CUstream(stream))
     return bool(status) or capture != binding.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 
 
 def synchronize(stream: int) -> None:
-    """Waits until all work of a stream is done."""
+    """Wait until all work of a stream is done."""
     binding, driver = bindings()
     driver.cuStreamSynchronize(binding.CUstream(stream))
 
 
 @contextmanager
 def even_while_captured():
-    """Lets this thread allocate while a stream is captured: a graph takes no notice of it.
+    """Let this thread allocate during a capture: the graph does not record it.
 
     (CUDA driver API, cuThreadExchangeStreamCaptureMode.)
     """
@@ -82,7 +82,7 @@ def even_while_captured():
 
 
 class Moment:
-    """Where a stream is, for which another one can wait."""
+    """A point in a stream's work, for which another stream can wait."""
 
     def __init__(self):
         binding, driver = bindings()
@@ -90,12 +90,12 @@ class Moment:
         weakref.finalize(self, binding.cuEventDestroy, self._event).atexit = False
 
     def pass_on(self, stream: int) -> None:
-        """It is behind all work that the stream has got."""
+        """Put the moment after all current work of the stream."""
         binding, _ = bindings()
         _check(binding.cuEventRecord(self._event, binding.CUstream(stream)))
 
     def wait(self, stream: int) -> None:
-        """What the stream gets from now on begins behind it."""
+        """Let later work of the stream wait for the moment."""
         binding, _ = bindings()
         _check(binding.cuStreamWaitEvent(binding.CUstream(stream), self._event, 0))
 

@@ -1,4 +1,4 @@
-"""The whole numbers from 0 on, on the device: what kernels read in place of an index that was not given."""
+"""The integers from 0 on, on the device: kernels read them in place of a missing index array."""
 
 from threading import Lock
 
@@ -7,11 +7,11 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.driver import current_device, even_while_captured
 
-_lock, _known = Lock(), {}  # by device, all that were ever made: graphs may hold their addresses
+_lock, _known = Lock(), {}  # by device, all arrays ever made: graphs may hold their addresses
 
 
 def numbers(count: int):
-    """An int32 array of 0, 1, 2 and so on, count numbers or more; at most twice as many are ever kept."""
+    """Return an int32 array of 0, 1, 2 and so on, of length `count` or more; each new one is twice as long or more."""
     if not cuda.on_gpu():
         return cuda.to_device(np.arange(count, dtype=np.int32))
     with _lock:

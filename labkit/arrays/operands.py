@@ -1,7 +1,7 @@
-"""What arrays hold and how they lie, whoever made them: NumPy, numba, torch, CuPy and others.
+"""Element types and layouts of arrays of any package: NumPy, numba, torch, CuPy and others.
 
-torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (ml_dtypes), are taken as the bits that
-`labkit.formats` has for them. Nothing of torch is imported: a tensor is known by what it can be asked.
+torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (ml_dtypes), count as the bits that
+`labkit.formats` has for them. This module does not import torch: it recognises a tensor by its attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ from labkit.arrays.views import View
 from labkit.formats import BF16, E4M3, FP16, FP32, Format, format_named
 from labkit.simulator.host import DeviceArray
 
-DECLARED = {  # what an array holds, by the name of its type
+DECLARED = {  # formats by the names of element types
     "float32": FP32,
     "float16": FP16,
     "bfloat16": BF16,
     "float8_e4m3fn": E4M3,
 }
-DECLARING = {format: name for name, format in DECLARED.items()}  # the type that says so
-BITS = {"bfloat16": BF16.dtype, "float8_e4m3fn": E4M3.dtype}  # as what arrays are taken whose type NumPy lacks
+DECLARING = {format: name for name, format in DECLARED.items()}  # names of element types by format
+BITS = {"bfloat16": BF16.dtype, "float8_e4m3fn": E4M3.dtype}  # types of the bits, for types that NumPy lacks
 
 
 def check_array(name: str, X, is_written: bool = False) -> None:
-    """Raises TypeError or ValueError, in a sentence, where kernels must not take an operand, or it is no array."""
+    """Raise TypeError or ValueError, with one sentence, if an operand is no array, or kernels must not use it."""
     try:
         owner = owner_of(X)
     except TypeError as error:
@@ -34,17 +34,17 @@ def check_array(name: str, X, is_written: bool = False) -> None:
 
 
 def type_name(X) -> str:
-    """The name of what an array holds: "float32", "bfloat16"."""
+    """Return the name of an array's element type: "float32", "bfloat16"."""
     return str(X.dtype).removeprefix("torch.")
 
 
 def sides(shape: Sequence[int]) -> str:
-    """A shape as sentences have it: "2 x 3"."""
+    """Return a shape in words: "2 x 3"."""
     return " x ".join(map(str, shape)) or "a number"
 
 
 def dtype_of(X) -> np.dtype:
-    """NumPy's type of what an array holds, of bits where NumPy has none."""
+    """Return NumPy's type of an array's elements, or of their bits if NumPy has none."""
     name = type_name(X)
     if name in BITS:
         return BITS[name]
@@ -53,11 +53,11 @@ def dtype_of(X) -> np.dtype:
     try:
         return np.dtype(name)
     except TypeError:
-        return np.dtype(f"V{X.element_size()}")  # nothing that is multiplied
+        return np.dtype(f"V{X.element_size()}")  # no kernel accepts it
 
 
 def strides_of(X) -> tuple[int, ...]:
-    """The strides of an array, in bytes."""
+    """Return the strides of an array in bytes."""
     if hasattr(X, "data_ptr"):
         size = X.element_size()
         return tuple(n * size for n in X.stride())
@@ -65,7 +65,7 @@ def strides_of(X) -> tuple[int, ...]:
 
 
 def holds(X, format: Format) -> bool:
-    """Whether an array may hold numbers of a format: it is of the format's type, or of bits of that size."""
+    """Return whether an array may hold numbers of a format: it has the format's type, or bits of that size."""
     name = type_name(X)
     return DECLARED[name] is format if name in BITS else dtype_of(X) == format.dtype
 
@@ -77,12 +77,12 @@ def format_of(
     names: Sequence[str] = "AB",
     formats: Sequence[Format] = tuple(DECLARED.values()),
 ) -> Format:
-    """The format of two operands: the one that is named, or else the one of `formats` that their type declares.
+    """Return the format of two operands: the named one, else the one of `formats` that their type declares.
 
     Raises
     ------
     TypeError
-        They hold something else than this format, or different things, or bits that nobody declared.
+        The operands hold another format, or different ones, or bits without a declared format.
     ValueError
         There is no format of that name.
     """
@@ -105,12 +105,12 @@ def format_of(
 
 
 def format_held(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
-    """The format of one operand, one of `formats`: the one that is named, or else the one that its type declares.
+    """Return the format of one operand, one of `formats`: the named one, else the one that its type declares.
 
     Raises
     ------
     TypeError
-        It holds something else than this format, or bits that nobody declared.
+        The operand holds another format, or bits without a declared format.
     ValueError
         There is no format of that name, or it is none of `formats`.
     """
@@ -134,16 +134,16 @@ def format_held(name: str, X, format: str | Format | None, formats: Sequence[For
 
 
 def _to_float32(name, X) -> str:
-    """How an array of float64, NumPy's default, becomes one that is taken; "" if there is none."""
+    """Return the conversion of a float64 array, NumPy's default, to float32, in words; "" without such an array."""
     if name is None:
         return ""
     return f", as {name}.float() is" if hasattr(X, "data_ptr") else f", as {name}.astype(np.float32) is"
 
 
 def check_alike(arrays: Mapping[str, object], first: str) -> None:
-    """Raises TypeError or ValueError, in a sentence, where arrays do not have the shape and the type of the first.
+    """Raise TypeError or ValueError, with one sentence, if an array differs from the first in shape or type.
 
-    Bits are taken as what the others hold.
+    Bits count as the format that the others hold.
     """
     like = arrays[first]
     for name, X in arrays.items():
@@ -154,12 +154,12 @@ def check_alike(arrays: Mapping[str, object], first: str) -> None:
 
 
 def check_plain(name: str, X, is_written: bool = False):
-    """An array of the device as it is, or as numba's if it only says where it is.
+    """Return a device array; if it has only `__cuda_array_interface__`, as a numba array.
 
     Raises
     ------
     TypeError, ValueError
-        Kernels must not take it, in a sentence; it is of the host, or its memory holds something else than it says.
+        Kernels must not use the array, it is on the host, or it is a negated or conjugated view.
     """
     check_array(name, X, is_written)
     owner = owner_of(X)
@@ -167,14 +167,14 @@ def check_plain(name: str, X, is_written: bool = False):
         cure = f"{name}.cuda()" if owner.name == "torch" else f"cuda.to_device({name}), after `from labkit import cuda`"
         raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: take {cure}")
     if owner.resolved(X) is not X:
-        raise ValueError(f"{name} is a negated or conjugated view, of which a plan keeps no copy: pass {name}.clone()")
+        raise ValueError(f"{name} is a negated or conjugated view, and a plan keeps no copy of it: pass {name}.clone()")
     return owner.adopted(X)
 
 
 def as_view(X, owner=None):
-    """An array of the device as a view of its memory, of a type that NumPy has.
+    """Return a device array as a view of its memory, with a type that NumPy has.
 
-    `owner` stands for the memory in all views of this one (`View.owner`); if it is None, the array itself does.
+    `owner` represents the memory in all views of this one (`View.owner`); if it is None, the array itself does.
     """
     if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
@@ -183,13 +183,15 @@ def as_view(X, owner=None):
 
 
 def layout(X) -> tuple:
-    """How an array lies, whoever made it: shape, strides, type, and how far from a multiple of 16 bytes it begins."""
+    """Return the layout of an array of any package: shape, strides, type, and address modulo 16 bytes."""
     X = owner_of(X).adopted(X)
     return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % PIECE_BYTES
 
 
 def order_of_axes(X) -> tuple[int, ...] | None:
-    """The axes of an array from the largest stride to the smallest; None if that is C order."""
+    """Return the axes of an array from the largest stride to the smallest; None for C order, or a stride of 0."""
     strides = strides_of(X)
-    axes = tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+    if 0 in strides:
+        return None
+    axes = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
     return None if axes == tuple(range(len(axes))) else axes

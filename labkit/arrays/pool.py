@@ -1,9 +1,9 @@
-"""Memory of the GPU in the order of a stream: taken and given back by the driver, as work on the stream reaches it.
+"""Stream-ordered memory of the GPU: the driver allocates and releases it as the stream's work reaches that point.
 
-What is given back on a stream serves the next request on it; the driver hands it to other streams once it may. While a
-stream is captured, memory belongs to the graph, which takes it and gives it back in each replay, so that no two graphs
-share any. The driver tells streams apart by themselves: the per-thread default streams of two threads, or a new stream
-with the handle of one that is gone, cannot be confused.
+Memory released on a stream serves the next request on it; the driver passes it to other streams when that is safe.
+During a capture, memory belongs to the graph, which allocates and releases it in each replay: no two graphs share any.
+The driver distinguishes streams by more than their handles. It never confuses the per-thread default streams of two
+threads, or a new stream with the handle of a destroyed one.
 (CUDA driver API, "Stream Ordered Memory Allocator", cuMemAllocFromPoolAsync.)
 """
 
@@ -25,12 +25,12 @@ _limit_bytes = 2**30
 
 
 def take(size_bytes: int, stream: int) -> int:
-    """The address of new memory for work on a stream, by the driver's handle of it.
+    """Allocate memory for work on a stream, by the driver's handle of it, and return the address.
 
     Raises
     ------
     MemoryError
-        The GPU has not so much left.
+        The GPU has too little memory left.
     """
     binding, _ = bindings()
     success, full = binding.CUresult.CUDA_SUCCESS, binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY
@@ -40,20 +40,18 @@ def take(size_bytes: int, stream: int) -> int:
     if status == success:
         return int(address)
     if status == full:
-        raise MemoryError(
-            f"the GPU has no {size_bytes:,} bytes left for a workspace: free arrays, or take smaller ones"
-        )
+        raise MemoryError(f"the GPU has no {size_bytes:,} bytes left for a workspace: free arrays, or use smaller ones")
     raise RuntimeError(f"the driver refuses {size_bytes:,} bytes of workspace: {status.name}")
 
 
 def give_back(address: int, stream: int) -> None:
-    """Gives memory back behind the work that the stream has got."""
+    """Release memory after the current work of the stream."""
     binding, _ = bindings()
     binding.cuMemFreeAsync(address, binding.CUstream(stream))
 
 
 def clear(address: int, size_bytes: int, stream: int) -> None:
-    """Sets bytes to 0 behind the work that the stream has got."""
+    """Set bytes to 0 after the current work of the stream."""
     binding, _ = bindings()
     (status,) = binding.cuMemsetD8Async(address, 0, size_bytes, binding.CUstream(stream))
     if status:
@@ -61,22 +59,22 @@ def clear(address: int, size_bytes: int, stream: int) -> None:
 
 
 class PoolBlock:
-    """Memory for work on a stream, from `address` on."""
+    """Memory at `address` for work on a stream."""
 
     def __init__(self, size_bytes: int, stream: int):
         self.address, self._stream = take(size_bytes, stream), stream
 
     def give_back(self) -> None:
-        """It serves others behind the work that the stream has got."""
+        """Release the memory after the current work of the stream."""
         give_back(self.address, self._stream)
 
     def note_use(self, stream: int) -> None:
-        """Another stream uses it, too; whoever gives it back waits for that."""
+        """Do nothing: before a release, the caller waits for the other stream."""
 
 
 @contextmanager
 def on_stream(stream: int) -> Iterator[SimpleNamespace]:
-    """Memory for a `Workspace` whose launches run on the stream at once, given back behind them."""
+    """Yield memory for a `Workspace` whose launches run on the stream within the context; release it after them."""
     taken = []
 
     def device_array(shape, dtype):
@@ -97,7 +95,7 @@ def on_stream(stream: int) -> Iterator[SimpleNamespace]:
 
 
 class Bytes(View):
-    """Memory by its bytes."""
+    """Memory, element by element of a type, with its `size`."""
 
     @property
     def size(self) -> int:
@@ -108,15 +106,15 @@ class Bytes(View):
 
 
 def workspace_limit(size_bytes: int | None = None) -> int:
-    """The most bytes of workspace that each GPU keeps between calls; `size_bytes` sets it.
+    """Return the limit of workspace, in bytes, that each GPU keeps between calls; `size_bytes` sets it.
 
-    A call that needs more gets it, and what is over is given back to the driver at the next synchronisation. The
-    workspace of torch's tensors is torch's memory, which has rules of its own. The limit is 1 GiB if nothing is said.
+    A call that needs more gets it; the driver gets the excess back at the next synchronisation. Workspace for torch
+    tensors comes from torch's allocator, which has rules of its own. The default is 1 GiB.
 
     Raises
     ------
     ValueError
-        It is no whole number from 0 on.
+        `size_bytes` is no integer from 0 on.
     """
     global _limit_bytes
     if size_bytes is not None:
@@ -130,7 +128,7 @@ def workspace_limit(size_bytes: int | None = None) -> int:
 
 
 def reserved_bytes() -> int:
-    """What the pools of all GPUs hold, in use or not; 0 in the simulator."""
+    """Return the bytes that the pools of all GPUs hold, in use or not; 0 in the simulator."""
     if not _pools:
         return 0
     binding, driver = bindings()
@@ -139,7 +137,7 @@ def reserved_bytes() -> int:
 
 
 def trim() -> None:
-    """Waits for the GPU, and gives the driver back what is not in use."""
+    """Wait for the GPU, and return unused memory to the driver."""
     if not _pools:
         return
     _, driver = bindings()
@@ -149,7 +147,7 @@ def trim() -> None:
 
 
 def empty_caches_of_others() -> bool:
-    """Lets torch and CuPy, where they are loaded, give the driver back what they keep; whether one of them is."""
+    """Let torch and CuPy, if loaded, return cached memory to the driver; return whether one of them is loaded."""
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -159,7 +157,7 @@ def empty_caches_of_others() -> bool:
 
 
 def with_room(allocate: Callable[[], object]):
-    """What `allocate` gives; once more, where the GPU is full and others keep memory that they do not use."""
+    """Return the result of `allocate`; if the GPU is full, empty the caches of torch and CuPy and try again."""
     from numba.cuda.cudadrv.driver import CudaAPIError
 
     try:

@@ -1,4 +1,4 @@
-"""An array's memory seen under other shapes and strides, as NumPy does it, for arrays of the device too."""
+"""Views of an array's memory under other shapes and strides, like NumPy's, also for device arrays."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,19 +16,19 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Place:
-    """Stands for the memory of an operand, by its number, in all views of it."""
+    """Placeholder for the memory of an operand, by its number, in all views of it."""
 
     number: int
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Memory of a GPU under another shape and strides: what tensor maps, and numba's launches, ask of an array.
+    """Memory of a GPU under another shape and strides, with all that tensor maps and numba's launches need.
 
-    numba takes some time to make an array of its own, and most views of a product never become one.
+    Making a numba array takes time, and most views of a call never become one.
     """
 
-    owner: object  # keeps the memory alive, or stands for an operand that does
+    owner: object  # keeps the memory alive, or represents an operand that does
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in bytes
     dtype: np.dtype
@@ -49,7 +49,7 @@ class View:
 
 
 def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
-    """The memory of an array under another shape, with these strides in bytes, and as another type."""
+    """View the memory of an array under another shape, strides in bytes, and type."""
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if isinstance(X, np.ndarray):
         return strided(X, shape, strides, dtype, begin_byte)
@@ -60,12 +60,12 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
 
 
 def reshaped(X, *shape: int):
-    """The elements of an array in C order under another shape, without a copy.
+    """View an array in C order under another shape.
 
     Raises
     ------
     ValueError
-        It is not in C order.
+        The array is not in C order.
     """
     if not lies_in_order(X):
         raise ValueError(
@@ -78,12 +78,12 @@ def reshaped(X, *shape: int):
 
 
 def as_matrix(name: str, X):
-    """All rows of an array, which follow one another at one distance, as one matrix, without a copy.
+    """View all rows of an array, which have one distance in memory, as one matrix.
 
     Raises
     ------
     ValueError
-        They do not, or elements of a row lie apart.
+        The distances of rows differ, or elements of a row are not contiguous.
     """
     *outer, columns = X.shape
     *apart, step = X.strides
@@ -95,24 +95,24 @@ def as_matrix(name: str, X):
             rows *= length
     distance = columns * size if distance is None else distance
     if rows * columns and not (is_even and distance >= columns * size and (columns == 1 or step == size)):
-        raise ValueError(f"rows of {name} lie unevenly in memory, or elements of a row lie apart: copy it")
+        raise ValueError(f"rows of {name} have unequal distances in memory, or elements of a row have gaps: copy it")
     return viewed(X, (rows, columns), (distance, size))
 
 
 def flat(X):
-    """The elements of an array in C order as a vector, without a copy."""
+    """View an array in C order as a vector."""
     return reshaped(X, prod(X.shape))
 
 
 def matrix_of(X, z: int):
-    """One matrix of a batch; of a matrix, the matrix itself."""
+    """View one matrix of a batch; a matrix is returned as it is."""
     if len(X.shape) == 2:
         return X
     return viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
 def rows_of(X, first: int, most: int):
-    """So many rows of a matrix, or matrices of a batch, or as many as there are, from the first on."""
+    """View up to `most` rows of a matrix, or matrices of a batch, from the first on."""
     if X.shape[0] <= most:
         return X
     rows = min(most, X.shape[0] - first)
@@ -122,24 +122,24 @@ def rows_of(X, first: int, most: int):
 
 
 def row(X, number: int):
-    """A row of a matrix, as a vector."""
+    """View a row of a matrix as a vector."""
     return viewed(X, X.shape[1:], X.strides[1:], begin_byte=number * X.strides[0])
 
 
 def parts_of_rows(X, parts: int):
-    """A matrix, whose rows are so many parts of the same length, as a batch of matrices of these."""
+    """View a matrix, its rows divided into equal parts, as a batch of one matrix per part."""
     rows, cols = X.shape
     down, across = X.strides
     return viewed(X, (parts, rows, cols // parts), (cols // parts * across, down, across))
 
 
 def parts_of_columns(X, parts: int):
-    """As `parts_of_rows`, of columns."""
+    """View a matrix, its columns divided into equal parts, as a batch of one matrix per part."""
     return turned(parts_of_rows(turned(X), parts))
 
 
 def turned(X):
-    """The transpose of each matrix, without a copy."""
+    """View the transpose of each matrix."""
     if isinstance(X, np.ndarray):
         return X.swapaxes(-1, -2)
     *batch, rows, cols = X.shape
@@ -148,9 +148,9 @@ def turned(X):
 
 
 def tidied(X):
-    """The array with such strides along sides of length 1 as leave the others side by side; one matrix as no batch.
+    """View the array with contiguous strides along axes of length 1, and a batch of one matrix as a matrix.
 
-    A batch that repeats a matrix, with a stride of 0, is that matrix.
+    A batch that repeats one matrix, with a stride of 0, becomes that matrix.
     """
     *_, rows, cols = X.shape
     *_, row_stride, col_stride = X.strides
@@ -167,11 +167,11 @@ def tidied(X):
 
 
 def stacked(left, C):
-    """Two batches, each as one matrix of all rows, if these follow one another evenly in both."""
+    """View two batches as one matrix each, of all rows, if rows have one distance in both; else return them."""
     arrays = left, C
     if any(len(X.shape) != 3 for X in arrays):
         return arrays
-    apart = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # rows of the one matrix
+    apart = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # distance of rows in the one matrix
     if any(X.strides[0] != X.shape[1] * step for X, step in zip(arrays, apart)):
         return arrays
     return tuple(
@@ -180,14 +180,14 @@ def stacked(left, C):
 
 
 def as_batch(X):
-    """A matrix as a batch of one; a batch as it is."""
+    """View a matrix as a batch of one; a batch is returned as it is."""
     if len(X.shape) >= 3:
         return X
     return viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
 
 
 def as_bits(X):
-    """The elements as unsigned whole numbers of the same size."""
+    """View the elements as unsigned integers of the same size."""
     bits = np.dtype(f"u{X.dtype.itemsize}")
     if X.dtype == bits:
         return X
@@ -195,7 +195,7 @@ def as_bits(X):
 
 
 def as_words(X):
-    """An array as 32-bit words, of which each has all bytes of neighbours in a row; rows may lie apart."""
+    """View an array as 32-bit words, each with the bytes of neighbours in a row; rows may have gaps between them."""
     if isinstance(X, np.ndarray):
         return X.view(np.uint32)
     *sides, length = X.shape

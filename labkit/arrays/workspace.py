@@ -1,9 +1,9 @@
-"""Memory that launches need beside their operands, in pieces by their role.
+"""Workspace: memory of launches other than their operands, in pieces named by roles.
 
-A step that needs memory asks for it in `launches(..., workspace)`: `workspace.array("parts", (4, 128), np.float32)`. A
-role has one piece, which later launches of the same list use again. Where the pieces come from depends on what runs the
-launches: host memory (the simulator), memory that is only counted (`Counted`: each run gives it an address), or memory
-of the GPU in the order of a stream (`on_stream`).
+A step requests memory in `launches(..., workspace)`: `workspace.array("parts", (4, 128), np.float32)`. A role has one
+piece, which later launches of the same list reuse. The kind of run decides where pieces come from: host memory (the
+simulator), memory that is only counted (`Counted`; each run gives it an address), or stream-ordered memory of the GPU
+(`on_stream`).
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from labkit.layout import c_strides
 from labkit.simulator import host
 
 ALIGNMENT_BYTES = 256
-NOWHERE = 2**40  # an address at which any vector may begin
+NOWHERE = 2**40  # an aligned address for any vector
 
 
 class Workspace:
-    """Pieces of memory by their role, which are allocated when they are first asked for, and used again.
+    """Pieces of memory by their role, allocated at the first request, and reused.
 
     Parameters
     ----------
     memory
-        What allocates: it has numba's `device_array` and `to_device`. Without one, host memory for the simulator, in
-        which a read of what nothing has written shows.
+        Allocator with numba's `device_array` and `to_device`. The default allocates host memory for the simulator,
+        which reports uninitialised reads of it.
     """
 
     def __init__(self, memory=host):
@@ -36,22 +36,22 @@ class Workspace:
         self._pieces: dict[str, list] = {}  # the last one is in use
 
     def array(self, role: str, shape: tuple[int, ...], dtype):
-        """An array in C order that holds anything."""
+        """Return an uninitialised array in C order."""
         dtype = np.dtype(dtype)
         strides = tuple(stride * dtype.itemsize for stride in c_strides(shape))
         return viewed(self._piece(role, prod(shape) * dtype.itemsize), shape, strides, dtype)
 
     def counters(self, count: int):
-        """uint32 zeros in which blocks count themselves in, and which a kernel leaves at 0."""
+        """Return uint32 zeros with which blocks count arrivals; a kernel resets them to 0."""
         return viewed(self._piece("counters", 4 * count), (count,), (4,), np.uint32)
 
     def nothing(self, shape: tuple[int, ...], dtype):
-        """An array for a parameter that a kernel does not touch."""
+        """Return an array for a parameter that a kernel does not access."""
         return self._memory.device_array(shape, dtype)
 
     @property
     def size_bytes(self) -> int:
-        """Of all pieces together."""
+        """Bytes of all pieces together."""
         return sum(piece.size for pieces in self._pieces.values() for piece in pieces)
 
     def _piece(self, role, needed_bytes):
@@ -69,7 +69,7 @@ class Workspace:
 
 @contextmanager
 def on_stream(stream=0) -> Iterator[Workspace]:
-    """A workspace for launches that run on a stream at once; on a GPU its memory is given back behind them."""
+    """Yield a workspace for launches that run on a stream within the context; a GPU releases it after them."""
     if not cuda.on_gpu():
         yield Workspace()
         return
@@ -81,7 +81,7 @@ def on_stream(stream=0) -> Iterator[Workspace]:
 
 
 class Piece(View):
-    """Bytes of a workspace that is only counted."""
+    """Bytes of a counted workspace."""
 
     @property
     def size(self) -> int:
@@ -89,12 +89,12 @@ class Piece(View):
 
 
 class Counted(Workspace):
-    """A workspace without memory: views of it say how far they are from the begin of all counters or other pieces.
+    """A workspace without memory: views of it hold their offset from the first counter or other piece.
 
     Parameters
     ----------
     first_place
-        The number of the `Place` that stands for its counters; the next one stands for all other pieces.
+        Number of the `Place` that represents the counters; the next one represents all other pieces.
     """
 
     def __init__(self, first_place: int = 0):

@@ -126,7 +126,10 @@ class Attention(ladder.Problem):
     def __str__(self):
         of_keys = f"/{self.keys}" if self.keys != self.queries else ""
         of_heads = f"/{self.kv_heads}" if self.kv_heads != self.heads else ""
-        words = [f"{self.batch}x{self.heads}{of_heads}x{self.queries}{of_keys}x{self.head_dim}", "causal" * self.causal]
+        words = [
+            f"{self.batch}x{self.heads}{of_heads}x{self.queries}{of_keys}x{self.head_dim}",
+            "causal" if self.causal else "",
+        ]
         words += [f"window={self.window}"] if self.window is not None else []
         words += [f"scale={self.scale}"] if self.scale is not None else []
         return " ".join(filter(None, (*words, "BSHD" * (self.layout == "BSHD"), self.hard)))

@@ -1,6 +1,6 @@
-"""`labkit bench calls`: what a call costs the host, on small torch tensors: planned, with an output, and without one.
+"""`labkit bench calls`: host time of a call on small torch tensors: as a plan, with an output, and without one.
 
-The time is that of one call in a loop in which the GPU keeps up, the median of many.
+The time is the median over many calls, in a loop in which the GPU keeps up.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def main(record=False, out=None) -> None:
 
 
 def measure(name: str, problem: str, call: Callable, arrays: tuple, output: dict, options: dict, of_torch) -> dict:
-    """A row: the host's microseconds for a call in each form, and for torch's own function."""
+    """Return a row: the host time in us of a call in each form, and of torch's own function."""
     plan = labkit.plan(call, *arrays, **output, **options)
     return {
         "operation": name,
@@ -38,7 +38,7 @@ def measure(name: str, problem: str, call: Callable, arrays: tuple, output: dict
 
 
 def host_time_us(call: Callable[[], object]) -> float:
-    """Median time of the host for a call, in microseconds."""
+    """Return the median host time of a call in us."""
     import torch
 
     for _ in range(WARM_UP):
@@ -46,7 +46,7 @@ def host_time_us(call: Callable[[], object]) -> float:
     times_us = []
     for number in range(CALLS):
         if number % AT_ONCE == 0:
-            torch.cuda.synchronize()  # else the queue fills, and a call waits for the GPU
+            torch.cuda.synchronize()  # a full queue would make the call wait for the GPU
         start = perf_counter()
         call()
         times_us.append((perf_counter() - start) * 1e6)

@@ -1,4 +1,4 @@
-"""`labkit bench elementwise`: every step of elementwise operations beside torch, eager and compiled, and a copy."""
+"""`labkit bench elementwise`: every step compared with torch, eager and compiled, and with copies."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ def _compiled(problem, format, *operands):
 
 
 def rivals(problem, format):
-    """torch, eager and compiled."""
+    """Return the baselines: torch, eager and compiled."""
     ways = {"torch": lambda problem, format, *operands: of_torch(_geglu, problem, format, *operands[:3])}
     return ways | {"torch.compile": _compiled} if _torch.is_here() else {}
 
 
 def copies(problem, format, gate, up, y, *_):
-    """One and a half copies of a matrix, which read and write as many bytes."""
+    """Return a launch of one and a half matrix copies, which read and write equally many bytes."""
     half = -(-y.shape[0] // 2)
 
     def launch(stream):
@@ -35,7 +35,7 @@ def copies(problem, format, gate, up, y, *_):
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder."""
+    """Print a table per ladder, and record it if requested."""
     for name, title in {"gated_gelu": "GEGLU"}.items():
         ladder = elementwise.ladder(name)
         table = _harness.Table(

@@ -1,7 +1,7 @@
-"""The path of every call: a route that an earlier call has made is found by one look-up, else one is made.
+"""The path of every call: one look-up finds the route that an earlier call made; the first call makes it.
 
-What decides how a call runs is how its arrays lie, not where they are, and its options. All that may be refused is
-refused when the route is made (`labkit.calls.first_call`).
+A route depends on the options and on the arrays' layouts, not on their addresses. All checks of layouts and options run
+when the route is made (`labkit.calls.first_call`).
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,32 @@ from labkit.calls.first_call import first_call
 from labkit.calls.operation import Operation
 from labkit.calls.route import routes
 
-NAN = float("nan")  # in keys: another one is equal to none, and would not be found again
+NAN = float("nan")  # in keys: a NaN equals only itself as an object
 
 
 def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None):
-    """Runs an operation on arrays, and gives its outputs: one array, or several as a tuple.
+    """Run an operation on arrays, and return its outputs.
 
     Parameters
     ----------
     operation
-        Its class.
+        The operation's class.
     arrays
-        In the order of `operation.arrays`, None for those that are not there.
+        Arrays in the order of `operation.arrays`; None for each missing array.
     options
-        What makes the operation, in the order of its fields.
+        Options of the operation, in the order of its fields.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of torch
+        or CuPy arrays.
+
+    Returns
+    -------
+    One array, or several as a tuple.
 
     Raises
     ------
     TypeError, ValueError
-        In a sentence: arrays or options are not as the operation takes them.
+        The operation refuses the arrays or options; the message is one sentence.
     """
     leave_alone()
     try:
@@ -51,7 +55,7 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
                 key.append(signature)
                 addresses.append(address)
         route = routes.get(key := tuple(key))
-    except (NotPlain, TypeError):  # arrays that are looked at more closely, or options that are none
+    except (NotPlain, TypeError):  # arrays that need closer checks, or invalid options
         key = route = None
     if route is None:
         if any(map(_is_another_nan, options)):
@@ -66,5 +70,5 @@ def _is_another_nan(option) -> bool:
 
 
 def forget(operation: type[Operation] | None = None) -> None:
-    """Forgets how calls of an operation run, or of all operations."""
+    """Delete the routes of an operation, or of all operations."""
     routes.forget(operation)

@@ -1,14 +1,14 @@
-"""Which of several candidates computes a call.
+"""Choice of the candidate that computes a call.
 
-The order of all of them is that of what is known best:
+The best available source orders the candidates:
 
-1. what was timed on this GPU for this very call (`labkit.calls.tuner`);
-2. else times that were recorded (`labkit.results`), on this GPU, else on the most similar one of its compute
-   capability: for a step of a ladder those of the problems that are nearest to this one;
-3. else what a model says, where an operation has one;
-4. else the order of the ladder, whose later steps are the better ones.
+1. times of this very call on this GPU (`labkit.calls.tuner`);
+2. else recorded times (`labkit.results`) of this GPU, else of the most similar GPU with its compute capability; a step
+   of a ladder uses the records of the nearest problems;
+3. else the estimate of a model, if the operation has one;
+4. else the order of the ladder: later steps come first.
 
-A candidate that does not take the operands as they are is passed over for the next one.
+A candidate that does not accept the operands' layout yields to the next one.
 """
 
 import warnings
@@ -27,14 +27,14 @@ from labkit.formats import FORMATS, Format
 from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
 from labkit.ptx.capabilities import runs
 
-LEAST = 1e-3  # octaves to a problem that is alike in all sizes that count, but not the same
-OTHER_SIZE = 2  # octaves by which a record is farther off if its format has another size
-DOUBT = 0.02  # share of its time that a step loses for each octave that its records are farther off than others
+LEAST = 1e-3  # octaves to another problem with the same compared sizes
+OTHER_SIZE = 2  # octaves that a record in a format of another size adds to the distance
+DOUBT = 0.02  # penalty, as a share of the time, per octave that a step's records are farther off than others
 SM_THREADS = 2048
 
 
 class Here(NamedTuple):
-    """The GPU that this thread uses, as far as choices depend on it."""
+    """The properties on which choices depend, of the GPU that this thread uses."""
 
     name: str
     capability: tuple[int, ...]
@@ -48,7 +48,7 @@ class Here(NamedTuple):
 
 @dataclass(frozen=True)
 class StepCandidate:
-    """A step of a ladder as `labkit.tuning` takes it."""
+    """A step of a ladder, for `labkit.tuning`."""
 
     step: Step
 
@@ -56,44 +56,44 @@ class StepCandidate:
         return f"{self.step.ladder.name}/{self.step.slug}"
 
     def as_data(self) -> str:
-        """As JSON gives it back."""
+        """The name under which JSON stores the step."""
         return str(self)
 
     @property
     def kernels(self) -> list:
-        """From what `labkit.tuning` finds all sources of the step."""
+        """The functions from which `labkit.tuning` finds all sources of the step."""
         return [self.step.module.launches]
 
 
 class Chosen(NamedTuple):
-    """A step, and what it launches."""
+    """A step and its launches."""
 
     step: Step
     launches: list[Launch]
 
 
 def always(step: Step, problem: Problem) -> bool:
-    """Any step suits any problem."""
+    """Return True: any step suits any problem."""
     return True
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """Which step of an operation's ladders computes a problem; what the operation declares for that.
+    """Chooser of the step that computes a problem, among all steps of an operation's ladders.
 
     Attributes
     ----------
     operation
-        Whose ladders: all of their steps that compute such problems may be chosen.
+        Name of the operation. Every step of its ladders that computes such problems may be chosen.
     sizes
-        Attributes of a problem by which records are more or less near, and how many octaves off a factor of 2 is, or
-        another value.
+        Attributes of a problem that give its distance to a record. The number counts octaves for a factor of 2, or for
+        another value that is not a number.
     suits
-        Whether a step has what a call needs for a problem.
+        Whether a step has the features that a call needs for a problem.
     words
-        What the call needs, for the question under which `labkit.tuning` keeps a choice.
+        The features that the call needs; part of the question under which `labkit.tuning` stores a choice.
     advice
-        What to do where no step takes the arrays.
+        What to do if no step accepts the arrays.
     """
 
     operation: str
@@ -103,12 +103,17 @@ class Chooser:
     advice: str = "convert them to float32"
 
     def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
-        """The fastest step that takes arrays as they are, which are in the order of the problem's operands.
+        """Return the fastest step that accepts arrays in their layout.
+
+        Parameters
+        ----------
+        arrays
+            Arrays in the order of the problem's operands.
 
         Raises
         ------
         ValueError
-            No step takes them; the message says why not.
+            No step accepts them; the message has each step's reason.
         """
         candidates = list(map(StepCandidate, self._in_order(problem, format)))
         question = f"{type(problem).__name__} {problem}, {format}{self.words}"
@@ -129,15 +134,15 @@ class Chooser:
         )
 
     def ranked(self, problem: Problem, format: Format) -> tuple[Step, ...]:
-        """The steps that suit a problem, in a format on this GPU, the fastest first.
+        """Return the steps that suit a problem, in a format on this GPU, the fastest first.
 
-        They are not asked for how large problems may be. Steps that get hard operands of their ladder wrong are left
-        out. What was recorded of a step for a problem that it does not suit is left out too.
+        The order ignores each step's limits on sizes. It omits steps that fail their ladder's hard operands. It also
+        omits records of a step for problems that the step does not suit.
         """
         return _ranked(self, problem, format, Here.now())
 
     def _in_order(self, problem, format) -> list[Step]:
-        """Those of `ranked`, and in the simulator those before that it runs soonest, whether these suit or not."""
+        """Return the steps of `ranked`; in the simulator the steps that it runs fastest come first, suited or not."""
         quick = [
             step
             for ladder in ladders(self.operation)
@@ -148,22 +153,22 @@ class Chooser:
 
 
 def is_quick(step: Step) -> bool:
-    """Whether the simulator runs kernels here, and a step says that it is `QUICK` to simulate."""
+    """Return whether the simulator runs kernels, and the step declares itself `QUICK` to simulate."""
     return not cuda.on_gpu() and getattr(step.module, "QUICK", False)
 
 
 def _misfit(step: Step, launches: Sequence[Launch]) -> str:
-    """Why launches do not run here, or not well, in words; "" where they do."""
+    """Return why launches do not run on this GPU, or run badly; "" if they run well."""
     gpu = cuda.get_current_device()
     most_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, ptx.TensorMap)]
     if any(address_of(X) % PIECE_BYTES for X in moved):
-        return f"an array begins at no multiple of {PIECE_BYTES} bytes"
+        return f"an array does not begin at a multiple of {PIECE_BYTES} bytes"
     if any(launch.shared_bytes > most_bytes for launch in launches):
         return f"a block takes more than the {most_bytes} bytes of shared memory that this GPU gives it"
     threads = max(_count(launch.grid) * _count(launch.block) for launch in launches)
     if getattr(step.module, "AT_ONCE", False) and threads > SM_THREADS * gpu.MULTIPROCESSOR_COUNT:
-        return "its blocks are more than run at once"
+        return "it has more blocks than the GPU runs at the same time"
     return ""
 
 
@@ -175,12 +180,14 @@ def _count(extent: int | tuple[int, ...]) -> int:
 
 
 def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
-    """Candidates with the one before all others that was found fastest on this GPU, if one was.
+    """Return the candidates; the one that tuning found fastest on this GPU comes first, if there is one.
 
     Parameters
     ----------
-    operation, question, candidates
-        As `labkit.tuning` has them; candidates are in the order of what else is known (`by_estimates`).
+    operation, question
+        Those of `labkit.tuning`.
+    candidates
+        Candidates in the order of other estimates (`by_estimates`).
     """
     found = tuning.choice(operation, question, candidates) if candidates else None
     ordered = sorted(candidates, key=lambda one: one != found)
@@ -193,7 +200,7 @@ _instead: ContextVar[Callable[[str, str, list], list] | None] = ContextVar("inst
 
 @contextmanager
 def choosing(instead: Callable[[str, str, list], list]) -> Iterator[None]:
-    """A context in which a function of operation, question and candidates says what `fastest_first` gives."""
+    """Replace `fastest_first`, within a context, by a function of operation, question and candidates."""
     token = _instead.set(instead)
     try:
         yield
@@ -202,9 +209,10 @@ def choosing(instead: Callable[[str, str, list], list]) -> Iterator[None]:
 
 
 def by_estimates(candidates: Sequence, *estimates: Callable[[Hashable], float | None]) -> list:
-    """Candidates, the fastest first, by the first of the estimates that knows a candidate's time, or gives not None.
+    """Return candidates, the fastest first.
 
-    Those that none of them knows come last, and keep their order.
+    The first estimate that is not None gives a candidate's time. Candidates without an estimate come last, in their
+    order.
     """
 
     def time(candidate):
@@ -239,22 +247,21 @@ def _computes(step, problem, format) -> bool:
 
 @lru_cache(1024)  # steps
 def _is_exact(step) -> bool:
-    """Whether a step is as exact as its ladder asks, with hard operands too if there are any."""
+    """Return whether a step is as exact as its ladder requires, including for hard operands if it has any."""
     asked = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
     hard, right = ({getattr(one, "hard", None) for one in problems} for problems in (asked, step.examples))
     return not hasattr(step.module, "ALLOWING") and hard <= right
 
 
 def _costs(problem, format, sizes, times) -> dict[Step, float]:
-    """How much longer steps take than the fastest ones do, as logarithms: 0 for the fastest.
+    """Return the logarithm of each step's time relative to the fastest step: 0 for the fastest.
 
-    Of a problem that was recorded, what was recorded. Else the mean over all recorded problems, each of which counts by
-    the inverse square of how far off it is. A step that was recorded only farther off than others were loses something
-    for that.
+    For a recorded problem it is the recorded value. For others it is the mean over all recorded problems, weighted by
+    the inverse square of their distance. A step whose nearest record is farther off than other steps' gets a penalty.
     """
     relative = {}
     for (recorded, itemsize), of_steps in times.items():
-        if len(of_steps) == 1:  # which is neither faster nor slower than others
+        if len(of_steps) == 1:  # no other step to compare with
             continue
         away = _octaves(problem, recorded, sizes) + OTHER_SIZE * (itemsize != format.itemsize)
         fastest = min(of_steps.values())
@@ -265,14 +272,14 @@ def _costs(problem, format, sizes, times) -> dict[Step, float]:
 
 
 def _mean(found: list[tuple[float, float]]) -> float:
-    """Of costs that were recorded so many octaves away."""
+    """Return the mean of costs, given with the distance of their records in octaves."""
     here = [(1, cost) for away, cost in found if away == 0]
     weighted = here or [(away**-2, cost) for away, cost in found]
     return sum(weight * cost for weight, cost in weighted) / sum(weight for weight, _ in weighted)
 
 
 def _octaves(one: Problem, other: Problem, sizes) -> float:
-    """How far two problems are from one another, by the sizes that count."""
+    """Return the distance of two problems in octaves, by the compared sizes."""
     away = 0.0
     for name, weight in sizes:
         x, y = getattr(one, name), getattr(other, name)
@@ -282,9 +289,9 @@ def _octaves(one: Problem, other: Problem, sizes) -> float:
 
 
 def _times(steps, format, suits, here: Here) -> dict[tuple[Problem, int], dict[Step, float]]:
-    """Recorded times in ms of steps, by problem and bytes of an element.
+    """Return the recorded times of steps in ms, by problem and bytes per element.
 
-    In a format of the same size, what was recorded in another one counts where nothing was in this one.
+    A record in another format of the same size counts if there is none in this format.
     """
     times = {}
     for ladder in dict.fromkeys(step.ladder for step in steps):
@@ -297,9 +304,11 @@ def _times(steps, format, suits, here: Here) -> dict[tuple[Problem, int], dict[S
 
 
 def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
-    """The time that was recorded for a step and this very problem, on this GPU, else on the most similar one.
+    """Return the time recorded for a step and this very problem, on this GPU, else on the most similar one.
 
-    It is that of another format of the same size, where there is none in this one; None where there is none at all.
+    Returns
+    -------
+    The time in ms; without a record in this format, that of another format of the same size; without any, None.
     """
     machine = machine_for(step.ladder.record, Here.now())
     times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})
@@ -317,14 +326,14 @@ def _by_problem(ladder, machine):
 
 @lru_cache(64)  # ladders
 def _recorded(ladder: Ladder, machine: str | None) -> list[tuple[Step, Problem, Format, float]]:
-    """What was recorded on a machine, of steps that there are and of problems that have all their fields."""
+    """Return a machine's records of existing steps, for problems that have all fields."""
     if machine is None:
         return []
     steps, found = {step.slug: step for step in ladder}, []
     for row in results.load(ladder.record, machine).rows:
-        step = steps.get(row["step"])
+        step = steps.get(row.get("step"))
         names = [] if step is None else [field.name for field in fields(step.problem)]
-        if step is not None and row.keys() >= {*names, "time_ms"} and row["dtype"] in FORMATS:
+        if step is not None and row.keys() >= {*names, "time_ms"} and row.get("dtype") in FORMATS:
             problem = step.problem(**{name: row[name] for name in names})
             found.append((step, problem, FORMATS[row["dtype"]], row["time_ms"]))
     return found
@@ -332,7 +341,7 @@ def _recorded(ladder: Ladder, machine: str | None) -> list[tuple[Step, Problem, 
 
 @lru_cache(256)  # records
 def machine_for(record: str, here: Here) -> str | None:
-    """The machine whose recorded times count for a GPU: the GPU itself, else the nearest of its compute capability."""
+    """Return the machine whose records count for a GPU: the GPU itself, else the nearest of its compute capability."""
     for machine, capability in results.nearest(record, here.name, here.capability).items():
         if machine == results.slug(here.name):
             return machine

@@ -1,8 +1,8 @@
-"""torch.compile leaves labkit's calls alone: it runs them as they are, between parts of a function that it compiles.
+"""Keeps torch.compile from tracing labkit's calls: it runs them uncompiled, between compiled parts of a function.
 
-A call plans and compiles kernels, which torch would trace line by line. torch may be imported before labkit or after,
-so it is told when it first comes by: it runs functions that are marked as constant while it traces. Layers of
-`labkit.nn` are traced, down to their operators.
+A call plans and compiles kernels, which torch would trace line by line. torch may be imported before or after labkit,
+so `leave_alone` registers the rule at the first traced call: torch runs functions that are marked as constant while it
+traces. torch does trace the layers of `labkit.nn`, down to their operators.
 """
 
 import sys
@@ -14,7 +14,7 @@ TRACED = "nn"
 
 
 def leave_alone() -> None:
-    """Lets torch.compile, where it is loaded, trace no function of labkit but layers."""
+    """Let torch.compile, if it is loaded, trace no function of labkit except layers."""
     rules = sys.modules.get("torch._dynamo.trace_rules")
     if rules is not None and not _told:
         _told.update(found.name for found in iter_modules(labkit.__path__) if found.name != TRACED)
@@ -22,11 +22,11 @@ def leave_alone() -> None:
             rules.add(f"labkit.{name}")
 
 
-leave_alone._dynamo_marked_constant = True  # as torch._dynamo.assume_constant_result does it
+leave_alone._dynamo_marked_constant = True  # like torch._dynamo.assume_constant_result
 _told = set()
 
 
 def undisturbed(function):
-    """A function that runs, with all that it calls, as if torch.compile were not there."""
+    """Return a function that torch.compile does not trace, with all functions that it calls."""
     dynamo = sys.modules.get("torch._dynamo")
     return function if dynamo is None else dynamo.disable(function, recursive=True)

@@ -1,13 +1,13 @@
-"""A call that is the first of its kind: everything is checked, and a route is made for those that follow."""
+"""The first call of its kind: it checks everything, and makes a route for later calls."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
 
-from labkit import cuda
 from labkit.arrays.driver import current_device, handle_of
 from labkit.arrays.operands import check_array
 from labkit.arrays.owners import owner_of
+from labkit.calls.devices import device_of, using
 from labkit.calls.host_arrays import run_with_copies
 from labkit.calls.operation import Operation
 from labkit.calls.plan import prepared
@@ -15,7 +15,7 @@ from labkit.calls.route import New, Route, new_array, routes
 
 
 def first_call(call: Callable, operation: type[Operation], options: tuple, arrays, key, stream):
-    """Runs an operation, as `call`, which is given here to be called for plain arrays of the device."""
+    """Run an operation and cache its route; `call` runs it again on plain device arrays."""
     operation = operation(*options)
     handle = None if stream is None else handle_of(stream)
     given = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if X is not None}
@@ -30,14 +30,19 @@ def first_call(call: Callable, operation: type[Operation], options: tuple, array
         options = tuple(getattr(operation, field.name) for field in fields(operation))
         return call(type(operation), [given.get(name) for name in operation.arrays], options, stream)
 
-    resolved = {name: owners[name].resolved(X) for name, X in given.items()}
+    resolved = {}
+    for name, X in given.items():
+        is_elsewhere = handle is not None and not owners[name].is_on_host(X)
+        with owners[name].on_stream(X, handle) if is_elsewhere else nullcontext():
+            resolved[name] = owners[name].resolved(X)
     if any(resolved[name] is not given[name] for name in given):
         return again(resolved)
     adopted = {name: owners[name].adopted(X) for name, X in given.items()}
     operation.check(adopted)
     if any(owners[name].is_on_host(X) for name, X in given.items()):
         operation = operation.declared(adopted)
-        return run_with_copies(again, operation, given, stream)
+        with using(device_of(given)):
+            return run_with_copies(again, operation, given, stream)
     route, full = _route(operation, given, adopted), list(arrays)
     addresses = [None if X is None else owner_of(X).signature(X)[1] for X in full]
     found = route.run(full, addresses, handle, current_device())
@@ -47,15 +52,15 @@ def first_call(call: Callable, operation: type[Operation], options: tuple, array
 
 
 def _route(operation, given, adopted) -> Route:
-    """The route for arrays of the device that fit."""
-    names, device = operation.arrays, _device_of(given)
+    """Return the route for valid device arrays."""
+    names, device = operation.arrays, device_of(given)
     owners = {name: owner_of(X) for name, X in given.items()}
     new = []
     for name in operation.outputs:
         if name not in given:
             result = operation.result(name, adopted)
             new.append(New(names.index(name), names.index(result.like), owners[result.like], result))
-    with nullcontext() if device in (None, current_device()) else cuda.gpus[device]:
+    with using(device):
         whole = adopted | {names[one.place]: new_array(one.owner, given[one.result.like], one.result) for one in new}
         ready = prepared(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
     keepers = [names.index(name) for name, owner in owners.items() if owner.gives_memory]
@@ -69,20 +74,3 @@ def _route(operation, given, adopted) -> Route:
         keepers[0] if keepers else None,
         (*keepers[:1], *others),  # torch has one current stream for all of its tensors
     )
-
-
-def _device_of(given) -> int | None:
-    """The GPU of arrays, as far as they tell.
-
-    Raises
-    ------
-    ValueError
-        They are on several.
-    """
-    known = {name: owner_of(X).device_of(X) for name, X in given.items()}
-    known = {name: device for name, device in known.items() if device is not None}
-    (first, one), *others = list(known.items()) or [("", None)]
-    for name, other in others:
-        if other != one:
-            raise ValueError(f"{first} is on GPU {one} and {name} on GPU {other}: move the one to the other")
-    return one

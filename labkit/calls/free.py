@@ -1,4 +1,4 @@
-"""Gives back what calls keep."""
+"""Release of the memory that calls cache."""
 
 from labkit import cuda
 from labkit.arrays import pool
@@ -6,10 +6,10 @@ from labkit.calls.call import forget
 
 
 def free() -> None:
-    """Gives the driver back all memory that is kept for later calls; waits for the GPU before.
+    """Return all memory that is cached for later calls to the driver, after waiting for the GPU.
 
-    What plans of yours hold stays, and so does what captured graphs use. Compiled kernels stay, too. torch's cache is
-    torch's: `torch.cuda.empty_cache()`.
+    Memory of your plans and of captured graphs stays, as do compiled kernels. For torch's own cache, call
+    `torch.cuda.empty_cache()`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Launches recorded once as a CUDA graph, which the driver replays by one call, however many there are.
+"""CUDA graphs: launches recorded once, which one driver call replays.
 
 Imported only where numba-cuda is installed. (CUDA driver API, "Graph Management".)
 """
@@ -13,7 +13,7 @@ NOT_CAPTURED = binding.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 
 
 class Graph:
-    """What a function launches on a stream, by the driver's handle of it, recorded on a stream of its own."""
+    """The recorded launches of a function, which gets the driver's handle of a private stream."""
 
     def __init__(self, launch: Callable[[int], None]):
         stream = driver.cuStreamCreate(binding.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
@@ -30,12 +30,12 @@ class Graph:
         weakref.finalize(self, binding.cuGraphExecDestroy, self._executable).atexit = False
 
     def run(self, handle: int) -> None:
-        """Replays it on a stream.
+        """Replay the graph on a stream.
 
         Raises
         ------
         RuntimeError
-            The driver refuses it.
+            The driver refuses the replay.
         """
         (status,) = binding.cuGraphLaunch(self._executable, binding.CUstream(handle))
         if status != SUCCESS:
@@ -43,6 +43,6 @@ class Graph:
 
 
 def may_replay(handle: int) -> bool:
-    """Whether a graph can be replayed on a stream: not while it is itself captured into another one."""
+    """Return whether a stream can replay a graph: it cannot while it is being captured."""
     status, capture = binding.cuStreamIsCapturing(binding.CUstream(handle))
     return status == SUCCESS and capture == NOT_CAPTURED

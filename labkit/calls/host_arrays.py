@@ -1,4 +1,4 @@
-"""Calls of which some arrays are the host's: these are copied to the device, and back if they are written."""
+"""Calls with host arrays: these are copied to the device, and copied back if they are written."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,7 +7,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays import pool
 from labkit.arrays.addresses import check_own_memory, share_memory
-from labkit.arrays.driver import synchronize
+from labkit.arrays.driver import is_capturing, synchronize
 from labkit.arrays.operands import type_name
 from labkit.arrays.owners import owner_of
 from labkit.calls.operation import Operation
@@ -16,15 +16,21 @@ from labkit.calls.streams import stream_of
 
 
 def run_with_copies(run: Callable, operation: Operation, given: Mapping[str, object], stream):
-    """Runs an operation by `run(arrays, stream)`, which takes arrays of the device, for arrays that fit it.
+    """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
-    New outputs are of the kind of the first array of the device, or else of the kind that the operation says.
+    New outputs have the kind of the first device array; without one, the kind that the operation declares.
     """
     on_host = {name: X for name, X in given.items() if owner_of(X).is_on_host(X)}
     _check_host(operation, on_host)
     beside = next((X for name, X in given.items() if name not in on_host), None)
-    handle = stream_of([beside], stream)
+    handle = stream_of([X for name, X in given.items() if name not in on_host], stream)
+    if cuda.on_gpu() and is_capturing(handle):
+        raise ValueError(
+            f"{next(iter(on_host))} is an array of the host, whose copy no graph can capture: move it to the GPU first"
+        )
     staged = {name: _staged(operation, name, X, handle) for name, X in on_host.items()}
+    if cuda.on_gpu():
+        synchronize(handle)  # copies of pinned memory are not done when they return
     adopted = {name: owner_of(X).adopted(X) for name, X in given.items()}
     new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
     for name in operation.outputs:
@@ -34,6 +40,8 @@ def run_with_copies(run: Callable, operation: Operation, given: Mapping[str, obj
         like = adopted[result.like]
         result = result._replace(type_name=result.type_name or type_name(like))
         if beside is not None:
+            if result.like in on_host:  # whose copy is in C order
+                result = result._replace(axes=None)
             new[name] = New(0, 0, owner_of(beside), result).make(beside, handle)
         else:
             new[name] = copied_back[name] = new_array(owner_of(like), like, result)
@@ -47,12 +55,12 @@ def run_with_copies(run: Callable, operation: Operation, given: Mapping[str, obj
 
 
 def _room(shape, dtype):
-    """A new array of the device."""
+    """Return a new device array."""
     return pool.with_room(lambda: cuda.device_array(shape, dtype)) if cuda.on_gpu() else cuda.device_array(shape, dtype)
 
 
 def _staged(operation, name, X, stream):
-    """A copy of an array of the host on the device, or room for it if it is only written."""
+    """Return a device copy of a host array, in C order; if it is only written, uninitialised memory of its size."""
     values = owner_of(X).as_numpy(X)
     array = _room(values.shape, values.dtype)
     if name not in operation.written or name in operation.read:
@@ -73,7 +81,7 @@ def _numba_stream(stream: int):
 
 
 def _check_host(operation, arrays) -> None:
-    """Raises ValueError where an array of the host cannot be written without another one changing."""
+    """Raise ValueError if writing a host array would change another one."""
     memory = {name: owner_of(X).as_numpy(X) for name, X in arrays.items()}
     for name in filter(memory.__contains__, operation.written):
         X = memory[name]

@@ -1,4 +1,4 @@
-"""Whose memory launches use beside their operands: that of the moment for a call, a reserve for a plan."""
+"""Workspace memory of launches: allocated per run for a call, reserved for a plan."""
 
 import weakref
 from collections import deque
@@ -19,21 +19,22 @@ from labkit.arrays.driver import (
 )
 from labkit.arrays.owners import owner_of
 from labkit.arrays.pool import PoolBlock
+from labkit.calls.devices import using
 
 
 def run_beside(launches, operands, addresses: tuple[int, ...], stream: int, keeper=None) -> None:
-    """Runs launches with memory that is taken on the stream before them and given back behind them.
+    """Run launches with workspace that is allocated on the stream before them and released after them.
 
-    It is that of the package of `keeper`, an operand, or else the driver's; while the stream is captured it is the
-    graph's.
+    The package of `keeper`, an operand, allocates it if the stream is its current one; else the driver. During a
+    capture of the stream the memory belongs to the graph.
     """
     if not launches.takes_memory:
         launches.run(operands, addresses, stream, (0, 0))
         return
-    if keeper is None or stream == PER_THREAD:  # which torch takes for one stream of all threads
-        block = PoolBlock(launches.workspace_bytes, stream)
+    if _gives_memory(keeper, stream):
+        block = owner_of(keeper).block(keeper, launches.workspace_bytes)
     else:
-        block = _block_of(keeper, launches.workspace_bytes, stream)
+        block = PoolBlock(launches.workspace_bytes, stream)
     try:
         if launches.counters_bytes:
             pool.clear(block.address, launches.counters_bytes, stream)
@@ -43,124 +44,147 @@ def run_beside(launches, operands, addresses: tuple[int, ...], stream: int, keep
 
 
 class Reserve:
-    """Memory that a plan holds, or several plans that take turns; its runs come one after another on any streams."""
+    """Memory of one plan, or of several in turn.
+
+    Its runs execute one after another, on any streams. The replays of a graph that captured one are ordered by the
+    user of the graph.
+    """
 
     def __init__(self):
-        self._lock, self._turn, self._is_watched = Lock(), _Turn(), False
+        self._lock, self._turn = Lock(), _Turn()
         self._counters, self._pieces = _Growing(has_zeros=True), _Growing()
 
     @property
     def size_bytes(self) -> int:
-        """Of all that it holds."""
+        """Bytes of all memory that the reserve holds."""
         return self._counters.size_bytes + self._pieces.size_bytes
 
     def make_room(self, launches, operands, stream: int) -> None:
-        """Takes what launches need, for operands like these."""
+        """Allocate the memory that launches need, for operands like these."""
         if not launches.takes_memory:
             return
         with self._lock:
-            self._take_turn(stream)
-            if not self._is_watched:
+            if self._turn.device is None:
+                self._turn.device = current_device()
                 weakref.finalize(self, _release, self._turn, self._counters, self._pieces).atexit = False
-                self._is_watched = True
-            self._counters.grow(launches.counters_bytes, operands, stream)
-            self._pieces.grow(launches.pieces_bytes, operands, stream)
+            with self._turn.of(stream):
+                self._counters.grow(launches.counters_bytes, operands, stream)
+                self._pieces.grow(launches.pieces_bytes, operands, stream)
 
     def run(self, launches, operands, addresses: tuple[int, ...], stream: int) -> None:
-        """Runs launches behind all that used it before."""
+        """Run launches after all earlier runs that used the memory."""
         if not launches.takes_memory:
             launches.run(operands, addresses, stream, (0, 0))
             return
-        with self._lock:
-            self._take_turn(stream)
+        with self._lock, self._turn.of(stream):
             launches.run(operands, addresses, stream, (self._counters.address, self._pieces.address))
-
-    def _take_turn(self, stream):
-        """Lets the stream wait for the last one that used the memory, if that was another; graphs have their own."""
-        turn = self._turn
-        if (stream == turn.stream and stream in DEFAULTS) or is_capturing(stream):
-            return
-        if (number := number_of(stream)) == turn.number:
-            return
-        if turn.number is not None:
-            moment = Moment()
-            moment.pass_on(turn.stream)
-            moment.wait(stream)
-            self._counters.note_use(stream)
-            self._pieces.note_use(stream)
-        turn.stream, turn.number = stream, number
 
 
 class _Turn:
-    """The stream that used the memory last, by its handle and by the number that no other stream ever has."""
+    """The order of the runs that use a memory, on whatever streams: `with turn.of(stream)` is one of them.
 
-    stream = number = None
+    After a run its stream records an event, for which the next other stream waits: by then the first stream may be
+    gone, or captured. The default streams are always there and never captured, so that they record on demand.
+    """
+
+    def __init__(self):
+        self.device = None
+        self.was_captured = False
+        self._stream = self._number = self._event = None
+        self._is_eager = False
+
+    def of(self, stream: int) -> "_Turn":
+        if stream == self._stream and stream in DEFAULTS:
+            self._is_eager = True
+        elif is_capturing(stream):
+            self._is_eager, self.was_captured = False, True
+        else:
+            self._is_eager, number = True, number_of(stream)
+            if number != self._number:
+                self.wait_on(stream)
+            self._stream, self._number = stream, number
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._is_eager and self._stream not in DEFAULTS:
+            self._event = self._event or Moment()
+            self._event.pass_on(self._stream)
+
+    def wait_on(self, stream: int) -> None:
+        """Let a stream wait for the last run."""
+        if self._number is None:
+            return
+        if self._stream in DEFAULTS:
+            moment = Moment()
+            moment.pass_on(self._stream)
+        else:
+            moment = self._event
+        moment.wait(stream)
 
 
 class _Growing:
-    """Memory of which the last block is in use; others stay, since a graph may hold their addresses."""
+    """Memory of which the last block is in use; the others stay, since a graph may hold their addresses."""
 
     def __init__(self, has_zeros: bool = False):
         self.address = self.size_bytes = self._last_bytes = 0
-        self.blocks, self._has_zeros, self._home = [], has_zeros, None
+        self.blocks, self._has_zeros = [], has_zeros  # each with the stream on which it is released
 
-    def grow(self, needed_bytes, operands, stream) -> None:
-        """Takes a larger block, if the last one is too small, for work that comes behind on the stream."""
+    def grow(self, needed_bytes: int, operands, stream: int) -> None:
+        """Allocate a larger block if the last one is too small, for later work on the stream."""
         if needed_bytes <= self._last_bytes:
             return
-        own = _own_stream(current_device())
-        keeper = None if stream == PER_THREAD or is_capturing(stream) else keeper_of(operands)
-        self._home = own if keeper is None else stream
+        keeper = None if is_capturing(stream) else keeper_of(operands)
+        is_kept = _gives_memory(keeper, stream)
+        home = stream if is_kept else _own_stream(current_device())
         with even_while_captured():
-            block = PoolBlock(needed_bytes, own) if keeper is None else _block_of(keeper, needed_bytes, stream)
+            block = owner_of(keeper).block(keeper, needed_bytes) if is_kept else PoolBlock(needed_bytes, home)
             if self._has_zeros:
-                pool.clear(block.address, needed_bytes, self._home)
-            if keeper is None:
-                synchronize(own)
-        self.blocks.append(block)
+                pool.clear(block.address, needed_bytes, home)
+            if not is_kept:
+                synchronize(home)
+        self.blocks.append((block, home))
         self.address, self._last_bytes = block.address, needed_bytes
         self.size_bytes += needed_bytes
 
-    def note_use(self, stream) -> None:
-        """The last block is used on the stream."""
-        if self.blocks and stream != self._home:
-            self.blocks[-1].note_use(stream)
 
-
-_released = deque()  # memory of plans that are gone, and the last streams that used it
+_released = deque()  # memory of plans that are gone, which could not be released yet
 
 
 def _release(turn, *growing):
-    """Gives memory back behind its last use; later, where that cannot be told now, as while a graph is captured."""
-    _released.append((turn, [block for each in growing for block in each.blocks]))
-    for _ in range(len(_released)):
-        turn, blocks = _released.popleft()
+    """Release memory after its last use; later, where that is impossible now, as during a capture."""
+    _released.append((turn, [pair for each in growing for pair in each.blocks]))
+    waiting = [_released.popleft() for _ in range(len(_released)) if _released]
+    for turn, blocks in waiting:
         try:
-            moment = Moment()
-            moment.pass_on(turn.stream)
-            moment.wait(_own_stream(current_device()))
-        except RuntimeError:
+            current_device()  # this thread may have no context yet
+            with using(turn.device):
+                if turn.was_captured:  # a replay may be in flight
+                    bindings()[1].cuCtxSynchronize()
+                for home in {home for _, home in blocks}:
+                    if is_capturing(home):
+                        raise RuntimeError("the stream is captured")
+                    turn.wait_on(home)
+                for block, _ in blocks:
+                    block.give_back()
+        except Exception:  # of numba and the driver: tried again when the next plan goes
             _released.append((turn, blocks))
-            continue
-        for block in blocks:
-            block.give_back()
 
 
-def _block_of(like, size_bytes, stream):
-    owner = owner_of(like)
-    if owner.current_stream(like) == stream:
-        return owner.block(like, size_bytes)
-    with owner.on_stream(like, stream):
-        return owner.block(like, size_bytes)
+def _gives_memory(keeper, stream: int) -> bool:
+    """Whether the package of an operand allocates for a stream: the stream is its current one, and one it can tell."""
+    return keeper is not None and stream != PER_THREAD and owner_of(keeper).current_stream(keeper) == stream
 
 
 def keeper_of(operands):
-    """The first operand whose package gives memory; None if there is none."""
+    """Return the first operand whose package allocates workspace; None if there is none."""
     return next((X for X in operands if owner_of(X).gives_memory), None)
 
 
 @cache
 def _own_stream(device: int) -> int:
-    """A stream of a GPU on which plans take and give back memory; it lives as long as the process."""
+    """Return the stream of a GPU on which plans allocate and release memory; it lives as long as the process."""
     binding, driver = bindings()
     return int(driver.cuStreamCreate(binding.CUstream_flags.CU_STREAM_NON_BLOCKING.value))

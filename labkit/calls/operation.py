@@ -1,6 +1,6 @@
-"""What an operation declares: its operands, what it refuses, its results, and what it launches.
+"""Operations: each declares its operands, checks, results and launches.
 
-An `Operation` is a call without its arrays: two calls with equal operations, on arrays that lie alike, have one plan.
+An `Operation` is a call without its arrays. Calls with equal operations, on arrays of equal layouts, share one plan.
 """
 
 from abc import ABC, abstractmethod
@@ -12,18 +12,18 @@ from labkit.ladder import Launch
 
 
 class Result(NamedTuple):
-    """A new array that a call gives back.
+    """A new array that a call returns.
 
     Attributes
     ----------
     like
-        The name of the operand whose kind it has.
+        Name of the operand whose kind the array has.
     shape
-        Its shape.
+        Shape of the array.
     type_name
-        What it holds, as in "float32" or "bfloat16"; None for what that operand holds.
+        Element type, such as "float32" or "bfloat16"; None for the type of `like`.
     axes
-        The order of its axes in memory, that of the largest stride first; None for C order.
+        Order of the axes in memory, from the largest stride to the smallest; None for C order.
     """
 
     like: str
@@ -33,54 +33,54 @@ class Result(NamedTuple):
 
 
 class Operation(ABC):
-    """A call without its arrays: a subclass is a frozen dataclass of options, which it checks when it is made.
+    """A call without its arrays: a subclass is a frozen dataclass of options, and its constructor checks them.
 
-    Methods get arrays by their names, those that are there, in the order of `arrays`.
+    Methods get the present arrays by their names, in the order of `arrays`.
     """
 
-    arrays: ClassVar[tuple[str, ...]]  # their names, in the order in which a plan takes those that are given
-    outputs: ClassVar[tuple[str, ...]]  # those that a call gives back, and makes if they are missing
-    in_place: ClassVar[Mapping[str, str]] = {}  # for an output the operand in whose very place it may be written
+    arrays: ClassVar[tuple[str, ...]]  # names, in the order in which a plan accepts the present ones
+    outputs: ClassVar[tuple[str, ...]]  # those that a call returns, and makes if they are missing
+    in_place: ClassVar[Mapping[str, str]] = {}  # for an output, the operand that it may overwrite
 
     @property
     @abstractmethod
     def needed(self) -> tuple[str, ...]:
-        """The names of arrays that must be there."""
+        """Names of the required arrays."""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The names of arrays that are written; the outputs, if nothing else is said."""
+        """Names of the written arrays; by default the outputs."""
         return self.outputs
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The names of written arrays whose values count before, too."""
+        """Names of written arrays whose old values are read."""
         return ()
 
     @property
     def varies(self) -> str:
-        """Why each of its calls is another one, and what to do, in a sentence; "" where its plan is worth keeping."""
+        """One sentence: why no two calls are equal, and what to do; "" if its plan is worth caching."""
         return ""
 
     @abstractmethod
     def declared(self, given: Mapping[str, object]) -> "Operation":
-        """The same with the format of the arrays, as their types may tell it: views of memory do not."""
+        """Return the operation with its format, read from the arrays' types, which views of memory do not have."""
 
     @abstractmethod
     def check(self, given: Mapping[str, object]) -> None:
-        """Raises TypeError or ValueError, in a sentence, where arrays do not fit; outputs may be missing."""
+        """Raise TypeError or ValueError, with one sentence, if arrays do not fit; outputs may be missing."""
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        """The array that is made for a missing output."""
+        """Describe the array to make for a missing output."""
         raise NotImplementedError
 
     @abstractmethod
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        """What is launched for arrays of the device that fit, all outputs among them."""
+        """Return the launches for valid device arrays, which include all outputs."""
 
 
 def calls(operation: type[Operation]) -> Callable:
-    """Marks a function as the call of an operation, whose parameters are the operation's arrays and options."""
+    """Mark a function as the call of an operation; its parameters are the operation's arrays and options."""
 
     def mark(function):
         function.operation = operation

@@ -1,4 +1,4 @@
-"""The launches of an operation packed for the driver; imported only where numba-cuda is installed."""
+"""Launches of an operation, packed for the driver; imported only where numba-cuda is installed."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -12,27 +12,27 @@ from labkit.ladder import Launch
 from labkit.packed import Packed, compiled, move
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
-MOST_GRAPHS = 16  # and addresses that are counted
+MOST_GRAPHS = 16  # also the number of address sets whose runs are counted
 
 
 class PackedLaunches:
-    """Launches as the driver takes them, and where in them the addresses of operands and workspace stand.
+    """Launches in the driver's form, with the places of operand and workspace addresses in them.
 
-    Several launches that have run some times at the same addresses are recorded as a graph, which is replayed from then
-    on: that costs the host about as much as one launch. It is not done at once, since recording takes as long as a
-    dozen launches; and a few graphs are kept, for operands that take turns.
+    After several runs at the same addresses, two or more launches are recorded as a graph, and later runs replay it. A
+    replay costs the host about as much as one launch. Recording costs as much as a dozen launches, so it waits for
+    repeated runs. Several graphs are cached, for operands that alternate.
 
     Attributes
     ----------
     counters_bytes, pieces_bytes, workspace_bytes
-        The memory that they need beside the operands: zeros, which they leave at zero, and any; and together.
+        Size of the workspace: counters, which are zero before and after a run; uninitialised pieces; both together.
     takes_memory
-        Whether a run is given any.
+        Whether a run needs workspace.
     """
 
     def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence[View]):
         workspace = Counted(first_place=len(operands))
-        self._launches = launches(*operands, workspace=workspace)  # keeps what they hold alive
+        self._launches = launches(*operands, workspace=workspace)  # keeps their arrays alive
         self.counters_bytes, self.pieces_bytes = workspace.counters_bytes, workspace.pieces_bytes
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
@@ -51,20 +51,22 @@ class PackedLaunches:
         self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
         self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
         self._addresses, self._stream = begins, None
-        self._known = OrderedDict()  # by addresses: how often they ran, or the graph that is replayed there
+        self._known = OrderedDict()  # by addresses: the number of runs, or the graph
         self._lock = Lock()  # the launches are packed for one run at a time
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
-        """Runs the launches.
+        """Run the launches.
 
         Parameters
         ----------
-        operands, addresses
-            The operands, which are not looked at, and where they begin.
+        operands
+            Not used here.
+        addresses
+            Addresses of the operands.
         stream
             The driver's handle of the stream.
         memory
-            Where counters and other pieces of the workspace begin.
+            Addresses of the workspace's counters and of its other pieces.
         """
         with self._lock:
             addresses += memory
@@ -77,7 +79,7 @@ class PackedLaunches:
                 one.run()
 
     def _graph(self, addresses, stream):
-        """The graph for these addresses; None as long as there is none, or it cannot be replayed on the stream."""
+        """Return the graph for these addresses; None if there is none yet, or the stream cannot replay it."""
         known = self._known.setdefault(addresses, 0)
         if isinstance(known, int) and known < RUNS_BEFORE_GRAPH:
             self._known[addresses] = known + 1
@@ -93,6 +95,7 @@ class PackedLaunches:
 
     def _move_to(self, addresses):
         if addresses != self._addresses:
+            self._addresses = None  # until all have moved
             for cell, number, distance in self._cells:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
@@ -110,13 +113,14 @@ class PackedLaunches:
 
     def _set_stream(self, handle):
         if handle != self._stream:
+            self._stream = None  # until all are set
             for one in self._packed:
                 one.set_stream(handle)
             self._stream = handle
 
 
 def _moving(views, begins):
-    """Of the views of operands: what holds the address, of which operand, and how far from its begin that is."""
+    """Return, for each view of an operand: the holder of its address, the operand's number, the offset in bytes."""
     return [
         (holder, view.owner.number, view.address - begins[view.owner.number])
         for view, holder in views

@@ -1,12 +1,12 @@
-"""Plans: what an operation launches for certain operands, worked out and packed once, run many times.
+"""Plans: the launches of an operation for operands of one layout, prepared once and run many times.
 
 >>> plan = labkit.plan(gemm.multiply, A, B, C=C)
 >>> plan()          # C = A @ B
->>> plan(A2, B, C)  # the same with another A, which lies as the first one did
+>>> plan(A2, B, C)  # another A of the same layout
 
-To launch a kernel costs the host some microseconds, and to find out what to launch with which arguments some hundred:
-which kernel, compiled for which types; how many blocks; what memory beside the operands; how the copy engine sees them.
-None of that depends on where the operands are, as long as they are aligned alike.
+A kernel launch costs the host some microseconds. Preparing it costs some hundred: the kernel and its compiled types,
+the number of blocks, the workspace, the tensor maps for TMA. None of these depends on the operands' addresses, as long
+as their alignment is the same.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from labkit.arrays.addresses import check_own_memory
 from labkit.arrays.driver import current_device
 from labkit.arrays.operands import as_view, check_plain
 from labkit.arrays.owners import owner_of
+from labkit.calls.devices import device_of, using
 from labkit.calls.memory import Reserve
 from labkit.calls.operation import Operation
 from labkit.calls.prepared import Prepared
@@ -23,84 +24,88 @@ from labkit.calls.streams import stream_of
 
 
 class Plan:
-    """The launches of an operation for operands that lie in a certain way.
+    """The launches of an operation for operands of one layout.
 
-    `plan()` runs it for the operands that it was made with, which it keeps alive; `plan(A, B, C)` for others from then
-    on, which lie in the same way. Its workspace is its own: it allocates nothing when it is run, and can be captured in
-    a CUDA graph on any stream; keep it as long as the graph. Its runs come one after another, whichever threads and
-    streams ask for them. Graphs that are to replay at once need a plan each.
+    `plan()` runs for the plan's operands, which it keeps alive. `plan(A, B, C)` replaces them, from then on, by others
+    of the same layout. A plan owns its workspace, so a run allocates nothing. A CUDA graph can capture a run on any
+    stream; keep the plan as long as the graph. Runs execute one after another, whichever threads and streams request
+    them. Graphs that replay at the same time need one plan each.
 
     Attributes
     ----------
     workspace_bytes
-        The memory beside the operands that it holds, or in the simulator takes in each run.
+        Size of the workspace, which the plan holds; the simulator allocates it in each run.
     """
 
     def __init__(
         self, operation: Operation, operands: Mapping[str, object], *, stream=None, reserve: Reserve | None = None
     ):
-        self._prepared = prepared(operation, operands)
-        self._operands, self._stream, self._last_stream = tuple(operands.values()), stream, stream
-        self._addresses = self._prepared.addresses(self._operands)
-        self._prepared.check_apart(self._operands, self._addresses)
+        arrays, self._device, self._stream = tuple(operands.values()), device_of(operands), stream
         self._reserve = reserve or Reserve()
-        self._reserve.make_room(self._prepared.launches, self._operands, stream_of(self._operands, stream))
+        with using(self._device):
+            self._prepared = prepared(operation, operands)
+            addresses = self._prepared.addresses(arrays)
+            self._prepared.check_apart(arrays, addresses)
+            self._reserve.make_room(self._prepared.launches, arrays, stream_of(arrays, stream))
+        self._last = arrays, addresses  # one pair, since several threads may set it
         self.workspace_bytes = self._prepared.launches.workspace_bytes
 
     def __call__(self, *operands, stream=None) -> None:
-        """Runs the launches.
+        """Run the launches.
 
         Parameters
         ----------
         operands
-            None of them, or all, each in the layout of the one in whose place it comes: of the same shape, strides and
-            type, and as far from a multiple of 16 bytes.
+            No operand, or all of them. Each has the layout of the one that it replaces: the same shape, strides and
+            type, and the same address modulo 16 bytes.
         stream
-            Where to run; if it is None, on the stream that the plan was made for, or else on the current one of torch's
-            or CuPy's operands.
+            Stream of the run. None means the stream of the plan, else the current stream of torch or CuPy operands.
 
         Raises
         ------
         TypeError, ValueError
-            Other operands do not lie as those of the plan.
+            The layout of an operand is not that of the plan.
         """
         if operands:
             addresses = self._prepared.addresses(operands)
             self._prepared.check_apart(operands, addresses)
-            self._operands, self._addresses = operands, addresses
+            self._last = operands, addresses
         else:
-            operands, addresses = self._operands, self._addresses
-        if stream is not None:
-            self._last_stream = stream  # alive as long as its work may use the workspace
-        current_device()  # gives this thread a context
-        handle = stream_of(operands, self._stream if stream is None else stream)
-        self._reserve.run(self._prepared.launches, operands, addresses, handle)
+            operands, addresses = self._last
+        stream = self._stream if stream is None else stream
+        if self._device in (None, current_device()):  # which also gives this thread a context
+            self._run(operands, addresses, stream)
+        else:
+            with using(self._device):
+                self._run(operands, addresses, stream)
+
+    def _run(self, operands, addresses, stream):
+        self._reserve.run(self._prepared.launches, operands, addresses, stream_of(operands, stream))
         for number in self._prepared.outputs:
             owner_of(operands[number]).mark_written(operands[number])
 
 
 def plan(call, *arrays, **options) -> Plan:
-    """A call worked out once, to be run many times by calling the plan: `plan()`, or `plan(x, ...)` for other arrays.
+    """Prepare a call once, to run it many times: `plan()`, or `plan(x, ...)` for other arrays.
 
-    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
-    stream. Its arrays are of the device.
+    A run costs the host a few microseconds and allocates nothing. A CUDA graph can capture it on any stream.
 
     Parameters
     ----------
     call
         A function of an operation: `norm.layer_norm`, `gemm.multiply`, `attention.attend` and so on.
     arrays, options
-        Those of the call. All its results must be among them.
+        Arrays and options of the call. Arrays are on the device; all outputs must be among them.
 
     Returns
     -------
-    The plan. To run for other arrays it is given all that it was made with, in the order of the operation's
-    `arrays`, which is that of the call's parameters.
+    The plan. To run it for other arrays, pass a replacement for each array of the plan, in the order of the call's
+    parameters.
 
     Raises
     ------
     TypeError, ValueError
-        It is no such call, or what it is given does not fit, or each of its runs would be another.
+        `call` is no call of an operation, its arrays or options do not fit, or no two of its runs are equal.
 
     Examples
     --------
@@ -118,7 +123,7 @@ def plan(call, *arrays, **options) -> Plan:
 
 
 def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> Plan:
-    """A plan for arrays by their names, of which some may be None; the options are those of `Plan`."""
+    """Return a plan for arrays by their names, some of them None; the options are those of `Plan`."""
     given = {name: arrays[name] for name in operation.arrays if arrays.get(name) is not None}
     for name in operation.needed:
         if name not in given:
@@ -134,7 +139,7 @@ def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> 
 
 
 def prepared(operation: Operation, operands: Mapping[str, object]) -> Prepared:
-    """An operation made ready for operands that fit it: plain arrays of the device, which have their own memory.
+    """Prepare an operation for valid operands: plain device arrays.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""An operation made ready for operands that lie in a certain way: its launches, and which operands they serve."""
+"""Prepared operations: launches for operands of one layout, and the check of that layout."""
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
@@ -10,20 +10,20 @@ from labkit.arrays.owners import NotPlain, owner_of
 from labkit.arrays.views import Place
 from labkit.calls.operation import Operation
 
-MOST_KNOWN = 64  # addresses at which operands are known to be apart, and their distances
+MOST_KNOWN = 64  # cached addresses, and distances, at which operands share no memory
 
 
 class Prepared:
-    """An operation for operands that lie in a certain way.
+    """An operation for operands of one layout.
 
     Attributes
     ----------
     names
-        Of its operands.
+        Names of the operands.
     outputs
-        The numbers of those that are written.
+        Numbers of the written operands.
     launches
-        Runs the kernels (`PackedLaunches`, or `SimulatedLaunches` where there is no GPU).
+        The object that runs the kernels: `PackedLaunches`, or `SimulatedLaunches` without a GPU.
     """
 
     def __init__(self, operation: Operation, operands: Mapping[str, object]):
@@ -48,12 +48,12 @@ class Prepared:
             self.launches = SimulatedLaunches(launches, views)
 
     def addresses(self, operands: Sequence) -> tuple[int, ...]:
-        """Where operands begin that lie as those that it was made for.
+        """Return the addresses of operands.
 
         Raises
         ------
         TypeError, ValueError
-            They do not.
+            The layout of an operand is not the prepared one.
         """
         if len(operands) != len(self.names):
             raise TypeError(f"this plan takes {', '.join(self.names)}, or nothing, and got {len(operands)} operands")
@@ -65,6 +65,7 @@ class Prepared:
                 check_plain(self.names[number], X, number in self.outputs)  # says why not
                 raise
             if signature not in self._known[number]:
+                check_plain(self.names[number], X, number in self.outputs)
                 self._check_layout(number, X)
                 if len(self._known[number]) == MOST_KNOWN:
                     self._known[number].clear()
@@ -73,7 +74,7 @@ class Prepared:
         return tuple(found)
 
     def check_apart(self, operands: Sequence, addresses: tuple[int, ...]) -> None:
-        """Raises ValueError where writing an output would change another operand."""
+        """Raise ValueError if writing an output would change another operand."""
         if addresses in self._apart_at:
             return
         with self._lock:
@@ -103,7 +104,7 @@ class Prepared:
             )
 
     def _distances(self, in_place) -> list[tuple[int, int, int, int, int | None]]:
-        """Outputs and other operands, between which distances the two may share bytes, and at which one they may."""
+        """Return output, other operand, the range of distances at which they may overlap, and the allowed distance."""
         extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
         near = []
         for output in self.outputs:

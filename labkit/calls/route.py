@@ -1,4 +1,4 @@
-"""Routes: how calls run whose arrays lie alike, found again by these."""
+"""Routes: calls prepared for arrays of one layout, and cached by it."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -17,7 +17,7 @@ MOST_ROUTES = 1024
 
 @dataclass(frozen=True)
 class New:
-    """An output that a call makes: its place among all arrays, that of the operand beside it, and what it is."""
+    """An output that a call makes: its place among all arrays, the place of the operand like it, owner and result."""
 
     place: int
     beside: int
@@ -25,7 +25,7 @@ class New:
     result: Result
 
     def make(self, like, stream: int):
-        """The array, for work on the stream."""
+        """Return the array, for work on the stream."""
         if self.owner.current_stream(like) in (None, stream):
             return new_array(self.owner, like, self.result)
         with self.owner.on_stream(like, stream):
@@ -33,7 +33,7 @@ class New:
 
 
 def new_array(owner: Owner, like, result: Result):
-    """A new array of an owner, whose axes follow one another in memory as the result has it."""
+    """Return a new array of an owner, with the result's order of axes in memory."""
     if result.axes is None:
         return owner.empty(like, result.shape, result.type_name)
     whole = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
@@ -42,24 +42,24 @@ def new_array(owner: Owner, like, result: Result):
 
 @dataclass(frozen=True)
 class Route:
-    """How a call runs. Arrays are told by their places among all that the operation may have.
+    """A prepared call. Numbers of arrays are their places among all arrays of the operation.
 
     Attributes
     ----------
     prepared
-        What runs the kernels.
+        The prepared operation, which runs the kernels.
     device
-        The arrays' GPU, if they tell.
+        Number of the arrays' GPU; None if no array says it.
     new
-        The outputs that are made.
+        Outputs that the call makes.
     written
-        The arrays that are written, of those that are given.
+        Written arrays among the arguments.
     outputs
-        What is given back.
+        Arrays that the call returns.
     keeper
-        The operand whose package gives the workspace, if there is one.
+        The operand whose package allocates the workspace; None if there is none.
     with_streams
-        The arrays whose packages have a current stream.
+        Arrays whose packages have a current stream.
     """
 
     prepared: Prepared
@@ -71,8 +71,17 @@ class Route:
     with_streams: tuple[int, ...]
 
     def run(self, arrays: list, addresses: list, stream: int | None, device: int):
-        """Runs for arrays that lie alike, on a stream by its handle, or on their current one, in a thread that uses a
-        device."""
+        """Run for arrays of the route's layout, and return the outputs.
+
+        Parameters
+        ----------
+        arrays, addresses
+            Arrays of the operation and their addresses; None for each missing one. New outputs are put into both.
+        stream
+            The driver's handle of the stream; None for the arrays' current stream.
+        device
+            Number of the GPU that this thread uses.
+        """
         if self.device is not None and self.device != device:
             with cuda.gpus[self.device]:
                 return self._run(arrays, addresses, stream)
@@ -84,10 +93,10 @@ class Route:
             stream = next((current for current in currents if current is not None), 0)
         for new in self.new:
             X = arrays[new.place] = new.make(arrays[new.beside], stream)
-            addresses[new.place] = new.owner.address(X)
+            addresses[new.place] = owner_of(X).address(X)
         operands = [X for X in arrays if X is not None]
         at = tuple([address for address in addresses if address is not None])
-        if self.written:  # what is new shares memory with nothing
+        if self.written:  # new arrays share memory with nothing
             self.prepared.check_apart(operands, at)
         others = () if self.keeper is not None and len(currents) == 1 else {*currents} - {None, stream}
         for other in others:
@@ -104,7 +113,7 @@ class Route:
 
 
 def _order(first: int, then: int) -> None:
-    """Work that a stream gets from now on begins behind what another one has."""
+    """Let later work of the stream `then` wait for all current work of the stream `first`."""
     if not is_capturing(first) and not is_capturing(then):
         moment = Moment()
         moment.pass_on(first)
@@ -112,7 +121,7 @@ def _order(first: int, then: int) -> None:
 
 
 class Routes:
-    """Routes by what they are for; there are up to `most`, then the one that was not asked for the longest goes."""
+    """A cache of up to `most` routes by their keys; it evicts the least recently used one."""
 
     def __init__(self, most: int = MOST_ROUTES):
         self.most, self._routes, self._lock = most, OrderedDict(), Lock()
@@ -121,7 +130,7 @@ class Routes:
         return len(self._routes)
 
     def get(self, key: Hashable) -> Route | None:
-        """The route for this, if there is one."""
+        """Return the route for a key; None if there is none."""
         with self._lock:
             found = self._routes.get(key)
             if found is not None:
@@ -129,14 +138,14 @@ class Routes:
             return found
 
     def keep(self, key: Hashable, route: Route) -> None:
-        """Keeps a route, instead of the oldest where there are too many."""
+        """Store a route, and evict the least recently used ones above the limit."""
         with self._lock:
             self._routes[key] = route
             while len(self._routes) > self.most:
                 self._routes.popitem(last=False)
 
     def forget(self, operation: type[Operation] | None = None) -> None:
-        """Forgets those of an operation, or all."""
+        """Delete the routes of an operation, or all routes."""
         with self._lock:
             for key in [key for key in self._routes if operation is None or issubclass(key[0], operation)]:
                 del self._routes[key]

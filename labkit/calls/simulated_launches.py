@@ -1,4 +1,4 @@
-"""The launches of an operation in the simulator, which are made anew for each run."""
+"""Launches of an operation in the simulator, made anew for each run."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,17 +9,17 @@ from labkit.ladder import Launch
 
 
 class SimulatedLaunches:
-    """See `PackedLaunches`: here each run has memory of its own, in which a read of what nothing has written shows."""
+    """Launches in the simulator; each run has new workspace, so that uninitialised reads show. See `PackedLaunches`."""
 
     takes_memory = False
 
     def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
         self._launches, workspace = launches, Counted(first_place=len(operands))
-        launches(*operands, workspace=workspace)  # raises now what each run would
+        launches(*operands, workspace=workspace)  # raises now the errors of a run
         self.workspace_bytes = workspace.size_bytes
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
-        """Runs the launches for operands."""
+        """Run the launches for operands."""
         undisturbed(self._run)(operands)
 
     def _run(self, operands):

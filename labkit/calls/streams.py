@@ -1,4 +1,4 @@
-"""On which stream a call runs: the one it names, else the current one of torch's or CuPy's arrays."""
+"""The stream of a call: the one it names, else the current one of torch's or CuPy's arrays."""
 
 from collections.abc import Sequence
 
@@ -8,20 +8,20 @@ from labkit.arrays.owners import owner_of
 
 
 def stream_of(operands: Sequence, stream=None) -> int:
-    """The driver's handle of the stream for operands.
+    """Return the driver's handle of the stream for operands.
 
     Parameters
     ----------
     operands
-        Arrays; None among them counts as no array.
+        Arrays, or None for missing ones.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of the first operand
-        whose package has such.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of the
+        first operand whose package has one.
 
     Raises
     ------
     TypeError
-        It is no stream.
+        `stream` is no stream.
     """
     if stream is not None:
         return handle_of(stream)

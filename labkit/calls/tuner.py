@@ -1,4 +1,4 @@
-"""Times the candidates for a call on this GPU, and keeps the fastest for later calls (`labkit.calls.choice`)."""
+"""Tuning: times the candidates for a call on this GPU, and stores the fastest for later calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -22,23 +22,23 @@ from labkit.formats import Format
 from labkit.ladder import Problem
 
 MOST = 16  # candidates, the most promising ones
-MOST_SETS = 128  # of operands; so many of a problem so small that they all fit in L2 may well be found there
+MOST_SETS = 128  # of operands; if so many still fit in L2, the kernel may find them there
 
 
 def tune(call: Callable, *arrays, most: int = MOST, **options) -> dict[object, float]:
-    """Times the candidates for a call on this GPU; from then on the fastest computes calls of such arrays.
+    """Time the candidates for a call on this GPU; later calls on such arrays use the fastest.
 
-    Each candidate is compiled before, which takes seconds; a progress bar shows how far that is. The choice is kept on
-    disk, for this GPU, until the source of the candidate changes. Arrays that the call writes are written many times.
+    Compiling each candidate takes seconds; a progress bar shows the progress. The choice is stored on disk, for this
+    GPU, until the source of the candidate changes. Tuning writes the arrays that the call writes, many times.
 
     Parameters
     ----------
     call
         A function of an operation: `norm.layer_norm`, `attention.attend` and so on.
     arrays, options
-        Those of the call; arrays are of the device.
+        Arrays and options of the call; arrays are on the device.
     most
-        How many candidates are timed, the most promising ones.
+        Number of timed candidates, the most promising ones.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def tune(call: Callable, *arrays, most: int = MOST, **options) -> dict[object, f
     Raises
     ------
     TypeError, ValueError
-        It is no call of an operation, or the arrays are not as it takes them.
+        `call` is no call of an operation, or it refuses the arrays.
     RuntimeError
         There is no GPU.
 
@@ -69,18 +69,18 @@ def tune(call: Callable, *arrays, most: int = MOST, **options) -> dict[object, f
 def tune_problem(
     call: Callable, problem: Problem, format: Format, left_out: Sequence[str] = (), most: int = MOST, **options
 ) -> dict[object, float]:
-    """Times the candidates for a call with random operands of a problem, so many sets that none is found in L2.
+    """Time the candidates for a call on random operands of a problem, with so many sets that none stays in L2.
+
+    Results and errors are those of `tune`.
 
     Parameters
     ----------
     problem
-        What the call computes: it has operands in the order of the call's arrays, and sizes that are its options.
+        The problem: its operands have the order of the call's arrays, and its sizes are options of the call.
     left_out
-        Arrays that the call is not given.
+        Names of arrays that the call does not get.
     options
-        More of the call.
-
-    Results and errors are those of `tune`.
+        Further options of the call.
     """
     check_gpu()
     kind = call.operation
@@ -94,19 +94,19 @@ def tune_problem(
 
 
 def sets_beyond_l2(set_bytes: int, make: Callable[[], Mapping[str, object]], most: int) -> list[Mapping[str, object]]:
-    """As many sets of operands of so many bytes as are twice as large as L2 together, or as many as `most`."""
+    """Make sets of operands of `set_bytes` each, until they are twice as large as L2, or their number is `most`."""
     l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
     return [make() for _ in range(min(most, max(1, ceil(2 * l2_bytes / set_bytes))))]
 
 
 def check_gpu() -> None:
-    """Raises RuntimeError where there is no GPU to time kernels on."""
+    """Raise RuntimeError if there is no GPU to time kernels on."""
     if device.current().kind != "gpu":
         raise RuntimeError("tuning times kernels on a GPU, and none is in use here; see `python -m labkit doctor`")
 
 
 def tune_sets(operation: Operation, sets: Sequence[Mapping[str, object]], most: int = MOST) -> dict[object, float]:
-    """Times the candidates for an operation on sets of arrays by their names, all of which lie alike.
+    """Time the candidates for an operation on sets of arrays by their names, which have equal layouts.
 
     Results and errors are those of `tune`.
     """
@@ -130,12 +130,12 @@ def _launch(plan: Plan) -> Callable[[object], None]:
 
 
 def _name(operation: Operation) -> str:
-    """The name under which its choices are made: that of its package."""
+    """Return the name under which an operation's choices are stored: that of its package."""
     return type(operation).__module__.split(".")[1]
 
 
 def _with_outputs(operation, given) -> dict[str, object]:
-    """Arrays, and new ones for the outputs that are missing."""
+    """Return the arrays, and new ones for missing outputs."""
     adopted, whole = {name: owner_of(X).adopted(X) for name, X in given.items()}, dict(given)
     for name in operation.outputs:
         if name not in given:
@@ -145,11 +145,11 @@ def _with_outputs(operation, given) -> dict[str, object]:
 
 
 def _asked(operation, arrays) -> tuple[str, list]:
-    """The question of the choice that an operation makes for arrays, and the candidates."""
+    """Return the question of the choice that an operation makes for arrays, and the candidates."""
     made = []
 
     def note(name, question, candidates):
-        if name == _name(operation):  # an operation that is a part of it is not meant
+        if name == _name(operation):  # skip an operation that is a part of this one
             made.append((question, candidates))
         return candidates
 
@@ -161,7 +161,7 @@ def _asked(operation, arrays) -> tuple[str, list]:
 
 
 def _only(operation, question, candidate):
-    """What makes that choice fall on a candidate, for `choosing`."""
+    """Return a function for `choosing` that selects a candidate for a question."""
 
     def choose(name, asked, candidates):
         return [candidate] if (name, asked) == (_name(operation), question) else candidates
@@ -170,7 +170,7 @@ def _only(operation, question, candidate):
 
 
 def _that_fit(operation, arrays, question, candidates, most) -> list:
-    """The first candidates that take arrays; the one with the largest workspace is first, and others use that too."""
+    """Return the first candidates that accept arrays, by falling workspace, so that all share the first one's."""
     given = {name: arrays[name] for name in operation.arrays if name in arrays}
     views = {name: as_view(X, Place(number)) for number, (name, X) in enumerate(given.items())}
     needed_bytes = {}

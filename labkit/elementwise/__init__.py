@@ -1,4 +1,4 @@
-"""Elementwise operations: each output from the inputs at its own place, at the speed of memory.
+"""Elementwise operations: each output depends on the inputs at its own index; memory bandwidth limits them.
 
 >>> from labkit import elementwise
 >>> y = elementwise.geglu(gate, up)
@@ -12,14 +12,14 @@ from labkit.elementwise.gated_gelu.problem import GEGLU
 
 ladder = partial(_ladder.ladder, "elementwise")
 
-# What is loaded when it is asked for: it stands on the ladders.
+# Loaded on first access, since it imports the ladders.
 _PLACES = {"geglu": "labkit.elementwise.gated_gelu.operation:geglu"}
 __all__ = ["GEGLU", "ladder", *_PLACES]
 
 
 def __getattr__(name):
     if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
+        globals()[name] = found = resolve_name(_PLACES[name])  # cached for the next access
         return found
     raise AttributeError(f"module 'labkit.elementwise' has no attribute {name!r}")
 

@@ -12,7 +12,7 @@ computed on a GPU if there is one, else thread by thread in the simulator: that 
 try:
     import torch  # noqa: F401
 except ImportError:
-    raise ImportError("labkit.nn needs torch: install labkit[torch]") from None
+    raise ImportError("labkit.nn needs torch: pip install torch") from None
 
 from labkit.nn.attention import scaled_dot_product_attention
 from labkit.nn.batch_norm_2d import BatchNorm2d

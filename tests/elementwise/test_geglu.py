@@ -62,7 +62,7 @@ def test_a_plan_runs_for_other_arrays():
             "gate holds float32 and up float16: give two",
         ),
         (random(2, 8).astype(float), random(2, 8), r"gate\.astype\(np\.float32\)"),
-        (random(2, 8)[:, ::2], None, "elements of a row lie apart"),
+        (random(2, 8)[:, ::2], None, "elements of a row have gaps"),
     ],
 )
 def test_what_does_not_fit_is_told(gate, up, words):

@@ -1,6 +1,6 @@
-"""Whose arrays are taken: a file a package, which says how its arrays are read, made and watched.
+"""Owners: one file per array package, with its ways to read, make and mark arrays.
 
-Nothing of these packages is imported: an array is known by its class. `owner_of(X)` gives the `Owner` of its class.
+No file imports its package: the class of an array identifies it. `owner_of(X)` returns the `Owner` of the class.
 """
 
 from collections.abc import Callable
@@ -24,23 +24,23 @@ OWNERS = (
     CuPyArrays(),
     Others(),
 )
-_of_classes: dict[type, Owner] = {}  # as many as there are classes of arrays
-SIGNATURES: dict[type, Callable] = {}  # the method of the same owners, found at once
+_of_classes: dict[type, Owner] = {}  # one entry per class of arrays
+SIGNATURES: dict[type, Callable] = {}  # the method `signature` of the same owners
 
 
 def owner_of(X) -> Owner:
-    """The owner of an array's class.
+    """Return the owner of an array's class.
 
     Raises
     ------
     TypeError
-        It is no array.
+        X is no array.
     """
     return _of_classes.get(X.__class__) or _found(X)
 
 
 def signature_of(X) -> Callable:
-    """The method `signature` of the array's owner; raises as `owner_of`."""
+    """Return the method `signature` of the array's owner; raise TypeError if X is no array."""
     return owner_of(X).signature
 
 

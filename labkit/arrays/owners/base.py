@@ -1,4 +1,4 @@
-"""What every owner of arrays is asked."""
+"""The interface of all owners of arrays."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -10,84 +10,83 @@ PIECE_BYTES = 16
 
 
 class NotPlain(Exception):
-    """An array cannot be handed to kernels as it is: it is of the host, or its memory does not say what it holds."""
+    """An array cannot go to kernels as it is: it is on the host, or its memory does not hold its values."""
 
 
 class Owner(ABC):
-    """A package whose arrays kernels take. Its methods get arrays of its own."""
+    """A package whose arrays kernels accept. Its methods get arrays of this package."""
 
-    name: str  # of the package, for sentences
-    gives_memory = False  # whether workspace beside its arrays is its own
+    name: str  # of the package, for messages
+    gives_memory = False  # whether its allocator provides workspace for its arrays
     has_streams = False  # whether it has a current stream
 
     @abstractmethod
     def owns(self, X) -> bool:
-        """Whether X is such an array."""
+        """Return whether X is an array of the package."""
 
     def is_on_host(self, X) -> bool:
-        """Whether X is in memory of the host, or a copy of it is made there for the simulator."""
+        """Return whether X is in host memory, or needs a copy there for the simulator."""
         return False
 
     def check(self, name: str, X, is_written: bool) -> None:  # noqa: B027 - most have nothing to say
-        """Raises TypeError or ValueError, in a sentence, where kernels must not take X."""
+        """Raise TypeError or ValueError, with one sentence, if kernels must not use X."""
 
     def resolved(self, X):
-        """X, or where its memory holds something else than it says, a copy that does not."""
+        """Return X, or a copy if its memory does not hold its values (negated or conjugated views)."""
         return X
 
     def adopted(self, X):
-        """X, or the same memory as an array that has shape, strides and type."""
+        """Return X, or the same memory as an array with shape, strides and type."""
         return X
 
     def as_numpy(self, X) -> np.ndarray:
-        """The memory of an array of the host, as bits where NumPy lacks the type."""
+        """Return the memory of a host array, as bits if NumPy lacks the type."""
         raise NotImplementedError
 
     @abstractmethod
     def signature(self, X) -> tuple[Hashable, int]:
-        """All that launches depend on besides what X holds, the same for arrays that the same launches serve; and the
-        address. It is found quickly.
+        """Return the properties of X on which launches depend, and its address. This must be fast.
 
         Raises
         ------
         NotPlain
-            X has to be checked, resolved or copied first.
+            X needs a check, a resolved copy, or a copy on the device first.
         """
 
     def address(self, X) -> int:
-        """Where an array that is plain begins."""
+        """Return the address of a plain array."""
         return self.signature(X)[1]
 
     def device_of(self, X) -> int | None:
-        """The number of X's GPU, if that is known at once."""
+        """Return the number of X's GPU; None if the package does not say it quickly."""
         return None
 
     def current_stream(self, X) -> int | None:
-        """The handle of the stream that the package uses now on X's GPU; None if it knows none."""
+        """Return the handle of the package's current stream on X's GPU; None if there is none."""
         return None
 
     @abstractmethod
     def empty(self, like, shape: tuple[int, ...], type_name: str | None = None):
-        """A new array beside `like`, in C order, of its type or another one: "float32", "bfloat16"."""
+        """Return a new array on the device of `like`, in C order, of its type or the named one, such as "bfloat16"."""
 
     def permuted(self, X, axes: tuple[int, ...]):
-        """The array with its axes in another order, without a copy."""
+        """View the array with its axes in another order."""
         return X.transpose(axes)
 
     def on_stream(self, like, stream: int):
-        """A context in which `empty` and `block` give memory for work on the stream."""
+        """Return a context in which `empty` and `block` allocate memory for work on the stream."""
         return nullcontext()
 
     def mark_written(self, X) -> None:  # noqa: B027 - most do not look
-        """Lets the package know that X holds something else from now on."""
+        """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Workspace on the current stream: it has an `address`, `give_back()` and `note_use(stream)`."""
+        """Allocate workspace on the current stream, with an `address`, `give_back()` and `note_use(stream)`."""
         raise NotImplementedError
 
 
 def numpy_type(type_name: str) -> np.dtype:
-    """NumPy's type of what a type's name says, of bits where NumPy has none."""
+    """Return NumPy's type of a name, or of the bits if NumPy has none."""
     from labkit.arrays.operands import BITS
 
     return BITS[type_name] if type_name in BITS else np.dtype(type_name)

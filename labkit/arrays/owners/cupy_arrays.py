@@ -6,7 +6,7 @@ from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
 
 
 class CuPyArrays(Owner):
-    """See `Owner`."""
+    """Owner of CuPy's arrays. See `Owner`."""
 
     name = "CuPy"
     has_streams = True

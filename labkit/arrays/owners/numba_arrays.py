@@ -1,4 +1,4 @@
-"""numba's arrays of the GPU."""
+"""numba's device arrays."""
 
 from labkit import cuda
 from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
@@ -6,7 +6,7 @@ from labkit.arrays.views import viewed
 
 
 class NumbaArrays(Owner):
-    """See `Owner`."""
+    """Owner of numba's device arrays. See `Owner`."""
 
     name = "numba"
 
@@ -21,5 +21,7 @@ class NumbaArrays(Owner):
         return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
 
     def permuted(self, X, axes):
+        if axes == tuple(range(len(axes))):
+            return X
         turned = viewed(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
-        return cuda.as_cuda_array(turned)  # numba's transpose takes matrices alone
+        return cuda.as_cuda_array(turned)  # numba's transpose accepts only matrices

@@ -1,4 +1,4 @@
-"""NumPy's arrays, which are copied to the GPU and back."""
+"""NumPy's arrays, which calls copy to the GPU and back."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from labkit.arrays.owners.base import NotPlain, Owner, numpy_type
 
 
 class NumPyArrays(Owner):
-    """See `Owner`."""
+    """Owner of NumPy's arrays. See `Owner`."""
 
     name = "NumPy"
 
@@ -31,7 +31,7 @@ class NumPyArrays(Owner):
         return np.empty(shape, numpy_type(type_name))
 
     def as_numpy(self, X) -> np.ndarray:
-        """Its memory as an array of a type that NumPy and numba know."""
+        """Return the memory of X as an array of a type that NumPy and numba know."""
         from labkit.arrays.operands import dtype_of
 
         return np.asarray(X).view(dtype_of(X))

@@ -1,12 +1,12 @@
-"""Arrays of any package that says by `__cuda_array_interface__` where they are. (CUDA Array Interface, version 3.)"""
+"""Arrays of any package with `__cuda_array_interface__`. (CUDA Array Interface, version 3.)"""
 
 from labkit import cuda
 from labkit.arrays.driver import LEGACY
-from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner, numpy_type
 
 
 class Others(Owner):
-    """See `Owner`."""
+    """Owner of arrays with `__cuda_array_interface__`. See `Owner`."""
 
     name = "another package"
     has_streams = True
@@ -15,16 +15,23 @@ class Others(Owner):
         return cuda.is_cuda_array(X)
 
     def signature(self, X):
-        described = X.__cuda_array_interface__
-        address, shape, strides = described["data"][0], tuple(described["shape"]), described.get("strides")
-        return (X.__class__, shape, strides, described["typestr"], address % PIECE_BYTES), address
+        described = getattr(X, "__cuda_array_interface__", None)
+        if described is None or described.get("mask") is not None:
+            raise NotPlain
+        (address, is_read_only), shape, strides = described["data"], tuple(described["shape"]), described.get("strides")
+        return (X.__class__, shape, strides, described["typestr"], address % PIECE_BYTES, is_read_only), address
 
     def current_stream(self, X) -> int | None:
-        """The stream on which it is made, if it names one."""
+        """Return the handle of the stream that the array names; None if it names none."""
         stream = X.__cuda_array_interface__.get("stream")
         return 0 if stream == LEGACY else stream
 
     def check(self, name, X, is_written):
+        described = getattr(X, "__cuda_array_interface__", None)
+        if described is None:
+            raise TypeError(f"{name} is not an array of a GPU: pass one that is, or one of NumPy")
+        if described.get("mask") is not None:
+            raise TypeError(f"{name} is a masked array, and no mask is looked at: pass one without a mask")
         if is_written and X.__cuda_array_interface__["data"][1]:
             raise ValueError(f"{name} is read-only: pass an array that can be written to")
 

@@ -1,11 +1,11 @@
-"""Arrays of the device where that is the simulator."""
+"""Device arrays of the simulator."""
 
 from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
 from labkit.simulator import host
 
 
 class SimulatedArrays(Owner):
-    """See `Owner`."""
+    """Owner of the simulator's device arrays. See `Owner`."""
 
     name = "the simulator"
 

@@ -1,8 +1,8 @@
-"""torch's tensors, of the GPU and of the host, read as torch means them.
+"""torch's tensors, on the GPU and on the host, with torch's meaning.
 
-A tensor's memory alone does not say what it is: its negative and conjugate bits, the gradient that torch records, the
-versions by which autograd sees that a saved tensor was changed. Workspace and results are torch's own memory: its
-allocator knows streams and captured graphs.
+More than a tensor's memory defines its meaning: negative and conjugate bits, the gradient that torch records, and the
+versions by which autograd detects a change of a saved tensor. torch's allocator, which knows streams and captured
+graphs, provides workspace and results.
 """
 
 import sys
@@ -14,7 +14,7 @@ from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner
 
 
 class TorchTensors(Owner):
-    """See `Owner`."""
+    """Owner of torch's tensors. See `Owner`."""
 
     name = "torch"
     gives_memory = has_streams = True
@@ -40,7 +40,7 @@ class TorchTensors(Owner):
                 f"torch.autograd.forward_ad.unpack_dual({name}).primal"
             )
         if is_written and (X.is_neg() or X.is_conj()):
-            raise ValueError(f"{name} is a negated or conjugated view, which is not written to: pass the tensor itself")
+            raise ValueError(f"{name} is a negated or conjugated view, and calls write to none: pass the tensor itself")
 
     def resolved(self, X):
         return X.resolve_conj().resolve_neg()
@@ -53,17 +53,17 @@ class TorchTensors(Owner):
             raise NotPlain
         try:
             address = X.data_ptr()
-        except RuntimeError:  # it has no memory of its own
-            raise NotPlain from None
-        if not address and X.numel():  # nor has this one
-            raise NotPlain
-        return (X.__class__, X.shape, X.stride(), dtype, address % PIECE_BYTES, device), address
+            if address or not X.numel():
+                return (X.__class__, X.shape, X.stride(), dtype, address % PIECE_BYTES, device), address
+        except RuntimeError:  # X has no memory of its own, or no shape
+            pass
+        raise NotPlain
 
     def address(self, X) -> int:
         return X.data_ptr()
 
     def device_of(self, X) -> int | None:
-        return X.get_device()
+        return X.get_device() if X.is_cuda else None
 
     def _has_tangent(self, X):
         forward = self._forward
@@ -98,10 +98,12 @@ class TorchTensors(Owner):
 
     def on_stream(self, like, stream):
         torch = _torch()
+        if stream == 0:  # which torch does not take for a stream of somebody else
+            return torch.cuda.stream(torch.cuda.default_stream(like.device))
         return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device))
 
     def as_numpy(self, X) -> np.ndarray:
-        """The memory of a tensor of the host, as bits where NumPy lacks the type."""
+        """Return the memory of a host tensor, as bits if NumPy lacks the type."""
         X = X.detach()
         try:
             return X.numpy()
@@ -110,7 +112,7 @@ class TorchTensors(Owner):
 
 
 class TensorsWithoutMemory(TorchTensors):
-    """Tensors of classes that do their work in `__torch_dispatch__`: fake ones, parts of distributed ones."""
+    """Owner of tensors whose class implements `__torch_dispatch__`: fake tensors, parts of distributed tensors."""
 
     def owns(self, X) -> bool:
         return _is_tensor(X) and type(X).__torch_dispatch__ is not _torch().Tensor.__torch_dispatch__
@@ -123,17 +125,17 @@ class TensorsWithoutMemory(TorchTensors):
 
 
 class TorchBlock:
-    """Memory of torch's allocator."""
+    """Memory from torch's allocator."""
 
     def __init__(self, tensor):
         self.tensor, self.address = tensor, tensor.data_ptr()
 
     def give_back(self) -> None:
-        """torch has it again, for work that comes behind on the stream."""
+        """Return the memory to torch, for later work on the stream."""
         self.tensor = None
 
     def note_use(self, stream: int) -> None:
-        """Another stream uses it, too: torch gives it to nobody before that is done."""
+        """Note the use by another stream: torch does not reuse the memory before that stream's work is done."""
         torch = _torch()
         self.tensor.record_stream(torch.cuda.ExternalStream(stream, device=self.tensor.device))
 
@@ -152,11 +154,11 @@ def _is_tensor(X) -> bool:
 
 
 def _torch():
-    return sys.modules["torch"]  # of which there is a tensor
+    return sys.modules["torch"]  # imported: a tensor exists
 
 
 def _unreadable(torch, X) -> str:
-    """Why a tensor has no memory that a kernel could read, in a sentence without its subject; "" if it has."""
+    """Return why kernels cannot read a tensor's memory, as a sentence without its subject; "" if they can."""
     if X.is_nested:
         return NESTED
     if X.layout != torch.strided:

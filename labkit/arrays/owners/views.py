@@ -1,4 +1,4 @@
-"""Our own views of memory of the GPU."""
+"""labkit's views of GPU memory."""
 
 from labkit import cuda
 from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
@@ -6,7 +6,7 @@ from labkit.arrays.views import View
 
 
 class Views(Owner):
-    """See `Owner`."""
+    """Owner of labkit's views of GPU memory. See `Owner`."""
 
     name = "labkit"
 

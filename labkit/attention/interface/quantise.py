@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.arrays.operands import DECLARING, format_of, sides, type_name
+from labkit.arrays.operands import DECLARING, dtype_of, format_of, sides, strides_of, type_name
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
@@ -16,6 +16,7 @@ from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
 from labkit.ladder import Launch
+from labkit.layout import is_in_c_order
 
 FORMATS = BF16, FP16, FP32
 CODES = {"Q": "q_codes", "K": "k_codes", "V": "v_codes"}
@@ -46,7 +47,8 @@ class Quantise(Operation):
         if K != V or (Q[0], Q[3]) != (K[0], K[3]):
             raise ValueError(f"Q is {sides(Q)}, K is {sides(K)} and V is {sides(V)}: they do not fit together")
         check_rows(Q[3], E4M3.itemsize)
-        for name in self.needed:
+        self._check_outputs(given)
+        for name in (*self.needed, *(name for name in CODES.values() if name in given)):
             if not owner_of(given[name]).is_on_host(given[name]):
                 check_begin(name, given[name])
 
@@ -62,6 +64,17 @@ class Quantise(Operation):
             kernels.launch(given[X], given[CODES[X]], given[SCALES[X]], self.format, transposed=X == "V")
             for X in self.needed
         ]
+
+    def _check_outputs(self, given):
+        for name in filter(given.__contains__, self.outputs):
+            X, shape = given[name], self.result(name, given).shape
+            if tuple(X.shape) != shape:
+                raise ValueError(f"{name} is {sides(X.shape)}, but {sides(shape)} for these arrays: change it")
+            wanted = E4M3.dtype if name in CODES.values() else FP32.dtype
+            if dtype_of(X) != wanted:
+                raise TypeError(f"{name} holds {type_name(X)}, but {wanted} is written: convert it")
+            if not owner_of(X).is_on_host(X) and not is_in_c_order(tuple(X.shape), strides_of(X), wanted.itemsize):
+                raise ValueError(f"{name} is not in C order: pass an array that is")
 
     def _problem(self, given) -> AttentionFP8:
         batch, heads, queries, head_dim = map(int, given["Q"].shape)

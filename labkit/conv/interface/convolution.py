@@ -204,10 +204,10 @@ def forward(
 
     Notes
     -----
-    The algorithm is the one that `find` found fastest for these sizes on this GPU; without that, the one that
-    `heuristic` predicts to be. In the simulator it is one that is quickly simulated. Nothing is ever timed here, so a
-    new shape costs some milliseconds of planning, and compiling if its kernels are new; the plan is remembered, and the
-    next call of that shape finds it. Shapes that vary without end are so planned again and again: pad them to a few.
+    The algorithm is the one that `find` found fastest for these sizes on this GPU; else the one that was recorded as
+    the fastest for them; else the one that `heuristic` predicts. The simulator takes one that it runs quickly. No call
+    times anything: a new shape costs milliseconds of planning, and compiling if its kernels are new. Later calls of
+    that shape find the plan. Pad shapes that vary without end to a few.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""GEGLU: from an element a thread to 16 bytes a thread."""
+"""GEGLU: from one element per thread to 16-byte vectors per thread."""
 
 from labkit.elementwise.gated_gelu.problem import GEGLU
 from labkit.formats import BF16, FP16, FP32

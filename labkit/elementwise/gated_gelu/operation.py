@@ -1,4 +1,4 @@
-"""What users call: GEGLU of arrays as they lie."""
+"""The call `geglu`, and its operation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from labkit.ladder import Launch, TooLarge, ladder
 
 @dataclass(frozen=True)
 class Geglu(Operation):
-    """See `geglu`."""
+    """Operation of the call `geglu`."""
 
     format: str | Format | None = None
 
@@ -31,6 +31,8 @@ class Geglu(Operation):
 
     def check(self, given: Mapping[str, object]) -> None:
         self._format(given)
+        if not given["gate"].shape:
+            raise ValueError("gate is a number: give an array of rows")
         check_alike(given, "gate")
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
@@ -59,32 +61,33 @@ def geglu(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y = gelu(gate) * up, the activation of a gated feed-forward layer.
+    """Compute y = gelu(gate) * up, the activation of a gated feed-forward layer.
 
     Parameters
     ----------
     gate, up
-        Arrays of one shape, float32, bfloat16 or float16. The elements of a row follow one another; rows may lie apart,
-        so that both may be halves of one array.
+        Arrays of one shape, float32, bfloat16 or float16. The elements of a row are contiguous; rows may have gaps
+        between them, so that both arrays may be halves of one array.
     y
-        Where the result goes; gate itself will do. If it is None, a new array of the kind that gate is.
+        Output array; it may be gate itself. None makes a new array of gate's kind.
     format
-        What arrays of bits hold: "bfloat16" (uint16). Otherwise their type says it.
+        Format of bits: "bfloat16" (uint16). None means the format of the arrays' type.
     stream
-        As `gemm.multiply` takes it.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of torch
+        or CuPy arrays, else the default stream.
 
     Returns
     -------
-    y. gelu(g) = g (1 + erf(g / sqrt(2))) / 2 is computed in float32.
+    y. The kernel computes gelu(g) = g (1 + erf(g / sqrt(2))) / 2 in float32.
 
     Raises
     ------
     TypeError, ValueError
-        Arrays do not fit one another, or rows do not lie as told.
+        Shapes or types of the arrays differ, rows are not contiguous, or their distances are unequal.
 
     Notes
     -----
-    (Shazeer, GLU Variants Improve Transformer, 2020, equation 6, without its GEMMs.)
+    Shazeer (GLU Variants Improve Transformer, 2020), equation 6, without its GEMMs.
 
     Examples
     --------

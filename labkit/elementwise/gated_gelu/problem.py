@@ -1,4 +1,4 @@
-"""What every step of GEGLU computes. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
+"""The problem of all steps of GEGLU. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from labkit.formats import BF16, FP16, FP32, Format
 from labkit.gemm.problem import normal
 
 EPS = float(np.finfo(np.float32).eps)
-ROUNDINGS = 8  # of the operations on an element
-LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-25}  # below which a result may be off by all of it
+ROUNDINGS = 8  # float32 roundings per element
+LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-25}  # absolute error allowed for results near 0
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -22,7 +22,7 @@ class GEGLU(ladder.Problem):
     Attributes
     ----------
     rows, columns
-        Of each matrix. Rows may lie apart, so that both may be halves of one matrix.
+        Sizes of each matrix. Rows may have gaps between them, so that gate and up may be halves of one matrix.
     """
 
     called = "GEGLU"
@@ -46,21 +46,21 @@ class GEGLU(ladder.Problem):
 
     @property
     def flops(self) -> int:
-        """Four for each element, where an erf counts as one."""
+        """Four FLOP per element; an erf counts as one."""
         return 4 * self.rows * self.columns
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """Two matrices read, and one written."""
+        """Return the bytes of two matrices read and one written."""
         return 3 * self.rows * self.columns * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random matrices, NaN where a step writes, and the problem."""
+        """Return random gate and up, a y of NaN, and the problem."""
         rng, shape = np.random.default_rng([seed, self.rows, self.columns]), (self.rows, self.columns)
         y = np.full(shape, format.result.encode(np.nan), format.result.dtype)
         return normal(rng, shape, format), normal(rng, shape, format), y, self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The result in float64; for negative gates 1 + erf cancels, so that errors are those of gate * up."""
+        """Return the float64 result and its bound; 1 + erf cancels for negative gates: errors scale with gate * up."""
         gate, up = (format.decode(np.asarray(X)) for X in operands[:2])
         value = gate * (1 + _erf(gate / math.sqrt(2))) / 2 * up if gate.size else gate * up
         bound = ROUNDINGS * EPS * np.abs(gate * up) + format.result.rounding * np.abs(value) + LEAST[format.result]

@@ -1,7 +1,7 @@
-"""A thread for each element: three accesses of 4 or 2 bytes a thread, side by side in a warp.
+"""One thread per element: three accesses of 4 or 2 bytes per thread, contiguous in a warp.
 
-Costs, in passes over memory: gate and up are read once, y is written once. Limited by how few bytes a thread has in
-flight: in 16 bits a warp asks for 64 bytes at a time. `s02_vectors` has 16 bytes a thread in flight for each operand.
+Costs, in passes over memory: gate and up are read once, y is written once. Limit: few bytes in flight per thread. In 16
+bits one load of a warp requests 64 bytes. `s02_vectors` has 32 bytes in flight per thread and operand.
 """
 
 import math
@@ -14,7 +14,7 @@ from labkit.arrays.views import as_bits
 from labkit.formats import FP32
 from labkit.ladder import Launch
 
-IS_SINGLE, FORMAT = True, ptx.BF16  # whether elements are float32, and which format their bits are else
+IS_SINGLE, FORMAT = True, ptx.BF16  # whether elements are float32; else the format of their bits
 THREADS = 256
 HALF, ROOT = np.float32(0.5), np.float32(1 / math.sqrt(2))
 
@@ -38,12 +38,12 @@ def one_element(gate, up, y, columns):
 
 @cache
 def in_format(format):
-    """The kernel for elements of a format."""
+    """Return the kernel for elements of a format."""
     return one_element if format == FP32 else specialise(one_element, IS_SINGLE=False, FORMAT=format.number)
 
 
 def launches(gate, up, y, problem, format=FP32):
-    """y of each element."""
+    """Return the launch that computes y."""
     problem.check(gate, up, y, dtype=format.dtype)
     if format != FP32:
         gate, up, y = map(as_bits, (gate, up, y))

@@ -1,10 +1,10 @@
-"""16 bytes a thread and operand at once: four elements of float32, or eight of 16 bits.
+"""16-byte vectors per thread and operand: four elements of float32, or eight of 16 bits.
 
-A thread loads `EACH` vectors of both operands before it computes the first element, so that 64 bytes of it are in
-flight. 16-bit elements are loaded as 32-bit words of two. Rows may lie apart: the arrays are seen as vectors of words,
-and a row begins at a multiple of its pitch.
+A thread loads `EACH` vectors of both operands before it computes the first element, so that it has 64 bytes in flight.
+It loads 16-bit elements in pairs, as 32-bit words. Rows may have gaps between them: the kernel reads arrays as vectors
+of words, and a row begins at a multiple of its pitch.
 
-Costs, in passes over memory: gate and up are read once, y is written once. Limited by memory.
+Costs, in passes over memory: gate and up are read once, y is written once. Limit: memory bandwidth.
 """
 
 import math
@@ -18,9 +18,9 @@ from labkit.arrays.views import viewed
 from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 
-IS_SINGLE, FORMAT, WORD = True, ptx.BF16, np.float32  # whether elements are float32; or words of two in a format
+IS_SINGLE, FORMAT, WORD = True, ptx.BF16, np.float32  # whether elements are float32; else the format of pairs in words
 WORDS = {FP32: np.float32, BF16: np.uint32, FP16: np.uint32}
-EACH = 2  # vectors of a thread and operand
+EACH = 2  # vectors per thread and operand
 THREADS = 256
 EXAMPLES = (1, 8), (5, 48), (2, 1000), (3, 4096)
 HALF, ROOT = np.float32(0.5), np.float32(1 / math.sqrt(2))
@@ -60,14 +60,14 @@ def vectors(gate, up, y, pitches, count, across):
 
 @cache
 def in_format(format):
-    """The kernel for elements of a format."""
+    """Return the kernel for elements of a format."""
     if format == FP32:
         return vectors
     return specialise(vectors, IS_SINGLE=False, FORMAT=format.number, WORD=np.uint32)
 
 
 def launches(gate, up, y, problem, format=FP32):
-    """y of each element."""
+    """Return the launch that computes y."""
     problem.check(gate, up, y, dtype=format.dtype)
     shape = problem.rows, problem.columns
     if not all(lies_in_pieces(X, shape) for X in (gate, up, y)):
@@ -84,6 +84,6 @@ def launches(gate, up, y, problem, format=FP32):
 
 
 def _words(X, dtype):
-    """The memory from the first element of a matrix to the last, as 32-bit words."""
+    """View the memory from the first element of a matrix to the last as 32-bit words."""
     _, end = extent(X.shape, X.strides, X.dtype.itemsize)
     return viewed(X, (end // 4,), (4,), dtype)
