@@ -17,7 +17,7 @@ settings.load_profile("labkit")
 # What runs kernels on a GPU where there is one, and in the simulator else; more than what says that it needs a GPU.
 ON_GPU = (
     "attention/interface calls conv/interface elementwise gemm/interface layouts nn norm/interface softmax "
-    "test_ladder.py"
+    "test_ladder.py test_largest_blocks.py"
 ).split()
 
 
