@@ -68,9 +68,6 @@ class PoolBlock:
         """Release the memory after the current work of the stream."""
         give_back(self.address, self._stream)
 
-    def note_use(self, stream: int) -> None:
-        """Do nothing: before a release, the caller waits for the other stream."""
-
 
 @contextmanager
 def on_stream(stream: int) -> Iterator[SimpleNamespace]:

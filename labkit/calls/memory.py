@@ -54,11 +54,6 @@ class Reserve:
         self._lock, self._turn = Lock(), _Turn()
         self._counters, self._pieces = _Growing(has_zeros=True), _Growing()
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all memory that the reserve holds."""
-        return self._counters.size_bytes + self._pieces.size_bytes
-
     def make_room(self, launches, operands, stream: int) -> None:
         """Allocate the memory that launches need, for operands like these."""
         if not launches.takes_memory:
@@ -129,7 +124,7 @@ class _Growing:
     """Memory of which the last block is in use; the others stay, since a graph may hold their addresses."""
 
     def __init__(self, has_zeros: bool = False):
-        self.address = self.size_bytes = self._last_bytes = 0
+        self.address = self._last_bytes = 0
         self.blocks, self._has_zeros = [], has_zeros  # each with the stream on which it is released
 
     def grow(self, needed_bytes: int, operands, stream: int) -> None:
@@ -147,7 +142,6 @@ class _Growing:
                 synchronize(home)
         self.blocks.append((block, home))
         self.address, self._last_bytes = block.address, needed_bytes
-        self.size_bytes += needed_bytes
 
 
 _released = deque()  # memory of plans that are gone, which could not be released yet

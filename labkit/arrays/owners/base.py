@@ -81,7 +81,7 @@ class Owner(ABC):
         """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Allocate workspace on the current stream, with an `address`, `give_back()` and `note_use(stream)`."""
+        """Allocate workspace on the current stream, with an `address` and `give_back()`."""
         raise NotImplementedError
 
 

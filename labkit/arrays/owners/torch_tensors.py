@@ -134,11 +134,6 @@ class TorchBlock:
         """Return the memory to torch, for later work on the stream."""
         self.tensor = None
 
-    def note_use(self, stream: int) -> None:
-        """Note the use by another stream: torch does not reuse the memory before that stream's work is done."""
-        torch = _torch()
-        self.tensor.record_stream(torch.cuda.ExternalStream(stream, device=self.tensor.device))
-
 
 ELSEWHERE = (
     "without memory of its own, as torch.func and tracing use: call this outside of them; labkit.nn has layers that "
