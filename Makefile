@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # test-gpu in pieces that take some minutes each: make PIECE=1/4 test-gpu
 PIECE ?= 1/1
-.PHONY: lab test test-long test-gpu fuzz notebooks bench
+.PHONY: lab test test-long test-gpu stress fuzz notebooks bench
 
 lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
@@ -20,6 +20,9 @@ test-long:  ## all cases where `make test` takes some, 10,000 random kernels, th
 test-gpu:   ## all that runs kernels on a GPU
 	@$(PYTHON) -m labkit.environment dev torch
 	.venv/bin/python -m pytest --on-gpu --piece $(PIECE) tests
+
+stress:     ## threads, streams, graphs and shapes at random on a GPU, for eight minutes
+	STRESS_MINUTES=8 .venv/bin/python -m pytest -s tests/calls/test_stress.py
 
 fuzz:       ## look for kernels that break the simulator, for ten minutes
 	FUZZ_MINUTES=10 .venv/bin/python -m pytest --timeout=0 tests/simulator/test_fuzz.py
