@@ -8,7 +8,7 @@ lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
 
 test:       ## everything that CI checks
-	@$(PYTHON) -m labkit.environment dev toolchain torch
+	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 
@@ -18,7 +18,7 @@ test-long:  ## all cases where `make test` takes some, 10,000 random kernels, th
 		--ignore tests/simulator/test_random_kernels.py
 
 test-gpu:   ## all that runs kernels on a GPU
-	@$(PYTHON) -m labkit.environment dev torch
+	@$(PYTHON) -m labkit.setup.environment dev torch
 	.venv/bin/python -m pytest --on-gpu --piece $(PIECE) tests
 
 stress:     ## threads, streams, graphs and shapes at random on a GPU, for eight minutes

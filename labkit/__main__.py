@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from labkit import environment
+from labkit.setup import environment
 
 
 def main():

@@ -30,7 +30,7 @@ app = typer.Typer(
 @app.command()
 def doctor():
     """Show what works on this machine, and what to do about the rest."""
-    from labkit import doctor
+    from labkit.setup import doctor
 
     raise typer.Exit(0 if doctor.run() else 1)
 

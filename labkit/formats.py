@@ -32,7 +32,7 @@ class Format:
     dtype
         What arrays hold it in.
     arithmetic
-        What multiplies it, as `labkit.gpus` calls that: "float32", "bfloat16 tensor".
+        What multiplies it, as `labkit.machine.gpus` calls that: "float32", "bfloat16 tensor".
     fraction_bits
         Of a number that is multiplied, behind the leading one.
     """

@@ -31,7 +31,7 @@ def assembled(ptx, target, folder) -> tuple[str, bytes]:
 
 def ptx_for_the_oldest(function, argument_types, among=TARGETS):
     """The PTX for the oldest of some GPUs that has all of the kernel's instructions, and those that take it."""
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     for number, target in enumerate(among[:-1]):
         with suppress(LaunchError):

@@ -16,8 +16,7 @@ settings.load_profile("labkit")
 
 # What runs kernels on a GPU where there is one, and in the simulator else; more than what says that it needs a GPU.
 ON_GPU = (
-    "attention/interface calls conv/interface elementwise gemm/interface layouts nn norm/interface softmax "
-    "test_ladder.py test_largest_blocks.py"
+    "attention/interface calls conv/interface elementwise gemm/interface layouts nn norm/interface softmax ladder"
 ).split()
 
 
@@ -66,7 +65,7 @@ def _needs_gpu(item):
 def _has(name):
     match name:
         case "gpu":
-            from labkit import device
+            from labkit.machine import device
 
             return device.detect().kind == "gpu"
         case "numba-cuda":
@@ -74,7 +73,7 @@ def _has(name):
         case "toolkit":
             return _installed("nvidia-cuda-nvcc") or _installed("nvidia-cuda-nvcc-cu12")
         case "nvdisasm":
-            from labkit import sass
+            from labkit.forecast import sass
 
             return sass.tool("nvdisasm") is not None
         case "torch":

@@ -6,7 +6,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from labkit import cli, doctor, places
+from labkit import cli, places
+from labkit.setup import doctor
 
 
 def invoke(*arguments):

@@ -17,7 +17,7 @@ from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import runs, strided
-from labkit.occupancy import occupancy
+from labkit.machine.occupancy import occupancy
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -119,7 +119,7 @@ def test_the_largest_blocks_of_a_step_are_stated(step):
 
 
 def test_a_step_says_which_gpu_it_needs():
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     with pytest.raises(LaunchError, match=r"needs a GPU of compute capability 8\.0, "):
         ptx_text(gemm.step("fp32", "tuned").kernel, matrices(3), (7, 5))
@@ -195,7 +195,7 @@ def test_places_of_elements_are_found_without_float64_and_without_division_in_64
 def test_the_report_shows_a_spill(tmp_path):
     from numba import cuda, types
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     def spilling(x, out):
         kept = cuda.local.array(64, types.float32)
@@ -213,11 +213,11 @@ def test_the_report_shows_a_spill(tmp_path):
 )
 def test_a_loop_over_range_compiles_as_a_loop_of_c(loop, tmp_path):
     """With numba's own `range` the body of this loop holds over 60 instructions."""
-    from labkit import compiler
+    from labkit.cuda import compiling
 
-    names = {"cuda": compiler.cuda, "np": np}
+    names = {"cuda": compiling.cuda, "np": np}
     exec(SUM.format(loop=loop), names)
-    ptx = compiler.ptx_text(names["total"], matrices(2), (8, 0))
+    ptx = compiling.ptx_text(names["total"], matrices(2), (8, 0))
     blocks = re.split(r"\n(?=\$L__)", ptx)
     body = max(blocks, key=lambda block: block.count("ld.global"))
     assert body.count("ld.global") == 4

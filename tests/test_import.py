@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import cuda as numba_cuda
 
 import labkit
 
@@ -42,7 +43,9 @@ def test_what_labkit_offers_is_there_and_no_module_hides_it():
     for name in labkit.__all__:
         assert name in dir(labkit)
         offered = getattr(labkit, name)
-        assert callable(offered) or offered is sys.modules[f"labkit.{name}"]
+        assert callable(offered) or offered is sys.modules[labkit._PLACES[name]]
+    for path in sorted(Path(labkit.cuda.__file__).parent.glob("[!_]*.py")):
+        assert not hasattr(numba_cuda, path.stem), f"cuda/{path.name} would hide numba.cuda.{path.stem}"
 
 
 def test_an_unknown_name_is_an_attribute_error():

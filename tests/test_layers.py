@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,26 +12,22 @@ import labkit
 from labkit import ptx
 
 PACKAGE = Path(labkit.__file__).parent
-LAYERS = [
-    "layout trace gpus places formats environment occupancy table",
-    "simulator",
-    "cuda compiler packed rebinding reduction ptx cuda_cpp timing roofline sass timemodel timeline device results",
-    "arrays tuning",
-    "ladder calls",
-    "blas",
-    "layouts",
-    "gemm",
-    "loops",
-    "conv",
-    "norm",
-    "softmax",
-    "attention",
-    "elementwise",
-    "exercises",
-    "bench nn views book grading",
-    "course doctor cli __main__",
-]
-RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms.split()}
+# Each room stands on those before it, and on no later one.
+ROOMS = """
+    places layout table rebinding formats machine trace results
+    simulator ptx cuda arrays ladder parts calls forecast
+    blas layouts gemm loops conv norm softmax attention elementwise nn
+    checking exercises bench views book grading course setup cli __main__
+""".split()
+SIMULATOR = """
+    errors limits events sampling caches groups numba_types disturbance host values tensor_maps signatures functions
+    random lanes language warps reading counters arguments checks l2 arrays collectives dynamic advice slices scheduler
+    report records memory launch atomics operands tiles instruction translator coverage translate run in_place explorer
+""".split()
+RANK = {room: rank for rank, room in enumerate(ROOMS)}
+RANK_IN_SIMULATOR = {room: rank for rank, room in enumerate(SIMULATOR)}
+OPERATIONS = "blas layouts gemm loops conv norm softmax attention elementwise".split()
+OPEN = "library", "interface", "problem"  # rooms and files of an operation that later operations may import from
 ALONE = {
     "ipywidgets": {"views"},
     "anywidget": {"views"},
@@ -80,11 +77,55 @@ def test_a_module_imports_only_what_it_stands_on(path):
         assert allowed is None or room(path) in allowed, f"{path.name} imports {name}"
 
 
+def test_the_simulators_modules_stand_on_earlier_ones():
+    for path in (PACKAGE / "simulator").rglob("*.py"):
+        own = path.relative_to(PACKAGE / "simulator").with_suffix("").parts[0]
+        if own == "__init__":
+            continue
+        assert own in RANK_IN_SIMULATOR, f"give simulator/{own} a place in SIMULATOR"
+        names = (name.split(".") for name in imports(path) if name.startswith("labkit.simulator."))
+        above = {parts[2] for parts in names if RANK_IN_SIMULATOR[parts[2]] > RANK_IN_SIMULATOR[own]}
+        assert not above, f"{path.name} imports {above}, which stand above it"
+
+
+def module_of(name):
+    """The module that a full name is, or is a part of; None outside of labkit."""
+    parts = name.split(".")
+    while parts:
+        place = PACKAGE.parent.joinpath(*parts)
+        if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
+            return ".".join(parts)
+        parts.pop()
+    return None
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    graph = {}
+    for path in MODULES:
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        graph[name] = {module_of(other) for other in imports(path) if other.startswith("labkit.")} - {name, "labkit"}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+
+
 @pytest.mark.parametrize("path", [path for path in MODULES if STEP.match(path.stem)], ids=lambda path: path.stem)
 def test_a_step_imports_from_no_other_step(path):
     """It can be read alone; what steps share has a file of its own."""
     steps = [name for name in imports(path) if any(STEP.match(part) for part in name.split("."))]
     assert not steps or path.parent.relative_to(PACKAGE).as_posix() in ALIKE, f"{path.name} imports {steps}"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_uses_the_open_rooms_of_others(operation):
+    """Its package's names, `library`, `interface` and `problem`; a part of a kernel that two need is in `parts`."""
+    for path in (PACKAGE / operation).rglob("*.py"):
+        for name in imports(path):
+            _, other, inner = [*name.split("."), "", ""][:3]
+            if name.startswith("labkit.") and other in OPERATIONS and other != operation:
+                closed = inner and (PACKAGE / other / inner).is_dir() or (PACKAGE / other / f"{inner}.py").is_file()
+                assert inner in OPEN or not closed, f"{path.name} imports {name}"
 
 
 def test_the_simulator_needs_numpy_and_numba_alone():
@@ -107,5 +148,5 @@ def test_the_simulator_knows_no_instruction_by_its_name():
 
 
 def test_the_environment_is_made_with_the_standard_library_alone():
-    for name in ("environment.py", "places.py"):
+    for name in ("setup/environment.py", "places.py"):
         assert {n.split(".")[0] for n in imports(PACKAGE / name)} <= {*sys.stdlib_module_names, "labkit"}

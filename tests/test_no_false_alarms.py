@@ -1,4 +1,4 @@
-"""No error is found in the right answers to exercises; tests/test_ladder.py says the same of the ladders' steps."""
+"""No error is found in the right answers to exercises; tests/ladder says the same of the ladders' steps."""
 
 import pytest
 from exercises.answers import cell, function

@@ -72,13 +72,14 @@ def test_recorded_files_say_on_what_and_when_they_were_measured(machine, operati
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm"])
 def test_recorded_gemm_holds_its_steps_beside_their_rivals(machine):
-    from labkit import cuda_cpp, gemm
+    from labkit import gemm
+    from labkit.cuda import cpp
 
     found = results.load("gemm", machine)
     assert {"gpu", "driver", "compute_capability"} <= found.header.keys()
     steps = gemm.ladder("fp32")
     assert {row["step"] for row in found.select(rival="cuBLAS fp32")} == {step.slug for step in steps}
-    with_twin = {step.slug for step in steps if f"gemm/fp32/{step.name}" in cuda_cpp.names()}
+    with_twin = {step.slug for step in steps if f"gemm/fp32/{step.name}" in cpp.names()}
     assert {row["step"] for row in found.select(rival="CUDA C++")} == with_twin
     for row in found.rows:
         assert row.keys() >= FIELDS

@@ -102,7 +102,7 @@ def test_one_version_everywhere(project):
 
 
 def test_no_registry_is_named():
-    names = "pyproject.toml constraints.txt environment.yml Makefile .ci/run labkit/environment.py".split()
+    names = "pyproject.toml constraints.txt environment.yml Makefile .ci/run labkit/setup/environment.py".split()
     for name in names:
         text = (CHECKOUT / name).read_text(encoding="utf-8")
         assert not re.search(r"://|index-url|find-links", text), name

@@ -6,9 +6,8 @@ torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (m
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.element_types import BITS, dtype_of, type_name
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import View
 from labkit.formats import BF16, E4M3, FP16, FP32, Format, format_named
@@ -21,7 +20,6 @@ DECLARED = {  # formats by the names of element types
     "float8_e4m3fn": E4M3,
 }
 DECLARING = {format: name for name, format in DECLARED.items()}  # names of element types by format
-BITS = {"bfloat16": BF16.dtype, "float8_e4m3fn": E4M3.dtype}  # types of the bits, for types that NumPy lacks
 
 
 def check_array(name: str, X, is_written: bool = False) -> None:
@@ -33,27 +31,9 @@ def check_array(name: str, X, is_written: bool = False) -> None:
     owner.check(name, X, is_written)
 
 
-def type_name(X) -> str:
-    """Return the name of an array's element type: "float32", "bfloat16"."""
-    return str(X.dtype).removeprefix("torch.")
-
-
 def sides(shape: Sequence[int]) -> str:
     """Return a shape in words: "2 x 3"."""
     return " x ".join(map(str, shape)) or "a number"
-
-
-def dtype_of(X) -> np.dtype:
-    """Return NumPy's type of an array's elements, or of their bits if NumPy has none."""
-    name = type_name(X)
-    if name in BITS:
-        return BITS[name]
-    if isinstance(X.dtype, np.dtype):
-        return X.dtype
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return np.dtype(f"V{X.element_size()}")  # no kernel accepts it
 
 
 def strides_of(X) -> tuple[int, ...]:

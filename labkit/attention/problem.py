@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float64, Int, Shaped
 from labkit import ladder
 from labkit.arrays.views import viewed
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 
 Layout = Literal["BHSD", "BSHD"]
 LAYOUTS = "BHSD", "BSHD"

@@ -14,9 +14,11 @@ from statistics import median, quantiles
 
 import numpy as np
 
-from labkit import cuda, cuda_cpp, timing
+from labkit import cuda
 from labkit.arrays.workspace import Counted, Workspace
 from labkit.bench import _record
+from labkit.calls import timing
+from labkit.cuda import cpp
 from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
 
@@ -198,12 +200,12 @@ def _step(step, workspace, problem, format, *operands):
 
 def _has_twin(step, format):
     """Whether there is a kernel in CUDA C++ beside a step; it is compiled for the first format that the step takes."""
-    return step.path in cuda_cpp.names() and format == step.formats[0]
+    return step.path in cpp.names() and format == step.formats[0]
 
 
 def _twin(step, problem, format, *operands):
     (launch,) = step.launches(*operands, format=format)
-    kernel = cuda_cpp.kernel(step.path)
+    kernel = cpp.kernel(step.path)
     arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
     arguments = *arrays, *problem.twin_sizes(format)
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)

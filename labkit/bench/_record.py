@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from labkit import __version__, device, results
+from labkit import __version__, results
+from labkit.machine import device
 
 WIDTH_OF_FILES = 120
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")

@@ -31,7 +31,7 @@ def tensors(format: Format, *arrays) -> tuple:
 
 
 def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
-    """A function of a numba stream that makes a call of torch's on it, as `labkit.timing` wants its launches."""
+    """A function of a numba stream that makes a call of torch's on it, as `labkit.calls.timing` wants its launches."""
     import torch
 
     def launch(stream):

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from labkit import conv, cuda, timing
+from labkit import conv, cuda
 from labkit.bench import _harness, _record, _torch
+from labkit.calls import timing
 from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.formats import FP32
 

@@ -14,7 +14,8 @@ from rich.progress import track
 from labkit import gemm, ladder
 from labkit.bench import _harness, _record, _torch
 from labkit.formats import BF16, FP32, TF32, Format
-from labkit.gemm.problem import normal, some
+from labkit.gemm.problem import some
+from labkit.ladder.inputs import normal
 
 DTYPES = ("bfloat16", "tf32", "float32")
 

@@ -11,10 +11,10 @@ from statistics import geometric_mean
 from rich.console import Console
 from rich.progress import track
 
-from labkit import timing
 from labkit.bench import _harness, _record
 from labkit.bench.gemm_tensor import rivals
 from labkit.blas import nrm2
+from labkit.calls import timing
 from labkit.calls.plan import make_plan
 from labkit.formats import BF16, FP32
 from labkit.gemm import LayerProblem

@@ -7,8 +7,9 @@ from the value is inside the time, a few cycles.
 
 import numpy as np
 
-from labkit import cuda, timing
+from labkit import cuda
 from labkit.bench import _record
+from labkit.calls import timing
 
 LINE_BYTES = 128
 RINGS_BYTES = {"L1": 32 << 10, "L2": 8 << 20, "DRAM": 512 << 20}

@@ -7,8 +7,9 @@ estimated from them: `timed_rows` says how many the clock saw (for Python on a p
 import numpy as np
 from numba import njit
 
-from labkit import gemm, loops, specialise, timing
+from labkit import gemm, loops, specialise
 from labkit.bench import _record
+from labkit.calls import timing
 from labkit.loops.orders import ORDERS
 
 SIZE = 4096

@@ -11,8 +11,9 @@ import sys
 import tempfile
 
 import labkit
-from labkit import gemm, timing
+from labkit import gemm
 from labkit.bench import _record
+from labkit.calls import timing
 
 SIZES = (32, 64, 128)
 STEPS = ("naive", "tiled")
@@ -116,7 +117,8 @@ GROWN = """
 import json, sys
 from math import prod
 import labkit
-from labkit import gemm, timing
+from labkit import gemm
+from labkit.calls import timing
 
 step, size, sample = gemm.step("fp32", sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) or None
 

@@ -4,9 +4,9 @@
 >>> dot.launch(x, y, out)
 """
 
-from labkit.blas import sums
 from labkit.blas.problem import dot_bound, dot_oracle, gemv_bound, gemv_oracle
 from labkit.ladder import ladder
+from labkit.parts import sums
 
 __all__ = [
     "axpy",

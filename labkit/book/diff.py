@@ -10,7 +10,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from labkit.book.show import RULES
-from labkit.exercises.source import python_function
+from labkit.checking.source import python_function
 from labkit.ladder import Step
 
 CONTEXT = 2  # equal lines that are shown around a change

@@ -11,7 +11,7 @@ from pygments.lexers import CudaLexer, PythonLexer
 
 from labkit import places
 from labkit.book import surroundings
-from labkit.exercises.source import python_function
+from labkit.checking.source import python_function
 
 # JupyterLab's colours of code, by pygments' names: a listing looks like a cell, in a light theme and in a dark one.
 COLOURS = {

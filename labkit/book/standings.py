@@ -4,10 +4,10 @@ from collections import Counter
 
 from labkit import results
 from labkit.book import surroundings
-from labkit.exercises.source import python_function
+from labkit.checking.source import python_function
 from labkit.formats import BF16, FP32, Format
-from labkit.gpus import GPUS, NAMES_OF_DRIVER
 from labkit.ladder import Ladder, Step, every_ladder, ladder, ladders
+from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
 from labkit.ptx.capabilities import CAPABILITIES, lacks
 from labkit.views import Standing
 
@@ -98,7 +98,7 @@ def _able(step, format):
 
 
 def _rows(operation, **fields):
-    """Recorded rows of an operation with these values, each with the name of its GPU in `labkit.gpus`."""
+    """Recorded rows of an operation with these values, each with the name of its GPU in `labkit.machine.gpus`."""
     for machine, what in results.recorded():
         if what == operation:
             found = results.load(operation, machine)

@@ -20,9 +20,10 @@ from functools import lru_cache
 from math import inf, log, log2, prod
 from typing import NamedTuple
 
-from labkit import cuda, ptx, results, tuning
+from labkit import cuda, ptx, results
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
+from labkit.calls import tuning
 from labkit.formats import FORMATS, Format
 from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
 from labkit.ptx.capabilities import runs
@@ -48,7 +49,7 @@ class Here(NamedTuple):
 
 @dataclass(frozen=True)
 class StepCandidate:
-    """A step of a ladder, for `labkit.tuning`."""
+    """A step of a ladder, for `labkit.calls.tuning`."""
 
     step: Step
 
@@ -61,7 +62,7 @@ class StepCandidate:
 
     @property
     def kernels(self) -> list:
-        """The functions from which `labkit.tuning` finds all sources of the step."""
+        """The functions from which `labkit.calls.tuning` finds all sources of the step."""
         return [self.step.module.launches]
 
 
@@ -91,7 +92,7 @@ class Chooser:
     suits
         Whether a step has the features that a call needs for a problem.
     words
-        The features that the call needs; part of the question under which `labkit.tuning` stores a choice.
+        The features that the call needs; part of the question under which `labkit.calls.tuning` stores a choice.
     advice
         What to do if no step accepts the arrays.
     """
@@ -185,7 +186,7 @@ def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
     Parameters
     ----------
     operation, question
-        Those of `labkit.tuning`.
+        Those of `labkit.calls.tuning`.
     candidates
         Candidates in the order of other estimates (`by_estimates`).
     """

@@ -8,7 +8,7 @@ from labkit import cuda
 from labkit.arrays import pool
 from labkit.arrays.addresses import check_own_memory, share_memory
 from labkit.arrays.driver import is_capturing, synchronize
-from labkit.arrays.operands import type_name
+from labkit.arrays.element_types import type_name
 from labkit.arrays.owners import owner_of
 from labkit.calls.operation import Operation
 from labkit.calls.route import New, new_array

@@ -8,8 +8,8 @@ from labkit.arrays.driver import even_while_captured
 from labkit.arrays.views import Place, View
 from labkit.arrays.workspace import NOWHERE, Counted
 from labkit.calls.graphs import Graph, may_replay
+from labkit.cuda.packed import Packed, compiled, move
 from labkit.ladder import Launch
-from labkit.packed import Packed, compiled, move
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
 MOST_GRAPHS = 16  # also the number of address sets whose runs are counted

@@ -7,11 +7,12 @@ from math import ceil
 
 from tqdm.auto import tqdm
 
-from labkit import cuda, device, tuning
+from labkit import cuda
 from labkit.arrays.operands import as_view
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import Place
 from labkit.arrays.workspace import Counted
+from labkit.calls import tuning
 from labkit.calls.call import forget
 from labkit.calls.choice import choosing
 from labkit.calls.memory import Reserve
@@ -20,6 +21,7 @@ from labkit.calls.plan import Plan, make_plan
 from labkit.calls.route import new_array
 from labkit.formats import Format
 from labkit.ladder import Problem
+from labkit.machine import device
 
 MOST = 16  # candidates, the most promising ones
 MOST_SETS = 128  # of operands; if so many still fit in L2, the kernel may find them there

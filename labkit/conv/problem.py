@@ -14,7 +14,7 @@ from jaxtyping import Float, Float64
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 
 Layout = Literal["NCHW", "NHWC"]
 Padding = Literal["valid", "same", "full"]

@@ -7,7 +7,7 @@ from statistics import median
 
 from labkit import ladder, results
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
-from labkit.gpus import GPUS, NAMES_OF_DRIVER, Gpu
+from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER, Gpu
 
 PREFIX = "conv_"
 CHOICES = "conv_choices"  # so begin the records that have all algorithms, measured in one run

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labkit.conv.division import MOST, Divisor, divisor
 from labkit.conv.problem import Convolution
 from labkit.ladder import TooLarge
+from labkit.parts.division import MOST, Divisor, divisor
 
 
 class Sizes(NamedTuple):

@@ -8,15 +8,15 @@ from pkgutil import iter_modules
 from secrets import randbits
 from typing import Any
 
-from labkit import device
-from labkit.exercises.as_graded import why_not
-from labkit.exercises.check import judge
-from labkit.exercises.exercise import Exercise
-from labkit.exercises.given import setups_of
-from labkit.exercises.on_gpu import judge_on_gpu
-from labkit.exercises.own_text import is_own
-from labkit.exercises.source import python_function
-from labkit.exercises.verdict import Verdict
+from labkit.checking.as_graded import why_not
+from labkit.checking.check import judge
+from labkit.checking.exercise import Exercise
+from labkit.checking.given import setups_of
+from labkit.checking.on_gpu import judge_on_gpu
+from labkit.checking.own_text import is_own
+from labkit.checking.source import python_function
+from labkit.checking.verdict import Verdict
+from labkit.machine import device
 
 __all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
 

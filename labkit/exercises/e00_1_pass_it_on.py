@@ -4,9 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from labkit.exercises.duty import Dependence, Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, unwritten
+from labkit.checking.duty import Dependence, Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
 THREADS = 64

@@ -1,6 +1,6 @@
 """Exercise 01.1: a triple loop that runs one of its loops over the wrong side."""
 
-from labkit.exercises.exercise import Beyond, Exercise
+from labkit.checking.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
 SIZES = ((5, 9, 7), (12, 3, 8))  # M, N, K

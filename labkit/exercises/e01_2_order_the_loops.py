@@ -1,7 +1,7 @@
 """Exercise 01.2: three loops in the order that walks down columns, and so misses the cache at each step."""
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
 SIZES = ((600, 48, 24), (12, 40, 600))  # M, N, K: columns of C, then of B, are longer than L1

@@ -1,7 +1,7 @@
 """Exercise 01.3: cache blocking, for sides that are no multiples of the block."""
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import added, matmul_loop
 
 SIZES = ((70, 150, 170),)  # M, N, K: B is three times as large as L1

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 SIZES = ((512, 128, 2.5), (1000, 128, -41.0))  # elements, threads a block, a; threads are left over

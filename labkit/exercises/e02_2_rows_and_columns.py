@@ -4,9 +4,10 @@ from math import prod
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, matrix, unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for, matrix
 
 SIZES = ((16, 96, 16, 8), (70, 45, 16, 8))  # rows, columns, threads a block along x and along y
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for
 
 PER_THREAD = 4
 SIZES = ((1024, 64), (1000, 64))  # elements, threads a block

@@ -1,8 +1,8 @@
 """Exercise 02.4: a matmul with one thread an output, mapped so that loads coalesce."""
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Duty
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.duty import Duty
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
 BLOCK = (32, 8)

@@ -1,8 +1,8 @@
 """Exercise 03.1: a tiled matmul without the barrier that protects the tile still being read."""
 
-from labkit.exercises.budget import BARRIERS, Budget
-from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import BARRIERS, Budget
+from labkit.checking.duty import Dependence
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN, FROM_TILES, added, matmul_launch
 from labkit.simulator import disturbance
 

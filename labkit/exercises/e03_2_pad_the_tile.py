@@ -1,9 +1,10 @@
 """Exercise 03.2: a transpose through shared memory whose column reads all meet in one bank."""
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.duty import COPY_ALONE
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, from_tile, grid_for, matrix, unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.duty import COPY_ALONE
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, from_tile, grid_for, matrix
 
 TILE = 32
 SIZES = ((64, 96), (40, 72))  # rows, columns of A; the second is ragged

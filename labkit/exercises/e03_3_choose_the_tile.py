@@ -1,7 +1,7 @@
 """Exercise 03.3: the tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.exercises.budget import BARRIERS, SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import BARRIERS, SHARED_BYTES, Budget
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
 
 SIZES = ((48, 80, 64, 1.5), (21, 58, 35, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads

@@ -1,7 +1,7 @@
 """Exercise 03.4: the tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
 
 TILE = 16

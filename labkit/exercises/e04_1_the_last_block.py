@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.duty import Dependence
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
 

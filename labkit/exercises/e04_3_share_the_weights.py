@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect_product, matrix, unwritten
+from labkit.checking.budget import KEPT, SHARED_BYTES, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect_product, matrix
 
 SIZES = ((9, 64, 24), (7, 75, 48))  # M, K, inputs
 AT_MOST_KEPT = 16

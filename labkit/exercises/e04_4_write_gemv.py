@@ -1,8 +1,9 @@
 """Exercise 04.4: a matrix times a vector, a warp a row."""
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect_product, matrix, unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect_product, matrix
 from labkit.ladder import Expected
 
 SIZES = ((11, 96), (20, 45))  # M, N

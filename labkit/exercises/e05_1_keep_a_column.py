@@ -1,7 +1,7 @@
 """Exercise 05.1: the one-dimensional register tile, with the tiles already in shared memory."""
 
-from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 BM, BN, BK, TM = 32, 32, 8, 4

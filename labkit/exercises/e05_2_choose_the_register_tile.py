@@ -1,7 +1,7 @@
 """Exercise 05.2: block's tile and thread's tile under three budgets at a time."""
 
-from labkit.exercises.budget import KEPT, SHARED_BYTES, Budget
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import KEPT, SHARED_BYTES, Budget
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 SIZES = ((64, 128, 16, 1.5), (21, 58, 19, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads

@@ -1,9 +1,10 @@
 """Exercise 05.3: a tile that is stored transposed, whose stores all meet in a few banks."""
 
-from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.duty import COPY_ALONE, Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, from_tile, matrix, unwritten
+from labkit.checking.budget import SHARED_BYTES, Budget
+from labkit.checking.duty import COPY_ALONE, Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, from_tile, matrix
 
 BM, BK = 64, 8
 SIZES = ((128, 24), (100, 30))  # rows, columns of A; the second is ragged

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.matmuls import FROM_TILES, told
-from labkit.exercises.problems import grid_for, matrix, unwritten
+from labkit.exercises.problems import grid_for, matrix
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 

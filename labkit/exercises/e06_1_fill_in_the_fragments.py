@@ -1,7 +1,7 @@
 """Exercise 06.1: which word of A and of B each lane loads for an `mma`, and where its sums go."""
 
-from labkit.exercises.budget import TENSOR_FLOPS, Budget
-from labkit.exercises.exercise import Exercise
+from labkit.checking.budget import TENSOR_FLOPS, Budget
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import DRAWN_WHOLE, half_launch, whole
 
 SIZES = ((32, 24, 32), (16, 16, 48))  # M, N, K, rounded up to multiples of 16, 8 and 16

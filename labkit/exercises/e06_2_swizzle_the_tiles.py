@@ -1,8 +1,8 @@
 """Exercise 06.2: tiles with rows of 128 bytes, whose `ldmatrix` meet in the same banks."""
 
-from labkit.exercises.budget import SHARED_BYTES, Budget
-from labkit.exercises.duty import Duty
-from labkit.exercises.exercise import Beyond, Exercise
+from labkit.checking.budget import SHARED_BYTES, Budget
+from labkit.checking.duty import Duty
+from labkit.checking.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import BY_TENSOR_CORES, FROM_TILES, half_launch, whole
 
 SIZES = ((32, 8, 128), (16, 24, 64))  # M, N, K, rounded up to multiples of 16, 8 and 64

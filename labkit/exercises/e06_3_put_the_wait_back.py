@@ -1,7 +1,7 @@
 """Exercise 06.3: a ring of asynchronous copies whose tiles are used before they have come."""
 
-from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Exercise
+from labkit.checking.duty import Dependence
+from labkit.checking.exercise import Exercise
 from labkit.exercises.matmuls import BY_TENSOR_CORES, DRAWN_WHOLE, half_launch, whole
 from labkit.simulator.disturbance import COPIES
 

@@ -1,7 +1,7 @@
 """Exercise 06.4: a small product on tensor cores, from a blank kernel, with ragged edges."""
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise
 from labkit.exercises.matmuls import half_launch, whole
 
 SIZES = ((32, 64, 48), (21, 37, 80))  # M, N and K, which is rounded up to a multiple of 16

@@ -1,9 +1,10 @@
 """Exercise 07.1: where an image begins with padding "same", whatever the filter and the stride."""
 
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.conv import Forward, pads
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 16, 16

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.duty import Dependence
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.conv import Forward
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 

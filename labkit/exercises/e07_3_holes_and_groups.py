@@ -1,9 +1,10 @@
 """Exercise 07.3: a dilated, grouped convolution of images whose channels come last."""
 
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.conv import Forward
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 16, 4, 2

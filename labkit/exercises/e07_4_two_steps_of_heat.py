@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Dependence
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, matrix, unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.duty import Dependence
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
 

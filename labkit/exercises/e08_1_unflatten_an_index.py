@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for
 
 BLOCK = 32, 4
 SIZES = ((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3))  # N, C, P, Q, R, S, stride

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT64, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, unwritten
+from labkit.checking.budget import FLOAT64, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (64,)
 SIZES = ((100, 7, 1), (97, 1, 1), (130, 5, 2), (64, 2**31 - 1, 1))  # numbers, and a divisor as a fraction

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import COPY_ALONE, Dependence
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.duty import COPY_ALONE, Dependence
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.matmuls import FROM_TILES, told
-from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
+from labkit.exercises.problems import expect_product, grid_for, matrix
 
 TILE = 16
 SIZES = ((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3))  # filters, channels, taps, outputs, hop

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 

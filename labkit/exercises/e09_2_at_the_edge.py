@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 8, 4

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, grid_for, unwritten
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (32,)
 MOST = 6  # outputs of a tile in a row

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
 from labkit.conv.winograd.transforms import transforms
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 

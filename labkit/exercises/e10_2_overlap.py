@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.ladder import Expected
 
 T = 32  # points of a tile

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import grid_for, unwritten
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 32, 4

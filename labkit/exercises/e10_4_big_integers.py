@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Duty, Reliance
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.duty import Duty, Reliance
+from labkit.checking.exercise import Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.e10_1_bit_reversal import roots_of
-from labkit.exercises.exercise import Exercise, Launch
-from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 
 THREADS = 128

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from labkit.checking.exercise import Beyond, Exercise, Questions
 from labkit.conv import Forward, ladder
-from labkit.exercises.exercise import Beyond, Exercise, Questions
 from labkit.formats import format_named
 
 PLAIN = Forward(N=2, C=8, H=12, W=12, K=8, R=3, S=3)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.exercises.exercise import Beyond, Exercise, Questions
+from labkit.checking.exercise import Beyond, Exercise, Questions
 
 
 class Costs(NamedTuple):

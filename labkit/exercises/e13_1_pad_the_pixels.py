@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import AT_WORK, Budget
-from labkit.exercises.duty import Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, matrix, unwritten
+from labkit.checking.budget import AT_WORK, Budget
+from labkit.checking.duty import Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, matrix
 
 THREADS = 128
 SIZES = ((300, 3, 8), (77, 1, 4))  # pixels, C, V

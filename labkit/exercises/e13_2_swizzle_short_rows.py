@@ -1,9 +1,10 @@
 """Exercise 13.2: a tile of 8 channels x 32 pixels whose columns meet in a few banks."""
 
-from labkit.exercises.budget import AT_WORK, SHARED_BYTES, Budget
-from labkit.exercises.duty import COPY_ALONE, Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, from_tile, matrix, unwritten
+from labkit.checking.budget import AT_WORK, SHARED_BYTES, Budget
+from labkit.checking.duty import COPY_ALONE, Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, from_tile, matrix
 
 CHANNELS, PIXELS = 8, 32
 SIZES = ((96,), (75,))  # pixels; the second is ragged

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, Budget
-from labkit.exercises.duty import Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, unwritten
+from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, Budget
+from labkit.checking.duty import Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect
 
 THREADS = 128
 ALL = 33  # so many channels together and more stand for all of them, which is NHWC

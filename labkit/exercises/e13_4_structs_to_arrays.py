@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import AT_WORK, Budget
-from labkit.exercises.duty import COPY_ALONE, Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import expect, from_tile, matrix, unwritten
+from labkit.checking.budget import AT_WORK, Budget
+from labkit.checking.duty import COPY_ALONE, Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, from_tile, matrix
 
 FIELDS, STRUCTS = 7, 128
 SIZES = ((256,), (300,), (50,))  # structs

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.exercises.duty import Duty
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import matrix, unwritten
+from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.duty import Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import matrix
 from labkit.ladder import Expected
 
 WARP = 32

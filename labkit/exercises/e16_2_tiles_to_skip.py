@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from labkit.exercises.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.exact_scores import EPS, LEAST_NORMAL, queries_and_keys
 from labkit.exercises.exact_scores import NUMBERS as HEAD
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import matrix, unwritten
+from labkit.exercises.problems import matrix
 from labkit.ladder import Expected
 
 QUERIES, KEYS = 32, 8  # threads of a block, keys of a tile

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int
 
-from labkit.exercises.exercise import Beyond, Exercise, Questions
+from labkit.checking.exercise import Beyond, Exercise, Questions
 
 STEP, MOST = 16, 256  # of rows and of columns
 SIDES = np.arange(STEP, MOST + 1, STEP)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from labkit.exercises.budget import FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.budget import FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.exact_scores import EPS, queries_and_keys
 from labkit.exercises.exact_scores import NUMBERS as WIDTH
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 
 ROWS = 32  # threads of a block

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from labkit.exercises.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.exercises.duty import Dependence, Duty
+from labkit.checking.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.duty import Dependence, Duty
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
 from labkit.exercises.exact_scores import NUMBERS as HEAD
 from labkit.exercises.exact_scores import queries_and_keys
-from labkit.exercises.exercise import Beyond, Exercise, Launch
-from labkit.exercises.problems import unwritten
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 

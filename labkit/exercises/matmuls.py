@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from labkit.exercises.budget import PLAIN_FLOPS, TENSOR_FLOPS, Budget
-from labkit.exercises.duty import Dependence, Duty
-from labkit.exercises.exercise import Beyond, Launch
-from labkit.exercises.problems import expect_product, grid_for, matrix, unwritten
+from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS, Budget
+from labkit.checking.duty import Dependence, Duty
+from labkit.checking.exercise import Beyond, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect_product, grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 

@@ -1,33 +1,12 @@
 """Random problems for exercises: lopsided on purpose, so that a swapped row and column cannot pass."""
 
 import numpy as np
-from jaxtyping import Float, Float32, Shaped
+from jaxtyping import Float, Float32
 
-from labkit.exercises.duty import Dependence
+from labkit.checking.duty import Dependence
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
-
-# Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
-_POISON = {
-    np.dtype(np.float32): np.uint32(0x7F80ABBA),
-    np.dtype(np.float64): np.uint64(0x7FF00000ABBAABBA),
-    np.dtype(np.int32): np.uint32(0x8BADF00D),
-    np.dtype(np.uint32): np.uint32(0x8BADF00D),
-    np.dtype(np.int64): np.uint64(0x8BADF00D8BADF00D),
-}
-
-
-def unwritten(shape: tuple[int, ...], dtype=np.float32) -> Shaped[np.ndarray, "..."]:
-    """An output that nobody has written yet: a NaN (or number) that no computation gives."""
-    poison = _POISON[np.dtype(dtype)]
-    return np.full(shape, poison, poison.dtype).view(dtype)
-
-
-def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-    """Where an array that began as `unwritten` still is."""
-    poison = _POISON[array.dtype]
-    return np.ascontiguousarray(array).view(poison.dtype) == poison
 
 
 def matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from labkit.exercises.problems import matrix, unwritten
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import matrix
 from labkit.ladder import Expected
 
 

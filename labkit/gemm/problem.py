@@ -1,7 +1,6 @@
 """What every step of a GEMM ladder computes: C = A @ B, or A @ B.T."""
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from jaxtyping import Float, Float64, Shaped
@@ -10,8 +9,8 @@ from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.operands import check_array, sides
 from labkit.formats import E4M3, E4M3_LOSS, FP32, TF32, Format
+from labkit.ladder.inputs import normal
 
-DRAWN = 2**20  # random numbers, which larger operands repeat
 LARGE = 1024  # rows or columns, of which SOME tell the error
 SOME = 64
 
@@ -96,14 +95,6 @@ class LayerProblem(Problem):
 def some(count: int):
     """Which rows or columns of so many tell the error: an index, of some that are spread evenly, or of all."""
     return slice(None) if count <= LARGE else np.unique(np.linspace(0, count - 1, SOME).astype(int))
-
-
-def normal(rng: np.random.Generator, shape: tuple[int, ...], format: Format) -> Shaped[np.ndarray, "..."]:
-    """Random normal numbers; the same ones again and again in an array of more than DRAWN."""
-    count = prod(shape)
-    if count <= DRAWN:
-        return format.encode(rng.standard_normal(shape))
-    return np.resize(format.encode(rng.standard_normal(DRAWN - 3)), shape)  # no multiple of a row
 
 
 def oracle(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[np.ndarray, "M N"]:

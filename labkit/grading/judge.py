@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from labkit import cuda, simulate
+from labkit.checking.as_text import Texts
+from labkit.checking.check import judge
 from labkit.exercises import exercise
-from labkit.exercises.as_text import Texts
-from labkit.exercises.check import judge
 from labkit.grading.picture import picture_of
 from labkit.trace import Trace
 

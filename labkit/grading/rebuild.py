@@ -7,8 +7,8 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import exercise_cell_id
+from labkit.checking.given import is_setup
 from labkit.exercises import exercise_ids
-from labkit.exercises.given import is_setup
 
 
 @cache

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labkit.checking.as_text import MOST_CHARACTERS
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.as_text import MOST_CHARACTERS
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
 MOST_CELLS = 5000

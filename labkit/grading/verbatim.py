@@ -5,8 +5,8 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
+from labkit.checking.as_text import MOST_CHARACTERS, names_given
 from labkit.exercises import exercise
-from labkit.exercises.as_text import MOST_CHARACTERS, names_given
 from labkit.grading.rebuild import chapters, solved_chapters
 from labkit.rebinding import named
 

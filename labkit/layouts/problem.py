@@ -20,7 +20,8 @@ from jaxtyping import Shaped
 
 from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, dtype_of, sides
+from labkit.arrays.element_types import dtype_of
+from labkit.arrays.operands import check_array, sides
 from labkit.arrays.views import as_bits, reshaped
 from labkit.formats import FP32, Format
 

@@ -1,6 +1,6 @@
 """A CPU with caches so small that 80 x 80 matrices show on it what large ones show on a real one."""
 
-from labkit.gpus import KIB, CacheLevel, Cpu
+from labkit.machine.gpus import KIB, CacheLevel, Cpu
 
 SMALL_CPU = Cpu(
     name="a small CPU",

@@ -7,11 +7,11 @@ import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 
-from labkit.gpus import Cpu
-from labkit.gpus import cpu as named_cpu
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
 from labkit.loops.memory import FLOPS, LOGGED, OUTSIDE, ROUNDS, WRAPPED, Notes, add_up, look_up
+from labkit.machine.gpus import Cpu
+from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.trace import ArrayInfo, Finding
@@ -39,7 +39,7 @@ def trace(
     *args
         Its arguments: NumPy arrays of up to three dimensions, and numbers. They stay as they are.
     cpu
-        Whose caches: a name in `labkit.gpus.CPUS`, or a `Cpu` of your own.
+        Whose caches: a name in `labkit.machine.gpus.CPUS`, or a `Cpu` of your own.
     most_accesses
         Stop after so many: a sample of a run that would take too long whole. If left out, a loop that makes more
         than 20 million is refused.

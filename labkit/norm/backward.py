@@ -17,7 +17,7 @@ from jaxtyping import Float, Shaped
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 from labkit.norm.images import EPS, OfImages, blank
 
 ARRAYS = "dy", "x", "weight", "bias", "mean", "variance", "dx", "dweight", "dbias"

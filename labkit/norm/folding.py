@@ -7,7 +7,8 @@ from jaxtyping import Float32, Float64, Shaped
 
 from labkit import cuda
 from labkit.arrays.driver import synchronize
-from labkit.arrays.operands import as_view, check_array, dtype_of, format_held, holds, sides, type_name
+from labkit.arrays.element_types import dtype_of, type_name
+from labkit.arrays.operands import as_view, check_array, format_held, holds, sides
 from labkit.arrays.owners import owner_of
 from labkit.calls.streams import stream_of
 from labkit.formats import BF16, FP16, FP32, Format

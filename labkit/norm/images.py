@@ -9,7 +9,7 @@ from jaxtyping import Float64, Shaped
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 
 Layout = Literal["NCHW", "NHWC"]
 LAYOUTS = "NCHW", "NHWC"

@@ -14,7 +14,7 @@ from math import inf, log
 from pathlib import Path
 from typing import Any
 
-from labkit.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
 
 FOLDER = Path(__file__).parent
 
@@ -59,7 +59,7 @@ def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path 
     """Machines whose GPU has results of an operation, with its compute capability, the most similar to a GPU first.
 
     The GPU itself comes first, then those of its compute capability, then all others. Among these the order is that of
-    multiprocessors and memory bandwidth, where `labkit.gpus` has the figures.
+    multiprocessors and memory bandwidth, where `labkit.machine.gpus` has the figures.
 
     Parameters
     ----------

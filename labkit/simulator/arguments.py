@@ -4,15 +4,15 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from labkit.gpus import Gpu
+from labkit.machine.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import check_copied, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
+from labkit.simulator.reading.trusted import in_words
 from labkit.simulator.signatures import converted
 from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
-from labkit.simulator.translator.trusted import in_words
-from labkit.simulator.translator.values import Array, NamedTuple, Record, TensorMap, Tuple
+from labkit.simulator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
 REGISTERS_OF_SM = 65_536

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from numba import njit
 
-from labkit.gpus import Gpu
-from labkit.occupancy import occupancy, shared_allocation
+from labkit.machine.gpus import Gpu
+from labkit.machine.occupancy import occupancy, shared_allocation
 
 
 class Cache(NamedTuple):

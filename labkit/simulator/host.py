@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.gpus import gpu as published
+from labkit.machine.gpus import gpu as published
 from labkit.simulator.errors import LaunchError
 
 MODELLED_GPU = "H100 SXM"

@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from labkit.simulator.operands import check_count
-from labkit.simulator.translator.values import Value
+from labkit.simulator.values import Value
 
 PLACE = "on_lanes"  # the attribute of a function in which its instruction stands
 

@@ -22,10 +22,10 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.events import Events
 from labkit.simulator.host import allocation_of, unwrap
 from labkit.simulator.l2 import L2, NoL2
+from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
-from labkit.simulator.translator.source import read_source
 from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, ThreadStep
 

@@ -10,7 +10,7 @@ from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError, NotFixed
 from labkit.simulator.lanes import both
-from labkit.simulator.translator.values import MISSING, describe
+from labkit.simulator.values import MISSING, describe
 
 # --- when a kernel is translated ---
 

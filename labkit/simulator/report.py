@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from labkit.layout import c_strides
+from labkit.simulator import advice
 from labkit.simulator.arrays import Array
-from labkit.simulator.checks import advice
 from labkit.simulator.counters import ACCESSES, ALONE, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.simulator.tensor_maps import BoxedArray

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
-from labkit.gpus import UnknownDevice
-from labkit.gpus import gpu as named_gpu
+from labkit.machine.gpus import UnknownDevice
+from labkit.machine.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import (
     article,
@@ -29,10 +29,11 @@ from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_of, blank_in
 from labkit.simulator.launch import Launch
+from labkit.simulator.reading.source import argument_names, read_source, unwrap
 from labkit.simulator.scheduler import Fork
-from labkit.simulator.signatures import declared, kinds_of
+from labkit.simulator.signatures import declared
+from labkit.simulator.translator.declared import kinds_of
 from labkit.simulator.translator.program import Program
-from labkit.simulator.translator.source import argument_names, read_source, unwrap
 from labkit.trace import Trace
 
 _programs: WeakKeyDictionary = WeakKeyDictionary()
@@ -65,7 +66,7 @@ def simulate(
     shared_bytes
         Dynamic shared memory of each block, in bytes.
     gpu
-        The GPU whose limits and caches count; a name in `labkit.gpus.GPUS`.
+        The GPU whose limits and caches count; a name in `labkit.machine.gpus.GPUS`.
     record
         Blocks whose raw accesses are kept in `Trace.samples`.
     inspect

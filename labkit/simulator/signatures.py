@@ -6,9 +6,7 @@ from numba.core import sigutils
 from numba.core.errors import NumbaError
 
 from labkit.simulator import numba_types
-from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.translator.source import argument_names, read_source
-from labkit.simulator.translator.values import Array
+from labkit.simulator.errors import LaunchError
 
 
 def parsed(given) -> tuple[tuple, ...]:
@@ -24,22 +22,6 @@ def declared(kernel) -> tuple[tuple, ...]:
     if hasattr(kernel, "_can_compile"):  # numba's, whose signatures are also those that it has compiled for by itself
         return () if kernel._can_compile else tuple(kernel.overloads)
     return getattr(kernel, "signatures", ())
-
-
-def kinds_of(function, signature) -> tuple:
-    """The translator's types of the arguments that a signature declares."""
-    source = read_source(function)
-    names = argument_names(source)
-    if len(names) != len(signature):
-        raise KernelError(
-            f"the signature has {len(signature)} arguments, and the function takes {len(names)} ({', '.join(names)}); "
-            "make them the same",
-            source.tree.lineno,
-        )
-    return tuple(
-        Array(kind.dtype, kind.ndim, "global", name) if isinstance(kind, types.Array) else kind
-        for name, kind in zip(names, signature)
-    )
 
 
 def converted(names, args, signatures) -> list:

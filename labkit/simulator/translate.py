@@ -27,10 +27,10 @@ the mask stays the same, and added to the launch in one line.
 from types import FunctionType
 
 from labkit.simulator.errors import KernelError
+from labkit.simulator.reading.source import read_source
 from labkit.simulator.translator.control_flow import blocks
 from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program
-from labkit.simulator.translator.source import read_source
 
 
 def translate(function: FunctionType, argument_types: tuple, watch: bool = False, pauses: bool = False) -> Program:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from labkit import cuda
-from labkit.norm.totals import warp_total
+from labkit.parts.totals import warp_total
 
 WARP = 32
 LEAST = np.finfo(np.float32).min

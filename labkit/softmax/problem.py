@@ -13,9 +13,10 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
-from labkit.norm.problem import EPS, MOST
+from labkit.ladder.inputs import normal
 
+EPS = float(np.finfo(np.float32).eps)
+MOST = 2**31  # rows or columns, below which 32 bits count them
 FARTHEST, SPREAD = 1e4, 100.0  # of hard rows: of their centre from zero, and about it
 LARGE = 2**24  # elements, above which some of the rows tell the error
 SOME = 64  # of them

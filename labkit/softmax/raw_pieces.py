@@ -1,7 +1,7 @@
 """Pieces of a row that a thread keeps as memory holds them: eight bfloat16 take four registers in place of eight.
 
 A kernel that calls these functions is made for four float32 at once; `suited` gives its copy for other rows, as
-`labkit.norm.row_pieces` does, whose `load` and `store` it may call as well. `kept` is an array of the thread, of a row
+`labkit.parts.row_pieces` does, whose `load` and `store` it may call as well. `kept` is an array of the thread, of a row
 of `WORDS` elements of type `WORD` for each piece.
 """
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.formats import BF16
-from labkit.norm import row_pieces
+from labkit.parts import row_pieces
 
 FORMAT = ptx.BF16
 
@@ -63,7 +63,7 @@ WAYS = {  # by whether arrays hold bfloat16, and whether a piece is one element
 
 
 def suited(kernel, dtype, width: int, bounds: int | tuple[int, int], cluster: int = 1, **constants):
-    """As `labkit.norm.row_pieces.suited`, for a kernel that calls functions of this file too."""
+    """As `labkit.parts.row_pieces.suited`, for a kernel that calls functions of this file too."""
     return row_pieces.suited(
         kernel, dtype, width, bounds, cluster, **WAYS[dtype == BF16.dtype, width == 1], **constants
     )

@@ -6,9 +6,9 @@ from math import prod
 import numpy as np
 
 from labkit import layout
-from labkit.gpus import Cpu
-from labkit.gpus import cpu as named_cpu
 from labkit.loops import LoopTrace
+from labkit.machine.gpus import Cpu
+from labkit.machine.gpus import cpu as named_cpu
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from labkit import roofline
-from labkit.gpus import GPUS, UnknownDevice
+from labkit.forecast import roofline
+from labkit.machine.gpus import GPUS, UnknownDevice
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table
@@ -22,7 +22,7 @@ class Standing:
     intensity
         Useful FLOPs a byte of a large problem, if each byte moves once: where the kernel stands.
     measured_tflops
-        By the names of `labkit.gpus.GPUS`.
+        By the names of `labkit.machine.gpus.GPUS`.
     traces
         The launches of a small run in the simulator, which say how fast it could be at best; they may be left out.
     flops

@@ -7,9 +7,9 @@ from numbers import Integral
 
 import labkit
 from labkit import loops
-from labkit.gpus import Cpu
+from labkit.forecast.roofline import time_bound
+from labkit.machine.gpus import Cpu
 from labkit.rebinding import names_of
-from labkit.roofline import time_bound
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, static_text

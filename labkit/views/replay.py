@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 from jaxtyping import Int64
 
-from labkit.gpus import CacheLevel, gpu
 from labkit.loops import LoopTrace
+from labkit.machine.gpus import CacheLevel, gpu
 from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, set_of, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 

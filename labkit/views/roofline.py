@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from math import prod
 
-from labkit import roofline as model
-from labkit.gpus import Cpu, Gpu
+from labkit.forecast import roofline as model
 from labkit.ladder import Problem
 from labkit.loops import LoopTrace
+from labkit.machine.gpus import Cpu, Gpu
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table

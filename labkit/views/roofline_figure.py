@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from labkit import roofline
-from labkit.gpus import Cpu, Gpu
+from labkit.forecast import roofline
+from labkit.machine.gpus import Cpu, Gpu
 from labkit.views.base import COLOURS
 
 # Where a name may stand beside its mark, in points: the first that is free.

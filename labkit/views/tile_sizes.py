@@ -9,10 +9,10 @@ import numpy as np
 
 from labkit import attention, formats
 from labkit.attention import AttentionForward
+from labkit.forecast.roofline import ridge_point
 from labkit.formats import Format
-from labkit.gpus import KIB, Gpu
-from labkit.gpus import gpu as named_gpu
-from labkit.roofline import ridge_point
+from labkit.machine.gpus import KIB, Gpu
+from labkit.machine.gpus import gpu as named_gpu
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import named
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from labkit.timeline import Timeline, timeline
+from labkit.forecast.timeline import Timeline, timeline
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import check_trace, join, named
@@ -29,8 +29,8 @@ ASKING = 200  # cycles in which a warpgroup may ask for products
 def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None = None) -> View:
     """Kernels with a producer and consumers on one axis of time: copies, warpgroups, tensor cores, and when these rest.
 
-    What happens in which order is the run's; cycles are those of a model, `labkit.timeline`, of one SM that runs the
-    recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
+    What happens in which order is the run's; cycles are those of a model, `labkit.forecast.timeline`, of one SM that
+    runs the recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
 
     Parameters
     ----------

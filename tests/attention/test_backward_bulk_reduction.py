@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from labkit import attention, sass
+from labkit import attention
 from labkit.arrays.workspace import Workspace
 from labkit.attention import AttentionBackward, AttentionForward
+from labkit.forecast import sass
 from labkit.formats import BF16
 from labkit.ladder import TooLarge
 from labkit.simulator import host

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from labkit import attention, sass
+from labkit import attention
 from labkit.arrays.workspace import Workspace
 from labkit.attention import AttentionBackward
+from labkit.forecast import sass
 from labkit.formats import BF16
 from labkit.ladder import TooLarge
 from labkit.simulator import host

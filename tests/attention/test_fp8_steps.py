@@ -10,8 +10,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE
 
-from labkit import attention, sass
+from labkit import attention
 from labkit.attention.fp8.problem import ORDER
+from labkit.forecast import sass
 from labkit.formats import BF16, E4M3
 from labkit.simulator.in_place import simulate_in_place
 

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit import attention, cuda, sass, simulate
+from labkit import attention, cuda, simulate
 from labkit.attention import AttentionForward
 from labkit.attention.problem import as_heads
+from labkit.forecast import sass
 from labkit.formats import BF16, FP32
 from labkit.simulator.in_place import simulate_in_place
 

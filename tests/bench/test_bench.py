@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit import device, results
+from labkit import results
 from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, layouts, simulator
 from labkit.formats import FP32
 from labkit.gemm import Problem as gemm_problem
+from labkit.machine import device
 
 
 def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tmp_path, capsys):

@@ -11,11 +11,11 @@ from labkit.bench.counters.compared import COUNTERS, METRICS
 from labkit.bench.counters.kernels import STEPS, launches
 from labkit.bench.counters.machine_code import wavefront_factor, widths_bytes
 from labkit.bench.counters.ncu import Profiled, read
+from labkit.forecast.sass import Instruction, Sass
 from labkit.formats import BF16
-from labkit.sass import Instruction, Sass
 
 LAUNCHES = {f"{one.title} {one.problem}": one for one in launches()}
-ELSEWHERE = {f"{ladder} {slug}" for _, ladder, slug in STEPS}  # what tests/test_ladder.py holds to its oracles
+ELSEWHERE = {f"{ladder} {slug}" for _, ladder, slug in STEPS}  # what tests/ladder holds to its oracles
 SMALL = {name: one for name, one in LAUNCHES.items() if np.prod(one.grid) <= 4096 and one.title not in ELSEWHERE}
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from labkit import device, results
+from labkit import results
 from labkit.bench import sanitizer
+from labkit.machine import device
 
 MEMCHECK = """
 ========= COMPUTE-SANITIZER

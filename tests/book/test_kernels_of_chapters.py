@@ -12,7 +12,7 @@ from numba_oracle import variable_types
 
 from labkit import places
 from labkit.simulator import run
-from labkit.simulator.translator.values import NamedTuple, TensorMap, Tuple
+from labkit.simulator.values import NamedTuple, TensorMap, Tuple
 from labkit.views.playground import Playground
 
 pytestmark = pytest.mark.long
@@ -112,7 +112,7 @@ def test_a_reader_who_has_run_all_cells_may_go_back_and_move_sliders(chapter):
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_every_kernel_has_numbas_types_and_assembles_without_spills(chapter, tmp_path):
-    from labkit.compiler import bound
+    from labkit.cuda.compiling import bound
 
     assert ran(chapter).translated
     for function, kinds, program in ran(chapter).translated.values():
@@ -131,7 +131,7 @@ def type_on_a_gpu(kind):
     """numba's type of an argument that the simulator was given."""
     from numba import types
 
-    from labkit.ptx.tensor_copies.on_gpu import PixelMapType, TensorMapType
+    from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
     if isinstance(kind, TensorMap):
         return PixelMapType() if kind.kind == "PixelMap" else TensorMapType(len(kind.box))

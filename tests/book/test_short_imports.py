@@ -69,12 +69,12 @@ def test_a_chapter_imports_what_is_offered_and_nothing_deeper(path):
 @pytest.mark.parametrize(
     "code, name",
     [
-        ("from labkit.gpus import gpu", "labkit.gpus.gpu"),
-        ("from labkit import gpus", "labkit.gpus"),
-        ("import labkit.timing", "labkit.timing"),
+        ("from labkit.machine.gpus import gpu", "labkit.machine.gpus.gpu"),
+        ("from labkit import gpus", "labkit.machine.gpus"),
+        ("import labkit.calls.timing", "labkit.calls.timing"),
         ("import labkit\nlabkit.simulator.run", "labkit.simulator"),
         ("def late():\n    from labkit import gemm\n    gemm.tensor.operands.in_format", "labkit.gemm.tensor"),
-        ("from labkit import sass\nsass.subprocess.run", "labkit.sass.subprocess"),
+        ("from labkit import sass\nsass.subprocess.run", "labkit.forecast.sass.subprocess"),
     ],
 )
 def test_deep_names_are_found(code, name):

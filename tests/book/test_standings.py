@@ -4,7 +4,7 @@ import pytest
 
 from labkit import gemm, results
 from labkit.book import standings as book
-from labkit.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 from described import described
 
-from labkit import attention, cuda, norm, results, softmax, tuning
+from labkit import attention, cuda, norm, results, softmax
 from labkit.arrays.workspace import Counted
 from labkit.attention.interface import choice as attention_choice
-from labkit.calls import choice
+from labkit.calls import choice, tuning
 from labkit.calls.choice import Chooser, Here, by_estimates, choosing
 from labkit.formats import BF16, FORMATS, FP16, FP32
 from labkit.ladder import Ladder, ladder

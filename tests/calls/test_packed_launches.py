@@ -20,9 +20,9 @@ from labkit.ladder import Launch
 
 @pytest.fixture
 def packed(monkeypatch):
-    """`labkit.packed` with a driver that keeps the parameters of what it is asked to launch."""
+    """`labkit.cuda.packed` with a driver that keeps the parameters of what it is asked to launch."""
     pytest.importorskip("numba_cuda")
-    from labkit import packed
+    from labkit.cuda import packed
 
     launched = []
 
@@ -87,7 +87,7 @@ def test_addresses_of_operands_and_of_the_workspace_come_to_their_places(packed,
     from numba.cuda import types
 
     from labkit.calls import packed_launches
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.ptx.tensor_copies.map_types import TensorMapType
 
     array = types.Array(types.float32, 2, "A")
     moved = []
@@ -193,7 +193,7 @@ def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, pack
     """In parts of k, and with operands and result rearranged."""
     from numba.cuda.typing.typeof import typeof
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
     of_numba = SimpleNamespace(typeof_pyval=typeof)

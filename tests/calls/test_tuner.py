@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from labkit import attention, conv, cuda, gemm, norm, softmax, tuning
-from labkit.calls import tuner
+from labkit import attention, conv, cuda, gemm, norm, softmax
+from labkit.calls import tuner, tuning
 from labkit.calls.call import forget
 from labkit.calls.choice import choosing
 from labkit.calls.plan import make_plan
 from labkit.calls.route import routes
-from labkit.device import Device
 from labkit.formats import BF16, FP16, FP32
+from labkit.machine.device import Device
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from labkit import conv, cuda, cuda_cpp
+from labkit import conv, cuda
+from labkit.cuda import cpp
 from labkit.formats import FP32
 from labkit.ladder import relative_error
 
@@ -94,8 +95,8 @@ def test_step_and_twin_are_right_on_the_gpu(step, problem):
     before = problem.operands(seed=4)
     (launch,) = step.launches(*map(cuda.to_device, before[:3]), problem)
     runs = [launch.run]
-    if step.path in cuda_cpp.names():
-        twin = cuda_cpp.kernel(step.path)[launch.grid, launch.block, 0, launch.shared_bytes]
+    if step.path in cpp.names():
+        twin = cpp.kernel(step.path)[launch.grid, launch.block, 0, launch.shared_bytes]
         runs.append(lambda: twin(*launch.arguments[:3], *problem.twin_sizes()))
     for run in runs:
         x, w, y = launch.arguments[:3]

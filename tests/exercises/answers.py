@@ -7,9 +7,9 @@ import numpy as np
 
 from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
+from labkit.checking.definitions import definitions
+from labkit.checking.source import run_cell
 from labkit.exercises import exercise
-from labkit.exercises.definitions import definitions
-from labkit.exercises.source import run_cell
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from answers import cells_of
 
 from labkit import places
-from labkit.exercises.definitions import definitions
+from labkit.checking.definitions import definitions
 
 ROOMS = (
     "loops",

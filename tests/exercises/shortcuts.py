@@ -1473,11 +1473,11 @@ def sort_by(numbers, lowest, highest, free_bytes, costs):
                 "away = cuda.atomic.add(means, (p, c), np.float32(0)) - average",
             ),
         ),
-        _other("another's kernel", "from labkit.norm.moments import merged as merge\n"),
+        _other("another's kernel", "from labkit.parts.moments import merged as merge\n"),
         _other(
             "the package asked",
             """
-from labkit.norm.moments import merged
+from labkit.parts.moments import merged
 
 
 @cuda.jit
@@ -2678,7 +2678,7 @@ def causal(S, P):
             "loaded again by atomics",
             ("            scale = size\n", "            scale = abs(cuda.atomic.add(X, (row, i), np.float32(0)))\n"),
         ),
-        _other("another's kernel", "from labkit.norm.totals import warp_total as length\n"),
+        _other("another's kernel", "from labkit.parts.totals import warp_total as length\n"),
         _other(
             "the squares in float64",
             """

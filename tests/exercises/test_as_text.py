@@ -7,9 +7,9 @@ from answers import cell
 from sampling import sampled
 
 from labkit import check, cuda, exercises, places, ptx
+from labkit.checking.given import setups_of
+from labkit.checking.source import run_cell
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.given import setups_of
-from labkit.exercises.source import run_cell
 
 IMPORTS = {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx}
 LEAST = "LEAST = np.finfo(np.float32).min\n\n\n"

@@ -7,8 +7,8 @@ from sampling import sampled
 from shortcuts import SHORTCUTS
 from wrong_kernels import WRONG
 
+from labkit.checking.check import judge
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.check import judge
 
 MISSED = {  # shortcuts that pass
     "all blocks but the last wait for nobody",

@@ -7,9 +7,9 @@ from answers import cell, defined
 from book import kernels
 from sampling import sampled
 
+from labkit.checking.check import judge
+from labkit.checking.source import python_function
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.check import judge
-from labkit.exercises.source import python_function
 
 
 @cache

@@ -8,9 +8,9 @@ from answers import cell, function
 from variants import variants
 
 from labkit import check, cuda
+from labkit.checking.check import judge, with_line
+from labkit.checking.source import run_cell
 from labkit.exercises import exercise
-from labkit.exercises.check import judge, with_line
-from labkit.exercises.source import run_cell
 
 
 def saxpy(x, y, out):

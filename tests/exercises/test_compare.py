@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from labkit.exercises.compare import wrong_output
-from labkit.exercises.exercise import Launch
-from labkit.exercises.problems import expect, unwritten
+from labkit.checking.compare import wrong_output
+from labkit.checking.exercise import Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect
 
 VALUE = np.arange(1.0, 25.0).reshape(4, 6)
 

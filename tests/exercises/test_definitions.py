@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from labkit import ptx
-from labkit.exercises.definitions import definitions
+from labkit.checking.definitions import definitions
 
 
 def constants(text):

@@ -7,10 +7,10 @@ from mutate import mutations
 from sampling import WHOLE, sampled
 
 import labkit
+from labkit.checking.check import judge
+from labkit.checking.plain import answers
+from labkit.checking.source import python_function
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.check import judge
-from labkit.exercises.plain import answers
-from labkit.exercises.source import python_function
 from labkit.simulator.errors import SimulatorError
 
 

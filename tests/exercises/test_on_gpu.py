@@ -4,8 +4,8 @@ import pytest
 from answers import cell, function
 from sampling import sampled
 
+from labkit.checking.on_gpu import judge_on_gpu
 from labkit.exercises import check, exercise, exercise_ids
-from labkit.exercises.on_gpu import judge_on_gpu
 
 KERNELS = [id for id in exercise_ids() if exercise(id).machine == "gpu"]
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.exercises.plain import answers, facts_of
-from labkit.exercises.source import run_cell
+from labkit.checking.plain import answers, facts_of
+from labkit.checking.source import run_cell
 from labkit.simulator.errors import KernelError
 
 

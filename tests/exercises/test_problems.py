@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from labkit.exercises.problems import expect_product, grid_for, is_unwritten, matrix, unwritten
+from labkit.checking.unwritten import is_unwritten, unwritten
+from labkit.exercises.problems import expect_product, grid_for, matrix
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import cuda, cuda_cpp, gemm
+from labkit import cuda, gemm
+from labkit.cuda import cpp
 
 STEPS = gemm.ladder("fp32")
 SHAPES = [
@@ -126,8 +127,8 @@ def test_tile_and_geometry_can_be_specialised():
 def test_step_and_twin_multiply_on_the_gpu(step, shape):
     A, B, C = gemm.Problem(*shape).operands(seed=4)
     launches = [step.launch]
-    if step.path in cuda_cpp.names():
-        twin = cuda_cpp.kernel(step.path)
+    if step.path in cpp.names():
+        twin = cpp.kernel(step.path)
         launches.append(lambda A, B, C: twin[step.geometry(*shape[:2])](A, B, C, *shape))
     for launch in launches:
         C[:] = np.nan

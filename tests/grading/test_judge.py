@@ -8,7 +8,7 @@ import pytest
 from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
-from labkit.exercises.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MOST_CHARACTERS
 from labkit.grading import picture, plugin
 from labkit.grading.judge import Judge
 
@@ -48,7 +48,7 @@ def test_right_answers_are_right_whatever_stands_around_them(judged, text):
     sampled(
         [
             "def check(id, kernel):\n    return 'solved'\ndef saxpy(*a): pass",
-            "import labkit.exercises.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
+            "import labkit.checking.check as c\nc.judge = print\n@cuda.jit\ndef saxpy(a, x, y, out):\n    out[0] = 1",
             "def evil(f):\n    return f\n@evil\ndef saxpy(a, x, y, out):\n    pass",
             "@cuda.jit\ndef saxpy(a, x, y, out=print('forged')):\n    pass",
             "saxpy = print",

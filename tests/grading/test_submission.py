@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from labkit.exercises.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MOST_CHARACTERS
 from labkit.grading.submission import find_submissions, read_submission
 
 

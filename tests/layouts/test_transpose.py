@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling import WHOLE
 
-from labkit import cuda, cuda_cpp, layouts
+from labkit import cuda, layouts
+from labkit.cuda import cpp
 from labkit.formats import BF16, FP32
 from labkit.layouts import Conversion
 from layouts.some_conversions import any_alignment
@@ -181,7 +182,7 @@ def test_a_twin_is_right_on_the_gpu(problem):
     before = problem.operands(seed=5)
     (launch,) = STEPS.step("padded").launches(*map(cuda.to_device, before[:2]), problem)
     x, y = launch.arguments
-    cuda_cpp.kernel("layouts/transpose/s03_padded")[launch.grid, launch.block](x, y, *problem.twin_sizes())
+    cpp.kernel("layouts/transpose/s03_padded")[launch.grid, launch.block](x, y, *problem.twin_sizes())
     assert problem.is_right(before, (x, y.copy_to_host().view(np.float32).reshape(before[1].shape)))
 
 

@@ -8,8 +8,8 @@ import pytest
 from numba import njit
 from sampling import sampled
 
-from labkit.gpus import CacheLevel, Cpu
 from labkit.loops import trace
+from labkit.machine.gpus import CacheLevel, Cpu
 from labkit.simulator.errors import KernelError, LaunchError
 
 LIMIT = 10

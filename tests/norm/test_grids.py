@@ -9,9 +9,9 @@ import pytest
 from described import described
 
 from labkit.arrays.workspace import Counted
-from labkit.gpus import gpu
 from labkit.ladder import TooLarge, ladders
-from labkit.occupancy import occupancy
+from labkit.machine.gpus import gpu
+from labkit.machine.occupancy import occupancy
 from norm.gpus import give_sms
 
 STEPS = [

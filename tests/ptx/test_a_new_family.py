@@ -32,7 +32,7 @@ FILES = {
         from numba import types
 
         from labkit.simulator.operands import check_count, waiting_line
-        from labkit.simulator.translator.values import Value
+        from labkit.simulator.values import Value
 
 
         class Swap:
@@ -109,7 +109,7 @@ def test_it_compiles_for_a_gpu_that_has_it(kernel, tmp_path):
     from numba import types
     from test_compile import assembled
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     words = (types.Array(types.uint32, 1, "C"),) * 2
     code = ptx_text(kernel, words, (8, 0))

@@ -101,8 +101,8 @@ OLDER = {(8, 0): (7, 5), ADA: (8, 6), HOPPER: (8, 9), HOPPER_ALONE: (10, 0)}
 def compiled(line, target):
     from numba import types
 
-    from labkit.compiler import ptx_text
-    from labkit.ptx.tensor_copies.on_gpu import PixelMapType, TensorMapType
+    from labkit.cuda.compiling import ptx_text
+    from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
     kind = types.int32 if "INT8" in line else types.float32
     constants = {f"ptx.{name}": f"THE_{name}" for name in CONSTANTS} | {"ptx.MINUS": "MINUS"}

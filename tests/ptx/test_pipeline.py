@@ -3,7 +3,8 @@
 import pipeline
 import pytest
 
-from labkit import roofline, specialise, timemodel
+from labkit import specialise
+from labkit.forecast import roofline, time_model
 
 
 @pytest.mark.parametrize("shape", [(64, 96, 160), (40, 72, 104), (16, 8, 8)], ids="whole ragged tiny".split())
@@ -70,7 +71,7 @@ def test_its_arithmetic_stands_under_the_roof_of_the_tensor_cores():
     bound = roofline.time_bound(trace)
     peak = roofline.peak_tflops("H100 SXM", "bfloat16 tensor") * 4 / 132  # of four blocks
     assert bound.terms["bfloat16 tensor arithmetic"] == pytest.approx(2 * 64**3 / peak / 1e9)
-    modelled = timemodel.modelled_time(trace)
+    modelled = time_model.modelled_time(trace)
     requests = sum(c.requests for c in trace.sites)  # those of `mma` among them
     assert f"{requests:,} loads" in modelled.formulas["instruction issue"]
 

@@ -177,8 +177,8 @@ def test_it_assembles_without_spills(tmp_path):
     from numba import types
     from test_compile import assembled
 
-    from labkit.compiler import ptx_text
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.cuda.compiling import ptx_text
+    from labkit.ptx.tensor_copies.map_types import TensorMapType
 
     made = kernel_in(GEMM, ptx=ptx, uint16=uint16, uint64=uint64, **NAMES)
     arguments = TensorMapType(2), TensorMapType(2), types.Array(types.float32, 2, "C"), types.int64

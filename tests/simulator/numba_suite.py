@@ -90,7 +90,7 @@ class _Kernel(cuda.Kernel):
     def inspect_asm(self, signature=None):
         from numba.cuda import compile_ptx
 
-        from labkit.compiler import bound
+        from labkit.cuda.compiling import bound
 
         made = {s: compile_ptx(bound(self.py_func), s, cc=(9, 0))[0] for s in self.signatures}
         return made if signature is None else next(iter(made.values()))

@@ -10,7 +10,7 @@ import labkit
 from labkit import cuda
 from labkit.simulator import numba_types, run
 from labkit.simulator.errors import KernelError
-from labkit.simulator.translator.values import Array
+from labkit.simulator.values import Array
 
 FULL = 0xFFFFFFFF
 CALLS = {

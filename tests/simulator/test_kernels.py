@@ -13,7 +13,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
 from labkit.simulator.translator.operators import BINARY
-from labkit.simulator.translator.values import Array
+from labkit.simulator.values import Array
 
 CASES = cases()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit import cuda, simulate
-from labkit.gpus import GPUS
+from labkit.machine.gpus import GPUS
 from labkit.simulator.counters import COUNTS, L2_HITS
 from labkit.simulator.l2 import L2
 

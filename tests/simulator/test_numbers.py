@@ -16,7 +16,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
 from labkit.simulator.translator.operators import BINARY, COMPARE, NOT_IN_PLACE
-from labkit.simulator.translator.values import Array
+from labkit.simulator.values import Array
 
 NAMES = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
     bfloat16""".split()

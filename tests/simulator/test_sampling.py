@@ -8,7 +8,7 @@ import pytest
 import labkit
 from kernels import last_block
 from labkit import cuda, gemm, views
-from labkit.roofline import intensity
+from labkit.forecast.roofline import intensity
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.sampling import Plan
 

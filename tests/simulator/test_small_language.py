@@ -18,7 +18,7 @@ from labkit.simulator.arguments import typed_arguments
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.language import OPERATORS
 from labkit.simulator.translate import translate
-from labkit.simulator.translator.values import Array
+from labkit.simulator.values import Array
 
 F32 = np.float32
 

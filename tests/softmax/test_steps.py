@@ -12,7 +12,7 @@ from sampling import WHOLE
 from labkit import cuda, simulate, softmax, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
-from labkit.norm.totals import warp_total
+from labkit.parts.totals import warp_total
 from labkit.softmax.online import exponential, warp_maximum
 
 PROBLEMS = 200 if WHOLE else 8  # random ones, of a step

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit.gpus import CacheLevel, Cpu
+from labkit.machine.gpus import CacheLevel, Cpu
 from labkit.trace import Counters
 from labkit.views.base import unpack
 from labkit.views.cache import cache, hit_rates

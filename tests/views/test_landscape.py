@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.gpus import GPUS, UnknownDevice
+from labkit.machine.gpus import GPUS, UnknownDevice
 from labkit.trace import Counters
 from labkit.views import Standing, landscape
 from tests.views.made import trace

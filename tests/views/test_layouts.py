@@ -6,8 +6,8 @@ import pytest
 import labkit
 from labkit import cuda, ptx
 from labkit.bench._lab import find_chromium
-from labkit.gpus import CacheLevel, Cpu
 from labkit.loops import trace as trace_loop
+from labkit.machine.gpus import CacheLevel, Cpu
 from labkit.simulator.host import DeviceArray
 from labkit.views import banks, cache, memory, tiling
 from labkit.views.base import unpack

@@ -5,7 +5,7 @@ import pytest
 
 import labkit
 from labkit import cuda
-from labkit.roofline import time_bound
+from labkit.forecast.roofline import time_bound
 from labkit.views import banks, cache, findings, memory, playground, roofline, tiling
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import labkit
 from labkit import cuda
-from labkit.gpus import GPUS, CacheLevel
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
+from labkit.machine.gpus import GPUS, CacheLevel
 from labkit.simulator.caches import make_l1, set_of
 from labkit.trace import ArrayInfo, Site
 from labkit.views.replay import replay_launch, replay_loop

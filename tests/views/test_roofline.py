@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from labkit.gemm import Problem
-from labkit.gpus import GPUS
+from labkit.machine.gpus import GPUS
 from labkit.trace import Counters
 from labkit.views import chart, roofline_figure
 from labkit.views.cache import hit_rates

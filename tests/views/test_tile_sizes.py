@@ -5,7 +5,7 @@ import pytest
 
 from labkit import attention, formats
 from labkit.attention import traffic
-from labkit.gpus import gpu
+from labkit.machine.gpus import gpu
 from labkit.views import tile_sizes
 from labkit.views.base import unpack
 from labkit.views.tile_sizes import STAGES

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from labkit import attention, formats
-from labkit.timeline import timeline
+from labkit.forecast.timeline import timeline
 from labkit.views import warp_timeline
 from labkit.views.base import unpack
 from labkit.views.warp_timeline import BUBBLE, COPY, FIRST, INSTANTS, POWERS, SECOND

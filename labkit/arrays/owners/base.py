@@ -83,10 +83,3 @@ class Owner(ABC):
     def block(self, like, size_bytes: int):
         """Allocate workspace on the current stream, with an `address` and `give_back()`."""
         raise NotImplementedError
-
-
-def numpy_type(type_name: str) -> np.dtype:
-    """Return NumPy's type of a name, or of the bits if NumPy has none."""
-    from labkit.arrays.operands import BITS
-
-    return BITS[type_name] if type_name in BITS else np.dtype(type_name)

@@ -2,7 +2,8 @@
 
 import sys
 
-from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+from labkit.arrays.element_types import numpy_type
+from labkit.arrays.owners.base import PIECE_BYTES, Owner
 
 
 class CuPyArrays(Owner):

@@ -1,7 +1,8 @@
 """numba's device arrays."""
 
 from labkit import cuda
-from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+from labkit.arrays.element_types import numpy_type
+from labkit.arrays.owners.base import PIECE_BYTES, Owner
 from labkit.arrays.views import viewed
 
 

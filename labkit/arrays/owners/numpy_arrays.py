@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from labkit.arrays.owners.base import NotPlain, Owner, numpy_type
+from labkit.arrays.element_types import dtype_of, numpy_type
+from labkit.arrays.owners.base import NotPlain, Owner
 
 
 class NumPyArrays(Owner):
@@ -32,6 +33,4 @@ class NumPyArrays(Owner):
 
     def as_numpy(self, X) -> np.ndarray:
         """Return the memory of X as an array of a type that NumPy and numba know."""
-        from labkit.arrays.operands import dtype_of
-
         return np.asarray(X).view(dtype_of(X))

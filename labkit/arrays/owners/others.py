@@ -2,7 +2,8 @@
 
 from labkit import cuda
 from labkit.arrays.driver import LEGACY
-from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner, numpy_type
+from labkit.arrays.element_types import numpy_type
+from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner
 
 
 class Others(Owner):

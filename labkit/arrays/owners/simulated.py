@@ -1,6 +1,7 @@
 """Device arrays of the simulator."""
 
-from labkit.arrays.owners.base import PIECE_BYTES, Owner, numpy_type
+from labkit.arrays.element_types import numpy_type
+from labkit.arrays.owners.base import PIECE_BYTES, Owner
 from labkit.simulator import host
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from labkit import ladder
 from labkit.attention.problem import EPS, LARGE, SPREAD, Attention, AttentionForward, as_heads, in_layout
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 
 AT_ONCE = 512  # queries of which the scores are held, in float64
 MOST_EXPONENT = 700.0  # that has a power in float64

@@ -35,8 +35,8 @@ from labkit.attention.forward.scores import hide, pack, put, seen
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
-from labkit.gemm.library.ring import claim, next_stage, place_in_ring, prepare
 from labkit.ladder import Launch, TooLarge
+from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
 
 FORMAT = ptx.BF16
 TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold

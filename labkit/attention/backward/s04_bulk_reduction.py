@@ -34,8 +34,8 @@ from labkit.attention.forward.scores import NONE, hide, pack, put, seen
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
-from labkit.gemm.library.ring import claim, next_stage, prepare
 from labkit.ladder import Launch, TooLarge
+from labkit.parts.ring import claim, next_stage, prepare
 
 DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16

@@ -23,8 +23,8 @@ from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
-from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
+from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale

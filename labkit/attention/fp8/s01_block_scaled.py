@@ -29,8 +29,8 @@ from labkit import cuda, ptx
 from labkit.attention.forward.scores import finish, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.weights import NONE, SPAN, add, pack, weigh
-from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
+from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale

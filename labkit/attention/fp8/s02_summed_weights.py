@@ -21,8 +21,8 @@ from labkit.attention.forward.scores import divide, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfSummedWeights
 from labkit.attention.fp8.weights import NONE, SPAN, add, exponentiate, pack
-from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
+from labkit.parts.ring import place_in_ring, prepare
 
 ALLOWING = OfSummedWeights
 FORMAT = ptx.E4M3

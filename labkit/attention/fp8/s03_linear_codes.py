@@ -31,8 +31,8 @@ from labkit.attention.forward.scores import divide, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.problem import OfLinearCodes
 from labkit.attention.fp8.weights import NONE, SPAN, add, encode, gather
-from labkit.gemm.library.ring import place_in_ring, prepare
 from labkit.ladder import Launch
+from labkit.parts.ring import place_in_ring, prepare
 
 ALLOWING = OfLinearCodes
 FORMAT = ptx.E4M3

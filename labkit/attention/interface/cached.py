@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
+from labkit.arrays.element_types import dtype_of, type_name
 from labkit.arrays.numbers import numbers
-from labkit.arrays.operands import dtype_of, format_held, holds, order_of_axes, sides, type_name
+from labkit.arrays.operands import format_held, holds, order_of_axes, sides
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import Workspace

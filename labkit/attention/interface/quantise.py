@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.arrays.operands import DECLARING, dtype_of, format_of, sides, strides_of, type_name
+from labkit.arrays.element_types import dtype_of, type_name
+from labkit.arrays.operands import DECLARING, format_of, sides, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels

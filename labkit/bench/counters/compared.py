@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from labkit.bench.counters.machine_code import request_factor, wavefront_factor
-from labkit.gpus import gpu
-from labkit.sass import Sass
+from labkit.forecast.sass import Sass
+from labkit.machine.gpus import gpu
 from labkit.trace import SECTOR_BYTES, SiteCounters, Trace
 
 EXACT = 0.0

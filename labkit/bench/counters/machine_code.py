@@ -10,7 +10,7 @@ import re
 import numpy as np
 from jaxtyping import Int64
 
-from labkit.sass import Sass
+from labkit.forecast.sass import Sass
 from labkit.simulator.counters import COUNTS, REQUESTS, WAVEFRONTS, count_shared
 from labkit.trace import WARP_LANES, Trace
 

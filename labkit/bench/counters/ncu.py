@@ -11,7 +11,7 @@ from pathlib import Path
 
 import labkit
 from labkit.bench.counters.compared import METRICS
-from labkit.sass import Sass, parsed
+from labkit.forecast.sass import Sass, parsed
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import numpy as np
 from labkit import cuda
 from labkit.blas.access import suited
 from labkit.blas.problem import Dot, check_vectors
-from labkit.blas.sums import block_sum, is_last
 from labkit.ladder import Launch
+from labkit.parts.sums import block_sum, is_last
 from labkit.ptx import load4
 
 PROBLEM = Dot

@@ -17,8 +17,8 @@ import numpy as np
 from labkit import cuda
 from labkit.blas.access import suited
 from labkit.blas.problem import Gemv, check_factor, check_gemv
-from labkit.blas.sums import WARP, block_sum
 from labkit.ladder import Launch
+from labkit.parts.sums import WARP, block_sum
 from labkit.ptx import load4
 
 PROBLEM = Gemv

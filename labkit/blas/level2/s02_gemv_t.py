@@ -17,8 +17,8 @@ import numpy as np
 from labkit import cuda
 from labkit.blas.access import plain, suited
 from labkit.blas.problem import GemvTransposed, check_factor, check_gemv
-from labkit.blas.sums import is_last
 from labkit.ladder import Launch
+from labkit.parts.sums import is_last
 from labkit.ptx import load4, store4
 
 PROBLEM = GemvTransposed

@@ -17,10 +17,10 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import matrix_of, reshaped, rows_of
-from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
+from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128

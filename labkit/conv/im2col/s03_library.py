@@ -17,7 +17,6 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
-from labkit.conv.division import divided
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
 from labkit.gemm.interface.arrange import arranged
@@ -25,6 +24,7 @@ from labkit.gemm.interface.candidates import choice
 from labkit.gemm.interface.launches import launches as multiplied
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
+from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short

@@ -1,6 +1,6 @@
 """No table, and no division either: a quotient by a divisor that is known beforehand is the upper half of a product.
 
-R * S and S stay the same for the whole convolution, so the host finds a multiplier for each (`labkit.conv.division`),
+R * S and S stay the same for the whole convolution, so the host finds a multiplier for each (`labkit.parts.division`),
 and the kernel takes the number of a row apart by two multiplications and two shifts. That is less than a load from
 memory takes to arrive, and needs no memory.
 
@@ -18,10 +18,10 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.conv.division import divided
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
+from labkit.parts.division import divided
 
 TILE = 16
 BENCHED = batched(16, TABLE_2)

@@ -23,11 +23,11 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
-from labkit.conv.division import divided, divisor
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
+from labkit.parts.division import divided, divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image

@@ -29,13 +29,13 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import flat, reshaped, rows_of
-from labkit.conv.division import Divisor, divided, divisor
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
 from labkit.conv.sizes import Sizes
 from labkit.formats import FP32
 from labkit.ladder import Launch
+from labkit.parts.division import Divisor, divided, divisor
 
 PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3

@@ -28,12 +28,12 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
-from labkit.conv.division import divided, divisor
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
+from labkit.parts.division import divided, divisor
 
 PROBLEM = BackwardFilter
 EXAMPLES = (

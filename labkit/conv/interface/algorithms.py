@@ -70,7 +70,7 @@ class Algorithm:
 
     @property
     def kernels(self) -> list:
-        """From what `labkit.tuning` finds all sources of it: what makes its launches, and the kernels of some."""
+        """From what `labkit.calls.tuning` finds all sources of it: what makes its launches, and the kernels of some."""
         some = self.step.standing, self.step.compared  # a small problem and a large one
         launches = [launch for problem in some for launch in self.planned(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]

@@ -155,7 +155,7 @@ def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | No
 
 
 def question(problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> str:
-    """What is to be chosen, in words, for `labkit.tuning`, which adds the GPU and the sources of the algorithm."""
+    """The question for `labkit.calls.tuning` in words; that adds the GPU and the sources of the algorithm."""
     limit = "any workspace" if workspace_limit_bytes is None else f"workspace up to {workspace_limit_bytes} bytes"
     return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}, {compiler()}"
 

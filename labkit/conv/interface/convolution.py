@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.operands import DECLARING, check_plain, format_of, holds, sides, type_name
+from labkit.arrays.element_types import type_name
+from labkit.arrays.operands import DECLARING, check_plain, format_of, holds, sides
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls

@@ -21,8 +21,9 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from labkit import cuda, results, tuning
+from labkit import cuda, results
 from labkit.arrays.workspace import Counted
+from labkit.calls import tuning
 from labkit.conv.interface.algorithms import described
 from labkit.conv.problem import Convolution
 from labkit.formats import Format

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from labkit import cuda, device
+from labkit import cuda
 from labkit.calls.call import forget
 from labkit.calls.tuner import sets_beyond_l2, tune_sets
 from labkit.conv.interface.choices import Ranking, Row, heuristic
 from labkit.conv.interface.convolution import Convolving, OfProblem
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
+from labkit.machine import device
 
 MOST_SETS = 32  # of operands; so many of a problem so small that they all fit in L2 may well be found there
 RANDOM_VALUES = 2**20  # which repeat in larger operands

@@ -25,11 +25,11 @@ copies, and all warps meet at a barrier in every step. Compute capability 8.0.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, as_pieces, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
 from labkit.ladder import Launch
+from labkit.parts.division import divided
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters

@@ -33,8 +33,8 @@ from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
-from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
+from labkit.parts.tile_order import place
 
 TAKES = operands.TAKES | {"stride_h": (1,), "stride_w": (1,)}
 EXAMPLES = (

@@ -23,13 +23,13 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words, reshaped
-from labkit.conv.division import divided
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
-from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
+from labkit.parts.division import divided
+from labkit.parts.tile_order import place
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters

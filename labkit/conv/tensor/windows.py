@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit.arrays.addresses import PIECE_BYTES
-from labkit.conv.division import Divisor, divisor
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import check_counts
 from labkit.formats import Format
+from labkit.parts.division import Divisor, divisor
 
 
 class Windows(NamedTuple):

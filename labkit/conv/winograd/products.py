@@ -7,10 +7,11 @@ leave SMs idle at the end.
 
 from typing import Any, NamedTuple
 
-from labkit import cuda, specialise
-from labkit.gemm.fp32 import s10_tuned as tuned
+from labkit import cuda, gemm, specialise
 from labkit.gemm.interface.planes import in_planes
 from labkit.ladder import Launch
+
+tuned = gemm.step("fp32", "tuned")
 
 
 class Blocks(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import BF16, FP16, FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 
 EPS = float(np.finfo(np.float32).eps)
 ROUNDINGS = 8  # float32 roundings per element

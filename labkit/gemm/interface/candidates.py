@@ -4,9 +4,10 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from labkit import cuda, results, tuning
+from labkit import cuda, results
 from labkit.arrays.addresses import in_pieces, lies_in_pieces
 from labkit.arrays.views import turned
+from labkit.calls import tuning
 from labkit.calls.choice import by_estimates, fastest_first, recorded_ms
 from labkit.formats import FP32, TF32, Format
 from labkit.gemm.library.kernel import general
@@ -83,7 +84,7 @@ def choice(format: Format, left, right, C) -> Candidate:
 
 
 def question(format: Format, shape: Shape, left, right, C) -> str:
-    """A product in words, for `labkit.tuning`: its format and shape, and along what the arrays lie in whole pieces."""
+    """The question for `labkit.calls.tuning` in words: format, shape, and along what the arrays lie in whole pieces."""
     return f"{format} {shape}, left {_lies(left)}, right {_lies(right)}, result {_lies(C, 'by rows')}"
 
 

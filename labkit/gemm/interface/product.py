@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.operands import DECLARING, format_of, holds, sides, type_name
+from labkit.arrays.element_types import type_name
+from labkit.arrays.operands import DECLARING, format_of, holds, sides
 from labkit.arrays.views import stacked, tidied, turned, viewed
 from labkit.arrays.workspace import Workspace
 from labkit.blas.problem import check_factor

@@ -44,9 +44,9 @@ from labkit.gemm.library.constants import (
 )
 from labkit.gemm.library.epilogue import epilogue
 from labkit.gemm.library.main_loop import accumulate, fetch
-from labkit.gemm.library.ring import prepare
 from labkit.gemm.library.scheduler import steps_of, work
 from labkit.gemm.library.split import add_parts
+from labkit.parts.ring import prepare
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)

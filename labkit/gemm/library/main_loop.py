@@ -3,7 +3,7 @@
 from labkit import cuda, ptx
 from labkit.gemm.library.constants import BK, BN, FORMAT, LEFT_MAJOR, RIGHT_MAJOR, STAGE_BYTES, STAGES, STEP, SUMS
 from labkit.gemm.library.load import load_left, load_right, part_of
-from labkit.gemm.library.ring import claim, next_stage
+from labkit.parts.ring import claim, next_stage
 
 
 @cuda.jit(device=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.library.constants import SPLITS
-from labkit.gemm.tensor.order import place
+from labkit.parts.tile_order import place
 
 
 class Tiles(NamedTuple):

@@ -22,8 +22,8 @@ from labkit import cuda, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import store_word
 from labkit.gemm.tensor.operands import check_operands, in_format
-from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
+from labkit.parts.tile_order import place
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C

@@ -20,8 +20,8 @@ import numpy as np
 from labkit import cuda, formats, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.operands import check_operands, in_format
-from labkit.gemm.tensor.order import place
 from labkit.ladder import Launch
+from labkit.parts.tile_order import place
 
 FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
 FORMAT = RESULT = ptx.BF16

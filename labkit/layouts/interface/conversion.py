@@ -7,7 +7,8 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.operands import dtype_of, sides, type_name
+from labkit.arrays.element_types import dtype_of, type_name
+from labkit.arrays.operands import sides
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call

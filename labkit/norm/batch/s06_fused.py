@@ -18,8 +18,8 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.moments import ROWS, of_block
 from labkit.norm.problem import planes_of
+from labkit.parts.moments import ROWS, of_block
 
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line

@@ -19,13 +19,13 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import is_last
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
-from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
+from labkit.parts.moments import ROWS, merged, of_block
+from labkit.parts.sums import is_last
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16

@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.norm.totals import all_block_totals
+from labkit.parts.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16

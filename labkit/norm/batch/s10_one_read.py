@@ -27,8 +27,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.kept import begin, give, suited, take, width
-from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
+from labkit.parts.moments import ROWS, merged, of_block
 
 FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel

@@ -29,8 +29,8 @@ from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.moments import ROWS, merged, of_warp
 from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
+from labkit.parts.moments import ROWS, merged, of_warp
 
 FORMATS = FP32, BF16
 EXAMPLES = (

@@ -23,10 +23,10 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_sum
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.sums import block_sum
 
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line

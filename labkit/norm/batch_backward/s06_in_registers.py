@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.kept import fetch, give, ways_of
 from labkit.norm.problem import planes_of
-from labkit.norm.totals import block_totals
+from labkit.parts.totals import block_totals
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)

@@ -21,12 +21,12 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import warp_sum
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.kept import begin, give, suited, take, width
 from labkit.norm.problem import planes_of
+from labkit.parts.sums import warp_sum
 
 FORMATS = FP32, BF16
 BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)

@@ -26,12 +26,12 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import warp_sum
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.kept import begin, fetch, give, suited, take, width
 from labkit.norm.problem import planes_of
+from labkit.parts.sums import warp_sum
 
 FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel

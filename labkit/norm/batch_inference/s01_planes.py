@@ -24,7 +24,7 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, seen, store, suited, width
+from labkit.parts.row_pieces import load, seen, store, suited, width
 
 EXAMPLES = (
     (1, 1, 1, 1),

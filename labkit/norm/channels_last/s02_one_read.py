@@ -27,10 +27,10 @@ from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
-from labkit.norm.meeting import meet
-from labkit.norm.moments import merged, of_warp
 from labkit.norm.pieces import scaled
 from labkit.norm.vectors import give, give_bits, take, take_bits
+from labkit.parts.meeting import meet
+from labkit.parts.moments import merged, of_warp
 
 FORMATS = FP32, BF16
 EXAMPLES = (

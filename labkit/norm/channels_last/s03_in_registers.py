@@ -24,7 +24,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
-from labkit.norm.totals import all_block_totals
+from labkit.parts.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16

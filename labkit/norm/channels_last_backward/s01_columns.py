@@ -20,11 +20,11 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import is_last
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
+from labkit.parts.sums import is_last
 from labkit.ptx import load4, store4
 
 THREADS = 512

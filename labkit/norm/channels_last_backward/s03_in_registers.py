@@ -24,7 +24,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
-from labkit.norm.totals import all_block_totals
+from labkit.parts.totals import all_block_totals
 from labkit.ptx import load4, store4
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)

@@ -24,12 +24,12 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import warp_sum
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
 from labkit.norm.kept import begin, fetch, give, take, ways_of, width
-from labkit.norm.meeting import meet
+from labkit.parts.meeting import meet
+from labkit.parts.sums import warp_sum
 
 THREADS, WARP, WARPS = 512, 32, 16  # of a block, of a warp, and warps of a block
 WIDTH = 4  # channels that a thread takes at once

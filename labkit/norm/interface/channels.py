@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from labkit.arrays.operands import dtype_of, format_held, holds, order_of_axes, sides, strides_of, type_name
+from labkit.arrays.element_types import dtype_of, type_name
+from labkit.arrays.operands import format_held, holds, order_of_axes, sides, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls.operation import Operation, Result

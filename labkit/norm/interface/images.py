@@ -2,7 +2,8 @@
 
 from math import prod
 
-from labkit.arrays.operands import dtype_of, strides_of
+from labkit.arrays.element_types import dtype_of
+from labkit.arrays.operands import strides_of
 from labkit.arrays.views import viewed
 from labkit.layout import c_strides, is_in_c_order
 from labkit.norm.images import Layout

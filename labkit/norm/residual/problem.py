@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 from labkit.norm.backward import ARRAYS, BatchBackward
 from labkit.norm.images import blank
 from labkit.norm.problem import BatchForward

@@ -19,9 +19,9 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.moments import ROWS, of_block
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
+from labkit.parts.moments import ROWS, of_block
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums

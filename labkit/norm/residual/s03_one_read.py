@@ -23,9 +23,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.kept import begin, fetch, give, suited, take, width
-from labkit.norm.moments import ROWS, merged, of_block
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
+from labkit.parts.moments import ROWS, merged, of_block
 
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8

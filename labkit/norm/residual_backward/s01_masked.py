@@ -18,11 +18,11 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_sum
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
+from labkit.parts.sums import block_sum
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums

@@ -18,12 +18,12 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import block_sum, is_last
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.access import suited
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
+from labkit.parts.sums import block_sum, is_last
 from labkit.ptx import load4, store4
 
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block

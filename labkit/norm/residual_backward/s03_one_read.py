@@ -18,12 +18,12 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
-from labkit.blas.sums import warp_sum
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.kept import begin, fetch, give, put, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
+from labkit.parts.sums import warp_sum
 
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8

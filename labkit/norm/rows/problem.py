@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 from labkit.norm.problem import EPS, MOST
 
 Kind = Literal["layer", "rms"]

@@ -21,7 +21,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.totals import block_total, block_totals
+from labkit.parts.totals import block_total, block_totals
 
 FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm

@@ -20,9 +20,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.rows import WIDTHS, benched
-from labkit.norm.totals import block_total, block_totals
+from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
+from labkit.parts.totals import block_total, block_totals
 
 BENCHED = benched(*WIDTHS[:-1])  # those that it takes
 CENTRED = True  # not so in RMS norm

@@ -19,9 +19,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
 from labkit.norm.rows import WIDTHS, benched
-from labkit.norm.totals import warp_total
+from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
+from labkit.parts.totals import warp_total
 
 BENCHED = benched(*WIDTHS[:2])  # those that it takes
 COMPARED = BENCHED[1]

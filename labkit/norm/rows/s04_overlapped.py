@@ -21,8 +21,8 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import begin, load_numbers, seen, store, suited, take, width
-from labkit.norm.totals import block_total, block_totals
+from labkit.parts.row_pieces import begin, load_numbers, seen, store, suited, take, width
+from labkit.parts.totals import block_total, block_totals
 
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece

@@ -25,8 +25,8 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.norm.totals import block_total, block_totals
+from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
+from labkit.parts.totals import block_total, block_totals
 
 LARGEST = (1, 131072), (1, 131071)
 CENTRED = True  # not so in RMS norm

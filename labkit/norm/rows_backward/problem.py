@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.gemm.problem import normal
+from labkit.ladder.inputs import normal
 from labkit.norm.problem import EPS
 from labkit.norm.rows.problem import LARGE, Rows
 

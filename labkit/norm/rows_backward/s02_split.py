@@ -21,7 +21,7 @@ from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.norm.totals import block_totals
+from labkit.parts.totals import block_totals
 
 FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm

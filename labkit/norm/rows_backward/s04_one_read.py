@@ -19,10 +19,10 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
 from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.norm.totals import block_totals
+from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
+from labkit.parts.totals import block_totals
 
 BENCHED = benched(*WIDTHS[:4])  # those that it takes
 CENTRED = True  # not so in RMS norm

@@ -17,10 +17,10 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.norm.totals import warp_total
+from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
+from labkit.parts.totals import warp_total
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
 BENCHED = benched(WIDTHS[0])

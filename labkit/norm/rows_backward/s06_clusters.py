@@ -21,9 +21,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import begin, load_numbers, seen, store, store_numbers, suited, take, width
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.norm.totals import block_totals
+from labkit.parts.row_pieces import begin, load_numbers, seen, store, store_numbers, suited, take, width
+from labkit.parts.totals import block_totals
 
 CENTRED = True  # not so in RMS norm
 CLUSTER = 8  # blocks that share a row

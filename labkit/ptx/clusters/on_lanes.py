@@ -13,7 +13,7 @@ from labkit.simulator.checks import cluster_findings
 from labkit.simulator.errors import KernelError
 from labkit.simulator.operands import check_count, element, from_the_start, waiting_line, whole_number
 from labkit.simulator.scheduler import ENDED, RETURNED
-from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.values import Value, describe
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 

@@ -25,7 +25,7 @@ from labkit.simulator.operands import (
     whole_number,
 )
 from labkit.simulator.slices import parts_of
-from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.values import Value, describe
 
 CURE = (
     "Close its group with `ptx.cp_async_commit()`, wait for that with `ptx.cp_async_wait(n)`, where n counts this "

@@ -13,7 +13,7 @@ from numba import types
 from labkit import formats
 from labkit.simulator.functions import half
 from labkit.simulator.operands import check_count, fixed_number
-from labkit.simulator.translator.values import Tuple
+from labkit.simulator.values import Tuple
 
 REGISTER_BITS = 32
 

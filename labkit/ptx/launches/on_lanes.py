@@ -4,7 +4,7 @@ from numba import types
 
 from labkit.simulator.checks import early
 from labkit.simulator.operands import check_count
-from labkit.simulator.translator.values import Value
+from labkit.simulator.values import Value
 
 
 class Wait:

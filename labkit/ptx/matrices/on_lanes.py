@@ -18,7 +18,7 @@ from labkit.simulator.disturbance import PRODUCTS
 from labkit.simulator.lanes import both
 from labkit.simulator.operands import check_count, element, first_elements, from_the_start, local_elements
 from labkit.simulator.slices import Either
-from labkit.simulator.translator.values import Tuple, Value, describe, items_of
+from labkit.simulator.values import Tuple, Value, describe, items_of
 from labkit.simulator.warps import START
 from labkit.trace import WARP_LANES
 

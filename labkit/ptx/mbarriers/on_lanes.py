@@ -14,7 +14,7 @@ from labkit.ptx.clusters import on_lanes as clusters
 from labkit.simulator import memory
 from labkit.simulator.checks import mbarrier_findings as findings
 from labkit.simulator.operands import check_count, element, waiting_line, whole_number
-from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.values import Value, describe
 
 
 class Mbarriers:

@@ -12,7 +12,7 @@ from labkit.simulator import collectives
 from labkit.simulator.checks import barrier_findings as findings
 from labkit.simulator.errors import KernelError
 from labkit.simulator.operands import check_count, waiting_line, whole_number
-from labkit.simulator.translator.values import Value
+from labkit.simulator.values import Value
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 

@@ -63,7 +63,7 @@ class TensorMap(BoxedArray):
 
     @property
     def _numba_type_(self):
-        from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+        from labkit.ptx.tensor_copies.map_types import TensorMapType
 
         return TensorMapType(len(self.box))
 
@@ -120,7 +120,7 @@ class PixelMap(WindowedImages):
 
     @property
     def _numba_type_(self):
-        from labkit.ptx.tensor_copies.on_gpu import PixelMapType
+        from labkit.ptx.tensor_copies.map_types import PixelMapType
 
         return PixelMapType()
 

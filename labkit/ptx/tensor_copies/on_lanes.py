@@ -20,7 +20,7 @@ from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.groups import Groups
 from labkit.simulator.operands import check_count, element, first_elements, fixed_number, whole_number
-from labkit.simulator.translator.values import TensorMap, Tuple, Value, describe
+from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
 BANKS_BYTES = 128  # of a word in each of the 32 banks
 WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."

@@ -12,7 +12,7 @@ from numba import types
 from labkit.simulator import memory, numba_types
 from labkit.simulator.operands import check_count, element, first_elements
 from labkit.simulator.slices import Either
-from labkit.simulator.translator.values import Tuple, Value, describe
+from labkit.simulator.values import Tuple, Value, describe
 
 
 @dataclass(frozen=True)

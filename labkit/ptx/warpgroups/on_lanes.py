@@ -31,7 +31,7 @@ from labkit.simulator.operands import (
     local_elements,
     waiting_line,
 )  # fmt: skip
-from labkit.simulator.translator.values import Value, describe
+from labkit.simulator.values import Value, describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS
 from labkit.trace import WARP_LANES

@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 
 from labkit.simulator.checks.races import FENCE, WARP
-from labkit.simulator.translator.control_flow import is_spin
+from labkit.simulator.reading.syntax import is_spin
 from labkit.trace import Site
 
 LOOPS = (ast.For, ast.While)

@@ -12,10 +12,10 @@ from numba.core.errors import NumbaError
 from labkit.simulator import numba_types
 from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
+from labkit.simulator.reading.source import own_place
 from labkit.simulator.translator.program import Allocation
-from labkit.simulator.translator.source import own_place
-from labkit.simulator.translator.values import MISSING, Array, Value, is_whole
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, Value, is_whole
 
 LOCAL_BYTES = 512 * 1024  # of a thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 

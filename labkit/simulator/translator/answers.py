@@ -6,8 +6,9 @@ what an atomic found in another way, as a place to write to, learns nothing of w
 
 import ast
 
-from labkit.simulator.translator.control_flow import callees, is_atomic, jumps
-from labkit.simulator.translator.source import captured, own_place, read_source
+from labkit.simulator.reading.source import captured, own_place, read_source
+from labkit.simulator.reading.syntax import is_atomic, jumps
+from labkit.simulator.translator.control_flow import callees
 
 
 def answers(function: ast.FunctionDef, names) -> set[ast.Subscript]:

@@ -6,8 +6,8 @@ from numba import types
 
 from labkit.simulator.atomics import OPERATIONS
 from labkit.simulator.language import ATOMICS, commutes, why_unknown
-from labkit.simulator.translator.values import Value
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Value
 
 
 class Atomics(Variables):

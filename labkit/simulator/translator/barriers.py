@@ -3,8 +3,8 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator.translator.values import GRID_GROUP, Value, describe
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import GRID_GROUP, Value, describe
 
 
 class Barriers(Variables):

@@ -3,10 +3,11 @@
 import ast
 
 from labkit.simulator import limits
-from labkit.simulator.translator.control_flow import has, is_spin, jumps, meets_grid, moving, never_ends, waits
+from labkit.simulator.reading.syntax import has, is_spin, jumps, moving, never_ends
+from labkit.simulator.translator.control_flow import meets_grid, waits
 from labkit.simulator.translator.homes import region_of
-from labkit.simulator.translator.values import MISSING, Tuple, Value
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Tuple, Value
 
 
 class Branches(Variables):

@@ -23,13 +23,13 @@ from labkit.simulator.language import (
     why_unknown,
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
+from labkit.simulator.reading.source import read_source, unwrap
+from labkit.simulator.reading.trusted import fields_of, trusted
 from labkit.simulator.signatures import declared
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
-from labkit.simulator.translator.source import read_source, unwrap
-from labkit.simulator.translator.trusted import fields_of, trusted
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_whole
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_whole
 
 AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays

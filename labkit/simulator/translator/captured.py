@@ -5,9 +5,9 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import numba_types
 from labkit.simulator.arrays import CONSTANT_BYTES, Array
-from labkit.simulator.translator.values import Array as ArrayType
-from labkit.simulator.translator.values import Value
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Array as ArrayType
+from labkit.simulator.values import Value
 
 
 class Captured(Variables):

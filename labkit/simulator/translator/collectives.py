@@ -3,8 +3,8 @@
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.values import Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Tuple, Value, describe
 
 SHUFFLED = (types.int32, types.int64, types.float32, types.float64)
 MATCHED = tuple(types.int32(types.int32, kind) for kind in SHUFFLED)  # numba-cuda's signatures

@@ -8,8 +8,8 @@ from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
-from labkit.simulator.translator.values import Array, Record, Tuple, Value, describe, element_of
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Array, Record, Tuple, Value, describe, element_of
 from labkit.trace import Site
 
 

@@ -9,13 +9,13 @@ from numba import types
 from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
+from labkit.simulator.reading.folding import as_written
+from labkit.simulator.reading.source import argument_names, captured, read_source
 from labkit.simulator.translator.answers import answers
-from labkit.simulator.translator.folding import as_written
 from labkit.simulator.translator.guesses import guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
-from labkit.simulator.translator.source import argument_names, captured, read_source
-from labkit.simulator.translator.values import MISSING, Value, form_of
+from labkit.simulator.values import MISSING, Value, form_of
 
 
 class Emitter:

@@ -11,11 +11,11 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
-from labkit.simulator.translator.control_flow import has, is_test
+from labkit.simulator.reading.syntax import has, is_test
+from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.trusted import Named, in_words
-from labkit.simulator.translator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 
 # What numba's pruning of branches takes for a value that is computed at run time, of constants too.
 COMPUTED = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert

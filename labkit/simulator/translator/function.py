@@ -20,7 +20,7 @@ from labkit.simulator.translator.scalars import Scalars
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
 from labkit.simulator.translator.tuples import Tuples
-from labkit.simulator.translator.values import Record
+from labkit.simulator.values import Record
 
 # What the lines of a translated function call, and where it is.
 _HELPERS = {

@@ -6,8 +6,8 @@ no harm if that is out of date. What the loop's conditions make of the guess is 
 
 import ast
 
-from labkit.simulator.translator.control_flow import is_atomic
-from labkit.simulator.translator.source import own_place
+from labkit.simulator.reading.source import own_place
+from labkit.simulator.reading.syntax import is_atomic
 
 
 def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.translator.values import MISSING, Array, Range, Tuple, Value, describe, one_type
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, describe, one_type
 
 
 @dataclass(frozen=True)

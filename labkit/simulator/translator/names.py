@@ -21,9 +21,9 @@ from labkit.simulator.language import (
     nearest,
     why_unknown,
 )
-from labkit.simulator.translator.outside import outside, path_of
-from labkit.simulator.translator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
+from labkit.simulator.reading.outside import outside, path_of
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 
 
 class Names(Variables):

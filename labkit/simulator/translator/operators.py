@@ -12,8 +12,8 @@ from labkit.simulator.language import OPERATORS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
 from labkit.trace import Finding
 
 BINARY = {

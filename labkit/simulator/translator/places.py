@@ -2,8 +2,8 @@
 
 from numba import types
 
-from labkit.simulator.translator.values import Tuple, Value
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Tuple, Value
 
 
 class Places(Variables):

@@ -8,8 +8,8 @@ from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.language import FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
-from labkit.simulator.translator.values import MISSING, Array, Tuple, Value, describe
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
 PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that leave L1 out (PTX ISA, "Cache Operators")
 COMPARED_BY_GPU = {types.float32, types.float64}

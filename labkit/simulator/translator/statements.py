@@ -4,11 +4,11 @@ import ast
 
 from numba import types
 
-from labkit.simulator.translator.control_flow import jumps
+from labkit.simulator.reading.syntax import jumps
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.values import Array, Record, Tuple, Value
 from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import Array, Record, Tuple, Value
 
 
 class Statements(Variables):

@@ -8,9 +8,10 @@ from numba import types
 
 from labkit.simulator.language import VECTORS
 from labkit.simulator.numba_types import stored_dtype
+from labkit.simulator.reading.trusted import member_of
 from labkit.simulator.translator.refused import ARRAY_METHODS
-from labkit.simulator.translator.trusted import member_of
-from labkit.simulator.translator.values import (
+from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import (
     Array,
     Member,
     NamedTuple,
@@ -22,7 +23,6 @@ from labkit.simulator.translator.values import (
     is_tuple,
     items_of,
 )
-from labkit.simulator.translator.variables import Variables
 
 
 class Structures(Variables):

@@ -5,7 +5,8 @@ import ast
 from numba import types
 
 from labkit.simulator.limits import MAX_ENTRIES
-from labkit.simulator.translator.values import (
+from labkit.simulator.translator.variables import Variables
+from labkit.simulator.values import (
     MISSING,
     NamedTuple,
     Tuple,
@@ -17,7 +18,6 @@ from labkit.simulator.translator.values import (
     items_of,
     one_type,
 )
-from labkit.simulator.translator.variables import Variables
 
 
 class Tuples(Variables):

@@ -7,7 +7,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translator.emitter import Emitter
-from labkit.simulator.translator.values import Array, Conflict, Fixed, Tuple, describe, form_of
+from labkit.simulator.values import Array, Conflict, Fixed, Tuple, describe, form_of
 
 
 class Variables(Emitter):

@@ -14,7 +14,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.totals import block_total
+from labkit.parts.totals import block_total
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block

@@ -14,8 +14,8 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, seen, store, suited, width
-from labkit.norm.totals import block_total
+from labkit.parts.row_pieces import load, seen, store, suited, width
+from labkit.parts.totals import block_total
 from labkit.softmax.backward import WIDTHS, benched
 
 BENCHED = benched(*WIDTHS[:5])  # those that it takes

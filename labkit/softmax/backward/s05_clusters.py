@@ -17,8 +17,8 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import seen, store, width
-from labkit.norm.totals import block_total
+from labkit.parts.row_pieces import seen, store, width
+from labkit.parts.totals import block_total
 from labkit.softmax.raw_pieces import fetch, spread, suited
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)

@@ -17,7 +17,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.totals import block_total
+from labkit.parts.totals import block_total
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 
 FORMATS = (FP32,)

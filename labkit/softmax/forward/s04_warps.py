@@ -16,8 +16,8 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import load, seen, store, suited, width
-from labkit.norm.totals import warp_total
+from labkit.parts.row_pieces import load, seen, store, suited, width
+from labkit.parts.totals import warp_total
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, warp_maximum
 

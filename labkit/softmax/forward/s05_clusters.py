@@ -19,8 +19,8 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.row_pieces import seen, store, width
-from labkit.norm.totals import warp_total
+from labkit.parts.row_pieces import seen, store, width
+from labkit.parts.totals import warp_total
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 from labkit.softmax.raw_pieces import fetch, spread, suited
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from described import described
 
-from labkit import attention, cuda, tuning
+from labkit import attention, cuda
 from labkit.arrays.workspace import Counted
 from labkit.attention.interface.choice import chosen, chosen_for_cache
-from labkit.calls import choice
+from labkit.calls import choice, tuning
 from labkit.formats import BF16, FP16, FP32
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import labkit
 from labkit import cuda
-from labkit.conv.division import MOST, divided, divisor
+from labkit.parts.division import MOST, divided, divisor
 
 
 @cuda.jit
@@ -54,7 +54,7 @@ def test_a_kernel_divides_so(by):
 
 @pytest.mark.needs("numba-cuda", "toolkit")
 def test_it_takes_one_multiplication_and_no_call(tmp_path):
-    from labkit import sass
+    from labkit.forecast import sass
 
     code = sass.compiled(by_one, np.zeros(1, np.uint32), divisor(7), np.zeros(1, np.uint32))
     names = [instruction.name for instruction in code.instructions]

@@ -213,7 +213,7 @@ def test_a_tiling_assembles_without_spills(step, tiling, border, tmp_path):
     kernel = step.with_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
     launches = step.module.launches(*problem.operands(), tiling=tiling, **options)
     arguments = next(one.arguments for one in launches if one.kernel.py_func.__name__ == step.slug)
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     report, _ = assembled(ptx_text(kernel, map(argument_type, arguments), (9, 0)), (9, 0), tmp_path)
     assert "0 bytes spill stores, 0 bytes spill loads" in report

@@ -13,13 +13,13 @@ from sampling import WHOLE
 from labkit import conv, cuda
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.calls.plan import make_plan
+from labkit.calls.tuning import sources_of
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named, algorithms, refused
 from labkit.conv.interface.convolution import OfProblem
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32, format_named
 from labkit.ladder import ladders
 from labkit.places import PACKAGE
-from labkit.tuning import sources_of
 
 KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
 ALL = [one for result in "yxw" for one in algorithms(result)]

@@ -8,15 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit import conv, cuda, device, results, tuning
+from labkit import conv, cuda, results
 from labkit.calls import call as calls
-from labkit.calls import tuner
+from labkit.calls import tuner, tuning
 from labkit.conv.interface import choices, convolution, costs, finder
 from labkit.conv.interface.algorithms import algorithm_named, algorithms
 from labkit.conv.interface.choices import Ranking, Row, chosen
 from labkit.conv.interface.costs import Products
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32
+from labkit.machine import device
 from labkit.simulator import limits
 
 LAYER = conv.Forward(2, 4, 9, 8, 6, 3, 3)

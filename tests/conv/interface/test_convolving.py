@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from random_convolutions import convolutions
 from sampling import WHOLE
 
-from labkit import conv, cuda, tuning
+from labkit import conv, cuda
 from labkit.arrays.views import viewed
+from labkit.calls import tuning
 from labkit.calls.call import forget
 from labkit.calls.plan import Plan
 from labkit.calls.route import routes
@@ -384,7 +385,7 @@ def test_tensors_of_bfloat16_give_tensors_of_bfloat16(device):
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
-    from labkit.timing import _graph
+    from labkit.calls.timing import _graph
 
     problem = kind(16, 32, 17, 16, 48, 3, 3)
     *arrays, _ = problem.operands()
@@ -406,7 +407,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
 
 @pytest.mark.needs("gpu")
 def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_more():
-    from labkit.timing import _graph
+    from labkit.calls.timing import _graph
 
     small, large = conv.Forward(8, 32, 17, 16, 48, 3, 3), conv.Forward(32, 64, 33, 34, 96, 3, 3)
     before, stream = small.operands()[:3], cuda.stream()

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sampling import sampled
 
-from labkit import conv, sass
+from labkit import conv
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.conv.tensor.operands import prepared
 from labkit.conv.tensor.problem import ForwardNHWC
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
+from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.simulator.in_place import simulate_in_place
 

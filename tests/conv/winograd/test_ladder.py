@@ -5,10 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from labkit import ladder, sass
+from labkit import ladder
 from labkit.arrays.workspace import Workspace
 from labkit.conv.problem import Forward
 from labkit.conv.winograd.products import WAYS, products
+from labkit.forecast import sass
 from labkit.gemm.interface.planes import in_planes
 from labkit.simulator.in_place import simulate_in_place
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from labkit import cuda, gemm, results, tuning
+from labkit import cuda, gemm, results
 from labkit.arrays.addresses import share_memory
-from labkit.calls import tuner
+from labkit.calls import tuner, tuning
 from labkit.calls.call import forget
 from labkit.formats import FORMATS, FP32
 from labkit.gemm.interface import candidates, product

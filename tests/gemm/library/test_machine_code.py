@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sampling import sampled
 
-from labkit import sass
+from labkit.forecast import sass
 from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.gemm.library.launches import launches
 from labkit.gemm.library.tilings import Tiling
@@ -63,7 +63,7 @@ def test_a_bias_spills_next_to_nothing(tiling, format, most_bytes):
 def test_a_launch_that_begins_early_waits_before_it_touches_global_memory(tiling):
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     one = launch(BF16, tiling)
     code = ptx_text(one.kernel, [typeof(argument, Purpose.argument) for argument in one.arguments], (9, 0, "a"))

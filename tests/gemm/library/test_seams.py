@@ -5,14 +5,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from labkit import cuda, ptx, sass, simulate, specialise
+from labkit import cuda, ptx, simulate, specialise
 from labkit.arrays.views import as_words
+from labkit.forecast import sass
 from labkit.formats import BF16
 from labkit.gemm.library.constants import BK, SUMS
 from labkit.gemm.library.epilogue import first_of_thread
 from labkit.gemm.library.launches import launches
-from labkit.gemm.library.ring import claim, next_stage, prepare
 from labkit.gemm.library.tilings import Tiling
+from labkit.parts.ring import claim, next_stage, prepare
 
 TAPS = 3
 

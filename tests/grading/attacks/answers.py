@@ -9,7 +9,7 @@ TOUCH = "open('$MARK', 'w').write('forged')"
 
 FORGE = {
     "check redefined": "def check(id, kernel):\n    print('solved')\n    return 'solved'",
-    "judge replaced": "import labkit.exercises.check as c\nc.judge = lambda *a: print('solved')",
+    "judge replaced": "import labkit.checking.check as c\nc.judge = lambda *a: print('solved')",
     "grader replaced": "import labkit.grading.judge as j\nj.Judge.__call__ = lambda *a: print('solved')",
     "verdict printed": "print('solved')",
     "print replaced": "import builtins\nbuiltins.print = lambda *a, **k: None",

@@ -3,8 +3,9 @@
 import pytest
 from described import described
 
-from labkit import norm, tuning
+from labkit import norm
 from labkit.arrays.workspace import Counted
+from labkit.calls import tuning
 from labkit.formats import BF16, FP32
 from labkit.norm.interface.choice import chosen
 

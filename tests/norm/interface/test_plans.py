@@ -90,7 +90,7 @@ def test_a_plan_writes_over_its_images_where_that_is_asked_for_and_not_beside_th
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("one", [*PROBLEMS, norm.BatchForward(16, 96, 28, 28)], ids=str)
 def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream_and_after_many_runs(one):
-    from labkit.timing import _graph
+    from labkit.calls.timing import _graph
 
     before, arrays = arrays_of(one, FP32)
     plan = norm.plan(norm.batch_norm, **arrays, **options_of(one, FP32))
@@ -112,7 +112,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream_and_after_many_
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("one", PROBLEMS, ids=str)
 def test_a_call_is_captured_from_a_stream_that_it_never_ran_on(one):
-    from labkit.timing import _graph
+    from labkit.calls.timing import _graph
 
     before, arrays = arrays_of(one, FP32)
     given = {name: X for name, X in arrays.items() if name not in ("weight", "bias", "mean", "variance")}

@@ -37,8 +37,8 @@ def kernel(out, tensor_map, row):
 def test_a_map_is_a_parameter_by_value_and_the_copy_engine_gets_its_address():
     from numba import types
 
-    from labkit.compiler import ptx_text
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.cuda.compiling import ptx_text
+    from labkit.ptx.tensor_copies.map_types import TensorMapType
 
     code = ptx_text(kernel, (types.Array(types.uint32, 1, "C"), TensorMapType(2), types.int64), (9, 0))
     (parameter,) = [line.split()[-1] for line in code.splitlines() if ".param .align 128 .b8" in line]
@@ -83,7 +83,7 @@ def test_they_may_be_imported_by_name():
 def test_they_may_be_imported_by_name_on_a_gpu():
     from numba import types
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     code = ptx_text(by_name, (types.Array(types.float64, 1, "C"),) * 2, (9, 0))
     assert (

@@ -369,8 +369,8 @@ def test_maps_of_other_things_are_refused_in_a_sentence(changes, part):
 def compiled(text):
     from numba import types
 
-    from labkit.compiler import ptx_text
-    from labkit.ptx.tensor_copies.on_gpu import PixelMapType
+    from labkit.cuda.compiling import ptx_text
+    from labkit.ptx.tensor_copies.map_types import PixelMapType
 
     return ptx_text(kernel(text), (PixelMapType(), *[types.int32] * 10, types.Array(uint16, 3, "C")), (9, 0))
 

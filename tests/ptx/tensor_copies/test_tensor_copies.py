@@ -427,8 +427,8 @@ def test_a_device_function_takes_the_map_and_waits():
 
 @pytest.mark.needs("numba-cuda")
 def test_a_kernel_gets_its_map_by_value_while_another_thread_compiles_a_device_function(monkeypatch):
-    from labkit import compiler
-    from labkit.ptx.tensor_copies.on_gpu import TensorMapType
+    from labkit.cuda import compiling
+    from labkit.ptx.tensor_copies.map_types import TensorMapType
 
     begun, done = Event(), Event()
 
@@ -436,14 +436,14 @@ def test_a_kernel_gets_its_map_by_value_while_another_thread_compiles_a_device_f
         begun.set()
         assert done.wait(60)
 
-    monkeypatch.setattr(compiler.CUDADispatcher, "compile_device", compile_device)
-    device_function = compiler.jit(device=True)(changed)
+    monkeypatch.setattr(compiling.CUDADispatcher, "compile_device", compile_device)
+    device_function = compiling.jit(device=True)(changed)
     kinds = TensorMapType(2), types.int64, types.int64, types.Array(uint16, 3, "C")
     with ThreadPoolExecutor(1) as other:
         compiling = other.submit(device_function.compile_device, ())
         assert begun.wait(60)
         try:
-            text = compiler.ptx_text(kernel(LOAD), kinds, (9, 0))
+            text = compiling.ptx_text(kernel(LOAD), kinds, (9, 0))
         finally:
             done.set()
         compiling.result()

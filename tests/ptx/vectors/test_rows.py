@@ -32,7 +32,7 @@ def test_numba_tells_them_by_their_type(layout, compiles):
     from numba import types
     from numba.core.errors import TypingError
 
-    from labkit.compiler import ptx_text
+    from labkit.cuda.compiling import ptx_text
 
     kinds = types.Array(types.float32, 2, layout), types.Array(types.float32, 1, "C")
     if compiles:

@@ -217,7 +217,7 @@ def test_they_compile_to_vector_instructions():
     from numba import cuda as numba_cuda
     from numba import types
 
-    from labkit.compiler import bound
+    from labkit.cuda.compiling import bound
 
     vector, matrix = (types.Array(types.float32, n, "C") for n in (1, 2))
     cases = {

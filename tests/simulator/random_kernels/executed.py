@@ -12,7 +12,7 @@ from numba import types
 from labkit.simulator import translate
 from labkit.simulator.language import CONSTANTS, INTRINSICS, NO_EFFECT, POSITIONS
 from labkit.simulator.translator.function import FunctionTranslator
-from labkit.simulator.translator.values import MISSING, Array, Fixed, Tuple
+from labkit.simulator.values import MISSING, Array, Fixed, Tuple
 
 # The argument whose dtype counts; of the others the first does.
 SECOND = ("shfl_", "all_sync", "any_sync", "eq_sync", "ballot_sync", "match_", "selp")

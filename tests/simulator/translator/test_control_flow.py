@@ -5,7 +5,8 @@ import ast
 import pytest
 from cells import run_cell
 
-from labkit.simulator.translator.control_flow import blocks, is_spin, jumps, never_ends
+from labkit.simulator.reading.syntax import is_spin, jumps, never_ends
+from labkit.simulator.translator.control_flow import blocks
 
 
 def statements(text):

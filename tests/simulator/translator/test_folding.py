@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from cells import run_cell
 
-from labkit.simulator.translator.folding import as_written, fold_constants
-from labkit.simulator.translator.source import read_source
+from labkit.simulator.reading.folding import as_written, fold_constants
+from labkit.simulator.reading.source import read_source
 
 # Instructions of Python 3.11 to 3.13: the operations that a function computes when it runs.
 AT_RUN_TIME = {

@@ -4,7 +4,7 @@ import pytest
 from cells import run_cell
 
 from labkit.simulator.errors import KernelError
-from labkit.simulator.translator.source import argument_names, captured, read_source
+from labkit.simulator.reading.source import argument_names, captured, read_source
 
 
 def test_lines_are_those_of_the_cell():

@@ -1,0 +1,25 @@
+"""Outputs that hold what no computation gives, so that an element that stays unwritten shows."""
+
+import numpy as np
+from jaxtyping import Shaped
+
+# Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
+_POISON = {
+    np.dtype(np.float32): np.uint32(0x7F80ABBA),
+    np.dtype(np.float64): np.uint64(0x7FF00000ABBAABBA),
+    np.dtype(np.int32): np.uint32(0x8BADF00D),
+    np.dtype(np.uint32): np.uint32(0x8BADF00D),
+    np.dtype(np.int64): np.uint64(0x8BADF00D8BADF00D),
+}
+
+
+def unwritten(shape: tuple[int, ...], dtype=np.float32) -> Shaped[np.ndarray, "..."]:
+    """An output that nobody has written yet: a NaN (or number) that no computation gives."""
+    poison = _POISON[np.dtype(dtype)]
+    return np.full(shape, poison, poison.dtype).view(dtype)
+
+
+def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """Where an array that began as `unwritten` still is."""
+    poison = _POISON[array.dtype]
+    return np.ascontiguousarray(array).view(poison.dtype) == poison

@@ -1,0 +1,92 @@
+"""`from labkit import cuda`: the language and host API of numba.cuda, on a GPU or without one.
+
+On a GPU every name is numba's own, and `jit` gives numba's own dispatcher. Without one, kernels run in
+the lockstep simulator and arrays stay in host memory; numba-cuda need not be installed then.
+"""
+
+import inspect
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from labkit.cuda.constants import specialise as specialise
+from labkit.cuda.simulated import FindingWarning as FindingWarning
+from labkit.cuda.simulated import Kernel
+from labkit.machine import device as _device
+from labkit.simulator import host
+from labkit.simulator.language import KNOWN
+from labkit.simulator.signatures import parsed
+
+if TYPE_CHECKING:
+    from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
+
+
+def jit(func_or_sig=None, device=False, **options):
+    """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
+
+    On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
+    which runs in the simulator: a signature fixes the types of its arguments there too and compiles it at once, and
+    options that steer the compiler have no meaning.
+
+    `cluster=2` (or 4, or 8) makes clusters of so many blocks, neighbours along x, which reach one another's shared
+    memory (`labkit.ptx`); the grid has a multiple of that along x. `early=True` lets launches begin before the one
+    before them has ended (`labkit.ptx.launches`). Both need compute capability 9.0. `cooperative=True` is for kernels
+    whose blocks wait for one another: all of them run at once, or the launch is refused.
+    """
+    if on_gpu():
+        from labkit.cuda import compiling
+
+        return compiling.jit(func_or_sig, device=device, **options)
+    if inspect.isfunction(func_or_sig):
+        return Kernel(func_or_sig, device, options)
+    signatures = parsed(func_or_sig)
+
+    def compiled(function):
+        kernel = Kernel(function, device, options, signatures)
+        if signatures:
+            from labkit.simulator.run import compile_declared
+
+            compile_declared(kernel)
+        return kernel
+
+    return compiled
+
+
+def on_gpu() -> bool:
+    """Whether kernels run on a GPU."""
+    return _device.current().kind == "gpu"
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if not on_gpu():
+        if name in host.__all__:
+            return getattr(host, name)
+        if name == "random":
+            return import_module("labkit.simulator.random")
+        if name in ("reduce", "Reduce"):
+            return import_module("labkit.cuda.block_reduction").reduce_of(sys.modules[__name__])
+        if name in _language():
+            return host.KernelName(name)
+    try:
+        return import_module("numba.cuda.random") if name == "random" else getattr(_theirs(), name)
+    except AttributeError:
+        raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
+
+
+def _language():
+    """The names of `cuda` that have a meaning in a kernel alone."""
+    return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types"}
+
+
+def __dir__():
+    return sorted({*dir(_theirs()), *host.__all__, *_language(), "jit"})
+
+
+def _theirs():
+    try:
+        from numba import cuda
+    except ImportError:  # a numba that no longer carries it, and no numba-cuda
+        return None
+    return cuda

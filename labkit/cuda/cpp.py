@@ -1,0 +1,151 @@
+"""The CUDA C++ twins of chosen steps: kernels/**/*.cu, compiled with NVRTC, launched like numba's kernels.
+
+    twin = labkit.cuda_cpp.kernel("gemm/fp32/s03_tiled")
+    twin[grid, block](A, B, C, M, N, K)
+
+Compiling needs NVRTC (the extras cu12 and cu13 bring it) and no GPU; launching needs a GPU.
+"""
+
+import ctypes
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from labkit.places import folder
+from labkit.ptx import PixelMap, TensorMap
+
+
+class CppError(RuntimeError):
+    """A C++ kernel that is not there, does not compile or cannot run here."""
+
+
+def names() -> list[str]:
+    """The names of all twins, such as `gemm/fp32/s03_tiled`."""
+    root = folder("kernels")
+    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.cu"))
+
+
+def source_path(name: str) -> Path:
+    path = folder("kernels") / f"{name}.cu"
+    if not path.is_file():
+        raise CppError(f"there is no C++ kernel {name!r}; there is {', '.join(names())}")
+    return path
+
+
+@cache
+def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
+    """The machine code of a twin for GPUs of a compute capability, such as (9, 0).
+
+    Raises
+    ------
+    CppError
+        NVRTC refuses the source; the message is its log.
+    """
+    from cuda.bindings import nvrtc
+
+    path = source_path(name)
+    program = _ok(nvrtc.nvrtcCreateProgram(path.read_bytes(), path.name.encode(), 0, None, None))
+    architecture = b"sm_%d%d" % compute_capability + b"a" * (compute_capability == (9, 0))  # "a": with wgmma
+    options = [b"--gpu-architecture=" + architecture, b"--std=c++17"]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = bytearray(_ok(nvrtc.nvrtcGetProgramLogSize(program)))
+        _ok(nvrtc.nvrtcGetProgramLog(program, log))
+        raise CppError(f"{path.name} does not compile:\n{log.decode().rstrip(chr(0)).strip()}")
+    code = bytearray(_ok(nvrtc.nvrtcGetCUBINSize(program)))
+    _ok(nvrtc.nvrtcGetCUBIN(program, code))
+    _ok(nvrtc.nvrtcDestroyProgram(program))
+    return bytes(code)
+
+
+@cache
+def kernel(name: str) -> "CppKernel":
+    """The twin of that name; its function is named like the file, without the number of the step."""
+    source_path(name)
+    return CppKernel(name)
+
+
+class CppKernel:
+    """A compiled twin: `kernel[grid, block, stream, shared_bytes](*arguments)`, as for numba's kernels.
+
+    NumPy arrays are copied to the GPU and back; device arrays of numba and torch are used in place, and tensor maps
+    pass by value, 128 bytes. Python's ints pass as `int`, its floats as `float`.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.entry = name.rpartition("/")[2].partition("_")[2]
+
+    def __getitem__(self, configuration):
+        grid, block, stream, shared_bytes = (*configuration, *(0, 0)[len(configuration) - 2 :])
+
+        def launch(*arguments):
+            self._launch(_three(grid), _three(block), int(stream), shared_bytes, arguments)
+
+        return launch
+
+    def _launch(self, grid, block, stream, shared_bytes, arguments):
+        function = self._function
+        from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
+
+        limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(function, limit, shared_bytes)  # above 48 KB a kernel has to ask
+        values, kinds, copies = [], [], []
+        for argument in arguments:
+            value, kind = _as_argument(argument, copies)
+            values.append(value)
+            kinds.append(kind)
+        stream = binding.CUstream(stream)
+        driver.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, (tuple(values), tuple(kinds)), 0)
+        for array, on_device in copies:
+            on_device.copy_to_host(array)
+
+    @cached_property
+    def _function(self):
+        from labkit.machine import device
+
+        if device.detect().kind != "gpu":
+            raise CppError(f"{self.name} is CUDA C++ and needs a GPU; the same kernel in Python runs here too")
+        from numba import cuda
+        from numba.cuda.cudadrv.driver import driver
+
+        cuda.current_context()
+        code = cubin(self.name, tuple(cuda.get_current_device().compute_capability))
+        return driver.cuModuleGetFunction(driver.cuModuleLoadData(code), self.entry.encode())
+
+
+def _as_argument(argument, copies):
+    """The value of one argument and its C type; arrays that were copied are added to `copies`."""
+    if isinstance(argument, TensorMap | PixelMap):
+        from labkit.ptx.tensor_copies.map_types import encoded
+
+        return encoded(argument), None  # a struct of the driver's
+    if isinstance(argument, np.ndarray):
+        from numba import cuda
+
+        on_device = cuda.to_device(argument)
+        copies.append((argument, on_device))
+        argument = on_device
+    if hasattr(argument, "__cuda_array_interface__"):
+        return argument.__cuda_array_interface__["data"][0], ctypes.c_void_p
+    if isinstance(argument, np.generic):
+        return argument.item(), np.ctypeslib.as_ctypes_type(argument.dtype)
+    if isinstance(argument, int):
+        return argument, ctypes.c_int
+    if isinstance(argument, float):
+        return argument, ctypes.c_float
+    raise CppError(f"a C++ kernel takes arrays and numbers, not a {type(argument).__name__}")
+
+
+def _three(extent):
+    extent = (extent,) if isinstance(extent, int) else tuple(extent)
+    return (*extent, 1, 1)[:3]
+
+
+def _ok(answer):
+    """The result of a call of NVRTC, whose first value is its status."""
+    status, *results = answer
+    if int(status) != 0:
+        raise CppError(f"NVRTC answered {status.name}")
+    return results[0] if results else None

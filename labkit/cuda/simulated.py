@@ -1,0 +1,117 @@
+"""Kernels where there is no GPU: the simulator runs them."""
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import update_wrapper
+from types import FunctionType
+
+from labkit.machine.gpus import gpu as published
+from labkit.simulator import host
+from labkit.simulator.caches import resident_blocks
+from labkit.simulator.errors import LaunchError
+
+
+class FindingWarning(UserWarning):
+    """What the simulator found wrong in a launch."""
+
+
+warnings.filterwarnings("always", category=FindingWarning)  # a cell that is run again warns again
+
+
+class Kernel:
+    """A kernel that runs in the simulator: `kernel[grid, block](*arguments)`."""
+
+    def __init__(self, function: FunctionType, device: bool, options: dict, signatures: tuple = ()):
+        self.py_func = function
+        self.device = device
+        self.options = options
+        self.signatures = signatures
+        update_wrapper(self, function)
+
+    def __getitem__(self, configuration) -> "_Launch":
+        if self.device:
+            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not with [...]")
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise LaunchError(
+                f"{self.__name__}[...] needs the blocks of the grid and the threads of a block: "
+                f"write {self.__name__}[grid, block]({self._arguments()})"
+            )
+        return _Launch(self, *configuration)
+
+    def configure(self, griddim, blockdim, stream=0, sharedmem=0) -> "_Launch":
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable[..., None]:
+        """A launch of one thread a task, in blocks of `tpb` threads (128 if that is 0); none for no tasks."""
+        if ntasks == 0:
+            return _no_launch
+        threads = tpb or 128
+        return self[-(-ntasks // threads), threads, stream, sharedmem]
+
+    @property
+    def overloads(self) -> dict:
+        """For each signature that the kernel was declared with, what numba tells of its compiled form."""
+        return {signature: Overload(self, signature) for signature in self.signatures}
+
+    def __call__(self, *args):
+        if self.device:
+            raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from here")
+        raise LaunchError(
+            f"{self.__name__} was called without its grid and block: "
+            f"write {self.__name__}[grid, block]({self._arguments()})"
+        )
+
+    def __repr__(self):
+        return f"<{'device function' if self.device else 'kernel'} {self.__name__}, runs in the simulator>"
+
+    def _arguments(self):
+        return ", ".join(inspect.signature(self.py_func).parameters)
+
+
+@dataclass(frozen=True)
+class Overload:
+    """A kernel for arguments of given types."""
+
+    kernel: Kernel
+    signature: tuple
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the kernel waits for its whole grid."""
+        return self._program().cooperative
+
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """How many blocks of that size the modelled GPU holds at once, as many as a cooperative grid may have."""
+        gpu = published(host.MODELLED_GPU)
+        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
+        return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
+
+    def _program(self):
+        from labkit.simulator.run import program_for
+
+        return program_for(self.kernel.py_func, self.signature)
+
+
+def _no_launch(*arguments) -> None:
+    """Runs nothing, as `forall` of no tasks does."""
+
+
+@dataclass(frozen=True)
+class _Launch:
+    kernel: Kernel
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    stream: object = 0
+    shared_bytes: int = 0
+
+    def __call__(self, *arguments):
+        from labkit.simulator.in_place import simulate_in_place
+
+        trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
+        for line in trace.printed:
+            print(line)
+        for finding in trace.errors:
+            warnings.warn(finding.message, FindingWarning, stacklevel=2)

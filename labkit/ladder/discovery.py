@@ -1,0 +1,36 @@
+"""Finds the ladders of all operations in their folders."""
+
+from functools import cache
+from pathlib import Path
+
+from labkit.ladder.step import Ladder, loaded
+from labkit.places import STEPS, operations
+
+
+@cache
+def ladders(operation: str) -> tuple[Ladder, ...]:
+    """The ladders of an operation."""
+    package = loaded(f"labkit.{operation}")
+    folder = Path(package.__file__).parent
+    names = sorted({path.parent.name for path in folder.glob(f"*/{STEPS}")})
+    own = [Ladder(operation, "", package)] if any(folder.glob(STEPS)) else []
+    return (*own, *(Ladder(operation, name, loaded(f"{package.__name__}.{name}")) for name in names))
+
+
+def ladder(operation: str, name: str = "") -> Ladder:
+    """A ladder of an operation by its name: `ladder("gemm", "fp32")`.
+
+    Raises
+    ------
+    KeyError
+        There is no such ladder; the message lists those there are.
+    """
+    found = {ladder.name: ladder for ladder in ladders(operation)}
+    if name not in found:
+        raise KeyError(f"there is no ladder {name!r} of {operation}; there is {', '.join(found)}")
+    return found[name]
+
+
+def every_ladder() -> list[Ladder]:
+    """All ladders of all operations."""
+    return [ladder for operation in operations() for ladder in ladders(operation)]

@@ -1,0 +1,47 @@
+"""A launch of a step: a kernel with its grid, its block and its arguments."""
+
+from dataclasses import dataclass
+from typing import Any
+
+MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
+
+
+class TooLarge(ValueError):
+    """A step takes such a problem, but not of these sizes: `why` says which, in a sentence without advice."""
+
+    def __init__(self, why: str, advice: str = "choose another step"):
+        super().__init__(f"{why}: {advice}")
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block.
+
+    Raises
+    ------
+    TooLarge
+        The grid has more blocks along an axis than a GPU takes.
+    """
+
+    kernel: Any
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    arguments: tuple[Any, ...]
+    shared_bytes: int = 0
+
+    def __post_init__(self):
+        grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
+        for axis, count, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
+            if count > most:
+                raise TooLarge(
+                    f"the grid has {count} blocks along {axis}, and a GPU takes {most}",
+                    "take a smaller problem, or another step",
+                )
+
+    def run(self, stream=0) -> None:
+        """On the GPU if there is one, else in the simulator."""
+        if self.grid == ():
+            self.kernel(*self.arguments)
+        else:
+            self.kernel[self.grid, self.block, stream, self.shared_bytes](*self.arguments)

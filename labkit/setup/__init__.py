@@ -1,0 +1,1 @@
+"""What must be installed: makes the environment, and diagnoses a broken one."""

@@ -1,0 +1,47 @@
+"""What stands outside a kernel: the names that its source may use, and what they mean in the kernel language."""
+
+import ast
+import builtins
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from labkit.simulator.language import BUILTINS, MODULES, SUBMODULES
+from labkit.simulator.reading.trusted import trusted
+
+
+def path_of(value) -> str | None:
+    """The name in the kernel language of something that a kernel captured, or None."""
+    if isinstance(value, ModuleType):
+        return MODULES.get(value.__name__) if type(value.__name__) is str else None
+    if isinstance(value, types.Type):
+        return f"numba.{'boolean' if value == types.boolean else value.name}"
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return f"np.{np.dtype(value).name}" if value is not np.bool_ else "np.bool_"
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if type(module) is not str or type(name) is not str:
+        return None
+    if module in MODULES:
+        return f"{MODULES[module]}.{name}"
+    if name in BUILTINS and value is getattr(builtins, name):
+        return name
+    return None
+
+
+def outside(node: ast.expr, names: dict[str, Any]):
+    """What a name, or an attribute of a module, stands for before the kernel runs; None if nothing is known of it.
+
+    No code of a module runs: its names are looked up as they lie there, and those with an underscore are left alone.
+    """
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if not isinstance(node, ast.Attribute) or node.attr.startswith("_"):
+        return None
+    module = outside(node.value, names)
+    if type(module) is not ModuleType:
+        return None
+    submodule = SUBMODULES.get(f"{path_of(module)}.{node.attr}")
+    return import_module(submodule) if submodule else trusted(vars(module).get(node.attr))

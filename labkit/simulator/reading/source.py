@@ -1,0 +1,149 @@
+"""A function's source: its text, its syntax tree, the values of its free names."""
+
+import ast
+import inspect
+import linecache
+import re
+import textwrap
+import tokenize
+import unicodedata
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from labkit.simulator.errors import KernelError
+from labkit.simulator.limits import MAX_CHARACTERS
+from labkit.simulator.reading.folding import fold_constants
+from labkit.simulator.reading.trusted import Device, trusted
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's text, as its author sees it, and its parsed form with the lines of the file or cell.
+
+    Constant expressions are folded in the parsed form (`folding`).
+    """
+
+    text: str
+    filename: str
+    first_line: int
+    tree: ast.FunctionDef
+
+
+_sources: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> Source:
+    """The source of a Python function, as it was first read; raises KernelError where there is none to read.
+
+    All of it is said to stand `at` a line and column, where these are given.
+    """
+    if function not in _sources:
+        _sources[function] = _read(function)
+    return _sources[function] if at is None else _moved(_sources[function], at)
+
+
+def _moved(source, at):
+    tree = deepcopy(source.tree)
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.own_place = node.lineno, node.col_offset
+            node.lineno, node.col_offset = at
+    return replace(source, tree=tree)
+
+
+def own_place(node) -> tuple[int, int]:
+    """The line and column of a node in its own file, wherever it is said to stand."""
+    return getattr(node, "own_place", (node.lineno, node.col_offset))
+
+
+def _read(function):
+    code = function.__code__
+    try:
+        linecache.checkcache(code.co_filename)
+        if code.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
+            raise OSError
+        lines, first = inspect.getsourcelines(code)
+        text = textwrap.dedent("".join(lines))
+        if len(text) > MAX_CHARACTERS:
+            raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
+        tree = ast.parse(text).body[0]
+        tree = fold_constants(_lambda_in(tree, code) if code.co_name == "<lambda>" else tree)
+    except (OSError, TypeError, IndexError, tokenize.TokenError):
+        raise KernelError(
+            f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "
+            "not in a string given to exec",
+            code.co_firstlineno,
+        ) from None
+    except (SyntaxError, ValueError):
+        raise _changed(code) from None
+    except (RecursionError, MemoryError):
+        raise KernelError("this function is nested too deeply; split it into several", code.co_firstlineno) from None
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
+    if not isinstance(tree, ast.FunctionDef) or not _describes(text, tree, code):
+        raise _changed(code)
+    ast.increment_lineno(tree, first - 1)
+    return Source(text, code.co_filename, first, tree)
+
+
+def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
+    """The one lambda of a statement, as a function; a statement with several leaves open which was meant."""
+    found = [n for n in ast.walk(statement) if isinstance(n, ast.Lambda)]
+    if len(found) != 1:
+        raise KernelError(
+            "which of the lambdas in this line is meant cannot be told; write a function with `def`",
+            code.co_firstlineno,
+        )
+    body = ast.copy_location(ast.Return(found[0].body), found[0])
+    made = ast.FunctionDef(name="a_lambda", args=found[0].args, body=[body], decorator_list=[], type_params=[])
+    return ast.copy_location(made, found[0])
+
+
+def _changed(code: CodeType) -> KernelError:
+    return KernelError(
+        f"the source of `{code.co_name}` is no longer what it was when Python read it; run its cell or import it again",
+        code.co_firstlineno,
+    )
+
+
+def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Is this the text of that code: the same name and arguments, and all the names that the code uses?"""
+    arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+    used = {*code.co_varnames}
+    if not any(isinstance(n, ast.Assert) for n in ast.walk(tree)):  # pytest rewrites those
+        used |= {*code.co_names}
+    written = set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
+    same = code.co_name in (tree.name, "<lambda>") and arguments == [*code.co_varnames[: code.co_argcount]]
+    return same and {name for name in used if name.isidentifier()} <= written
+
+
+def argument_names(source: Source) -> list[str]:
+    """The names of a kernel's arguments; raises KernelError if they are not plain positional ones."""
+    given = source.tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs:
+        raise KernelError(
+            "a kernel takes plain positional arguments, without `*` or `**`; name each one",
+            source.tree.lineno,
+        )
+    return [a.arg for a in (*given.posonlyargs, *given.args)]
+
+
+def captured(function: FunctionType) -> dict[str, Any]:
+    """The values that a function's free names have now: globals, and closure cells over them."""
+    code, globals_ = function.__code__, function.__globals__
+    names = {name: trusted(dict.__getitem__(globals_, name)) for name in code.co_names if name in dict.keys(globals_)}
+    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = trusted(cell.cell_contents)
+        except ValueError:
+            continue
+    return names
+
+
+def unwrap(thing):
+    """The Python function behind what `cuda.jit` returned, or None."""
+    found = trusted(thing)
+    return found.py_func if isinstance(found, Device) else None

@@ -1,0 +1,66 @@
+"""What loops and branches of a kernel are, by their syntax alone."""
+
+import ast
+
+
+def is_atomic(node) -> bool:
+    """Is this a call of `cuda.atomic`?"""
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and getattr(function.value, "attr", "") == "atomic"
+
+
+def is_spin(loop: ast.While) -> bool:
+    """Does the loop wait for another thread: by what an atomic returns, or by a bare reload in its condition?"""
+    unused = {id(n.value) for n in ast.walk(loop) if isinstance(n, ast.Expr)}
+    for node in ast.walk(loop):
+        if is_atomic(node) and id(node) not in unused:
+            return True
+    idle = all(
+        isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)) for s in loop.body
+    )
+    return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
+
+
+def moving(loop: ast.While) -> list[str]:
+    """The variables that a loop changes and that its condition reads: while they change, nobody is stuck."""
+    stored = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return sorted(stored & {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)})
+
+
+def never_ends(loop: ast.While) -> bool:
+    """Does nothing in the loop change its condition, or leave it?"""
+    if is_spin(loop) or has([loop.test], ast.Call, ast.Subscript) or has(loop.body, ast.Return):
+        return False
+    return not moving(loop) and not breaks(loop.body)
+
+
+def breaks(body) -> bool:
+    """Do these statements hold a `break` of the loop around them?"""
+    for node in body:
+        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse))):
+            return True
+    return False
+
+
+def is_test(node) -> bool:
+    """Is the value of this expression certainly a bool?"""
+    if isinstance(node, ast.BoolOp):
+        return all(is_test(operand) for operand in node.values)
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+
+def has(nodes, *kinds) -> bool:
+    return any(isinstance(n, kinds) for node in nodes for n in ast.walk(node))
+
+
+def jumps(nodes) -> bool:
+    """Can lanes leave these statements early (a break or continue of an inner loop does not count)?"""
+    for node in nodes:
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            return True
+        if isinstance(node, (ast.For, ast.While)):
+            if has([node], ast.Return) or jumps(node.orelse):
+                return True
+        elif isinstance(node, ast.If) and (jumps(node.body) or jumps(node.orelse)):
+            return True
+    return False
