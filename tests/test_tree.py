@@ -39,6 +39,14 @@ def test_the_root_holds_what_it_should():
     assert {path.split("/")[0] for path in tracked()} <= IN_ROOT
 
 
+def test_what_a_machine_writes_is_marked_as_generated():
+    """Reviews fold these away."""
+    built = [path for path in tracked() if re.match(r"notebooks/.*\.ipynb|labkit/results/.*\.json", path)]
+    asked = ["git", "check-attr", "linguist-generated", *built]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert len(told) == len(built) and all(line.endswith(": set") for line in told)
+
+
 def test_every_path_is_legal_everywhere():
     assert not {path: fault(path) for path in tracked() if fault(path)}
 
