@@ -17,10 +17,13 @@ class Table:
         A cell a column: text, or a number (as text, too), which stands to the right. `code` may be marked.
     folded
         For a long table: the line that a reader clicks to see it.
+    caption
+        A sentence below the rows, such as where figures come from.
     """
 
-    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = ""):
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = "", caption: str = ""):
         self.folded = folded
+        self.caption = caption
         self.columns = list(columns)
         self.rows = [list(row) for row in rows]
 
@@ -28,12 +31,13 @@ class Table:
         cells = [self.columns, *([_text(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
         numbers = [isinstance(cell, int | float) for cell in (self.rows or [self.columns])[0]]
-        return "\n".join(
+        lines = [
             "  ".join(
                 cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers)
             ).rstrip()
             for row in cells
-        )
+        ]
+        return "\n".join([*lines, self.caption] if self.caption else lines)
 
     def _repr_html_(self):
         head = "".join(
@@ -41,7 +45,9 @@ class Table:
             for column, name in enumerate(self.columns)
         )
         rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        style = "caption-side: bottom; text-align: left"
+        caption = f'<caption style="{style}">{_html(self.caption)}</caption>' if self.caption else ""
+        table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
     def _side(self, column):

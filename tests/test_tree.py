@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 IN_ROOT = set(
-    ".ci .github .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md constraints.txt "
-    "environment.yml kernels labkit notebooks pyproject.toml tests".split()
+    ".ci .gitattributes .github .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md "
+    "constraints.txt environment.yml kernels labkit notebooks pyproject.toml tests".split()
 )
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
 LONGEST = 140  # characters; Windows takes 260, with the folder of the checkout
@@ -37,6 +37,14 @@ def fault(path: str) -> str:
 
 def test_the_root_holds_what_it_should():
     assert {path.split("/")[0] for path in tracked()} <= IN_ROOT
+
+
+def test_what_a_machine_writes_is_marked_as_generated():
+    """Reviews fold these away."""
+    built = [path for path in tracked() if re.match(r"notebooks/.*\.ipynb|labkit/results/.*\.json", path)]
+    asked = ["git", "check-attr", "linguist-generated", *built]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert len(told) == len(built) and all(line.endswith(": set") for line in told)
 
 
 def test_every_path_is_legal_everywhere():

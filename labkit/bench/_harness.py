@@ -21,6 +21,7 @@ from labkit.calls import timing
 from labkit.cuda import cpp
 from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
+from labkit.results.computed import add_computed
 
 # Of problem, format and operands of the device: a launch on a stream, which may have `facts` to record with it.
 Way = Callable[..., Callable[[object], object]]
@@ -138,11 +139,11 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
             "time_ms": time.time_ms,
             "spread": time.spread,
             "host_us": time.host_us,
-            "tflops": problem.flops / time.time_ms / 1e9,
-            "gb_s": problem.least_bytes(format) / time.time_ms / 1e6,
+            "flops": int(problem.flops),
+            "min_bytes": int(problem.least_bytes(format)),
             "error": errors["ours", name],
         }
-        row |= taken.get(name, {})
+        row = add_computed(row | taken.get(name, {}))
         beside = {TWIN: ("twin", name)} if name in twins else {}
         beside |= {rival: ("rival", rival) for rival in rivals} | {one: ("yardstick", one) for one in table.yardsticks}
         rows += [
@@ -156,7 +157,7 @@ def _beside(row, rival, time, error, launch):
     found |= {f"rival_{name}": fact for name, fact in getattr(launch, "facts", {}).items()}
     if error is not None:
         found["rival_error"] = error
-    return {**row, **found, "ratio": time.time_ms / row["time_ms"]}
+    return add_computed({**row, **found})
 
 
 def times(contenders: Mapping) -> dict:

@@ -11,6 +11,7 @@ from labkit import gemm, loops, specialise
 from labkit.bench import _record
 from labkit.calls import timing
 from labkit.loops.orders import ORDERS
+from labkit.results.computed import add_computed
 
 SIZE = 4096
 ROWS = {"python": 1, "compiled": 4, "rows": 128, "blocked": 512}
@@ -61,12 +62,12 @@ def time_steps() -> list[dict]:
         )
         time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
         row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
-        rows.append({**row, "timed_rows": part, **_beside(rival_ms, row["time_ms"])})
+        rows.append(_beside(rival_ms, {**row, "timed_rows": part}))
     columns = SIZE // 16
     lists = A[:1].tolist(), B[:, :columns].tolist(), [[0.0] * columns]
     time_ms = timing.host_time_ms(lambda: _with_lists(*lists), repeats=3)
     row = _row("python with lists", problem, time_ms * SIZE * (SIZE / columns))
-    return [*rows, {**row, "timed_rows": 1, **_beside(rival_ms, row["time_ms"])}]
+    return [*rows, _beside(rival_ms, {**row, "timed_rows": 1})]
 
 
 def _with_lists(A, B, C):
@@ -170,8 +171,8 @@ def _row(slug, problem, time_ms, arrays=None) -> dict:
     }
 
 
-def _beside(rival_ms, time_ms):
-    return {"rival": "NumPy", "rival_time_ms": rival_ms, "ratio": rival_ms / time_ms}
+def _beside(rival_ms, row):
+    return add_computed({**row, "rival": "NumPy", "rival_time_ms": rival_ms})
 
 
 def _error(A, B, C) -> float:

@@ -14,6 +14,7 @@ import labkit
 from labkit import gemm
 from labkit.bench import _record
 from labkit.calls import timing
+from labkit.results.computed import add_computed
 
 SIZES = (32, 64, 128)
 STEPS = ("naive", "tiled")
@@ -50,13 +51,8 @@ def compare(slug: str, size: int) -> dict:
     A, B, C = gemm.Problem(size, size, size).operands()
     labkit_ms = timing.host_time_ms(lambda: labkit.simulate(step.kernel, *step.geometry(size, size), A, B, C))
     numba_ms = _in_a_process(NUMBA, slug, size, NUMBA_ENABLE_CUDASIM="1")["time_ms"]
-    return {
-        "kernel": slug,
-        "problem": f"{size}x{size}x{size}",
-        "numba_ms": numba_ms,
-        "labkit_ms": labkit_ms,
-        "ratio": numba_ms / labkit_ms,
-    }
+    problem = f"{size}x{size}x{size}"
+    return add_computed({"kernel": slug, "problem": problem, "numba_ms": numba_ms, "labkit_ms": labkit_ms})
 
 
 def first_simulate(disk_cache: str, cache_folder: str) -> dict:
@@ -68,12 +64,7 @@ def first_simulate(disk_cache: str, cache_folder: str) -> dict:
 def grown(slug: str, size: int, sample: int | None = None) -> dict:
     """Time and peak memory of one step; of a `sample`, the lane operations are those of the blocks that ran."""
     found = _in_a_process(GROWN, slug, size, sample or 0)
-    return {
-        "kernel": slug,
-        "problem": f"{size}x{size}x{size}",
-        **found,
-        "ns_per_lane_operation": found["labkit_ms"] * 1e6 / found["lane_operations"],
-    }
+    return add_computed({"kernel": slug, "problem": f"{size}x{size}x{size}", **found})
 
 
 def _in_a_process(script: str, *arguments, **environment) -> dict:

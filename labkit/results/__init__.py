@@ -4,32 +4,94 @@
 >>> results.recorded()
 [('nvidia-h100-80gb-hbm3', 'gemm'), ...]
 >>> gemm = results.load("gemm")
->>> gemm.header["gpu"], gemm.rows[0]["tflops"]
+>>> gemm.gpu, gemm.rows[0]["tflops"]
+>>> results.table("gemm", ["step", "problem", "tflops"], dtype="float32")
+
+A file holds what was measured, a row a line; speeds and ratios are computed when it is loaded (`computed.py`).
 """
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf, log
 from pathlib import Path
 from typing import Any
 
+from labkit.machine import device
 from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.results.computed import add_computed, drop_computed
+from labkit.table import Table
 
 FOLDER = Path(__file__).parent
+HEADINGS = {"tflops": "TFLOP/s", "gb_s": "GB/s", "dtype": "format"}
+UNITS = ("ms", "us", "ns", "mb", "kb", "bytes")
 
 
 @dataclass(frozen=True)
 class Results:
-    """What one run measured: `header` says on what, each of `rows` is one measurement."""
+    """What one run measured.
+
+    Attributes
+    ----------
+    operation
+        Name of the record.
+    header
+        GPU, versions and date.
+    rows
+        Measurements, with the fields that are computed from them.
+    missing_gpu
+        Name of this machine's GPU where it has no such record and another GPU's was loaded; else "".
+    """
 
     operation: str
     header: dict[str, Any]
     rows: list[dict[str, Any]]
+    missing_gpu: str = field(default="", compare=False)
+
+    @property
+    def gpu(self) -> str:
+        """Name of the GPU that was measured, or of the CPU where no GPU was."""
+        return self.header.get("gpu") or self.header.get("cpu", "")
+
+    @property
+    def caption(self) -> str:
+        """A sentence that names the device and the date, and says if this machine's GPU has no such record."""
+        date = f" on {self.header['date']}" if "date" in self.header else ""
+        fallback = f"; this machine's {self.missing_gpu} has no record of {self.operation}" if self.missing_gpu else ""
+        return f"Measured on {self.gpu}{date}{fallback}." if self.gpu else ""
 
     def select(self, **fields) -> list[dict[str, Any]]:
-        """The rows with these values: `select(step="tiled", dtype="float32")`."""
-        return [row for row in self.rows if all(row.get(name) == value for name, value in fields.items())]
+        """Return the rows with these values: `select(step="tiled", dtype=["float16", "bfloat16"])`.
+
+        A list, tuple, set or mapping stands for any of its members.
+        """
+        return [row for row in self.rows if all(_matches(row.get(name), wanted) for name, wanted in fields.items())]
+
+    def table(self, columns: Sequence[str] | Mapping[str, str], /, folded: str = "", **fields) -> Table:
+        """Print columns of the selected rows.
+
+        Parameters
+        ----------
+        columns
+            Fields, or a mapping from a field to its heading.
+        folded
+            For a long table: the line that a reader clicks to see it.
+        **fields
+            Values that rows must have, as for `select`.
+
+        Returns
+        -------
+        Table
+            A line for each row, and one line for rows that agree in all columns; its caption names the device.
+        """
+        rows = self.select(**fields)
+        known = dict.fromkeys(name for row in self.rows for name in row)
+        if unknown := [name for name in columns if name not in known]:
+            raise KeyError(f"{self.operation} has no field {unknown[0]!r}: choose from {', '.join(known)}")
+        titles = columns.values() if isinstance(columns, Mapping) else map(heading, columns)
+        cells = dict.fromkeys(tuple(_cell(row.get(name)) for name in columns) for row in rows)
+        return Table(list(titles), cells, folded, self.caption)
 
 
 def recorded(folder: Path = FOLDER) -> list[tuple[str, str]]:
@@ -38,21 +100,30 @@ def recorded(folder: Path = FOLDER) -> list[tuple[str, str]]:
 
 
 def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> Results:
-    """The results of an operation on one machine; the machine may be left out where there is only one.
+    """Return the record of an operation on one machine.
+
+    If no machine is named, it is this machine's GPU. If that has no record, it is the nearest GPU that has one (see
+    `nearest`); without a GPU it is the nearest to the one that the simulator models. Records of CPUs come last, by
+    name. `caption` of the result says whose record it is.
 
     Raises
     ------
     KeyError
-        Nothing was recorded for it, or on several machines; the message lists what there is.
+        Nothing was recorded for the operation, or not on that machine; the message lists what there is.
     """
     machines = [where for where, what in recorded(folder) if what == operation]
-    if machine is None and len(machines) == 1:
-        machine = machines[0]
+    if not machines:
+        raise KeyError(f"there are no results for {operation!r}: none were recorded")
+    if machine is None:
+        return _load_nearest(operation, machines, folder)
     if machine not in machines:
-        wanted = f"for {operation!r} on {machine!r}" if machine else f"for {operation!r} on a machine to choose"
-        there = f"name one of {', '.join(machines)}" if machines else "none were recorded"
-        raise KeyError(f"there are no results {wanted}: {there}")
-    return Results(**json.loads((folder / machine / f"{operation}.json").read_text(encoding="utf-8")))
+        raise KeyError(f"there are no results for {operation!r} on {machine!r}: name one of {', '.join(machines)}")
+    return _read(folder / machine / f"{operation}.json")
+
+
+def table(operation: str, columns: Sequence[str] | Mapping[str, str], /, machine: str | None = None, **fields) -> Table:
+    """Print columns of the selected rows of a record: see `load` and `Results.table`."""
+    return load(operation, machine).table(columns, **fields)
 
 
 def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
@@ -83,22 +154,72 @@ def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path 
     return {machine: known[machine] for machine in sorted(known, key=difference)}
 
 
-def _difference(one: str, other: str) -> float:
-    """How far apart multiprocessors and bandwidth of two GPUs are; infinite if one of them is not in the table."""
-    first, second = (GPUS.get(NAMES_OF_DRIVER.get(name, name)) for name in (one, other))
-    if first is None or second is None:
-        return inf
-    return abs(log(first.sms / second.sms)) + abs(log(first.dram_gb_s / second.dram_gb_s))
-
-
 def save(results: Results, machine: str, folder: Path = FOLDER) -> Path:
     """Write the results to `folder/machine/operation.json`, in place of older ones; returns the file."""
     path = folder / slug(machine) / f"{results.operation}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(_text(results), encoding="utf-8", newline="\n")
     return path
 
 
 def slug(name: str) -> str:
     """A name as a folder: `NVIDIA H100 80GB HBM3` becomes `nvidia-h100-80gb-hbm3`."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def heading(name: str) -> str:
+    """A field's name with its unit apart: `time_ms` becomes `time, ms`."""
+    words = name.split("_")
+    if name in HEADINGS:
+        return HEADINGS[name]
+    return f"{' '.join(words[:-1])}, {words[-1]}" if words[-1] in UNITS and words[1:] else " ".join(words)
+
+
+def _read(path: Path, missing_gpu: str = "") -> Results:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    rows = [add_computed(row) for row in stored["rows"]]
+    return Results(stored["operation"], stored["header"], rows, missing_gpu)
+
+
+def _load_nearest(operation, machines, folder):
+    """The record of this machine's GPU, or of the GPU nearest to it; of a CPU where no GPU has one."""
+    here = device.detect()
+    gpu, capability = here.name, _capability(here)
+    ranked = list(nearest(operation, gpu, capability, folder))
+    chosen = (ranked or machines)[0]
+    is_missing = here.kind == "gpu" and bool(ranked) and chosen != slug(gpu)
+    return _read(folder / chosen / f"{operation}.json", gpu if is_missing else "")
+
+
+def _capability(here: device.Device) -> tuple[int, ...]:
+    if here.kind == "gpu":  # whose detail is "compute capability 9.0"
+        return tuple(map(int, re.findall(r"\d+", here.detail)))
+    return GPUS[here.name].compute_capability
+
+
+def _text(results: Results) -> str:
+    """The results as JSON: a header that can be read, and a row a line, without what is computed from it."""
+    head = {"operation": results.operation, "header": results.header, "rows": []}
+    start = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("[]\n}")
+    rows = ",\n".join(f"  {json.dumps(drop_computed(row), ensure_ascii=False)}" for row in results.rows)
+    return f"{start}[\n{rows}\n ]\n}}\n"
+
+
+def _matches(value, wanted) -> bool:
+    is_choice = isinstance(wanted, Collection) and not isinstance(wanted, str)
+    return value in wanted if is_choice else value == wanted
+
+
+def _cell(value):
+    """A cell of a table: numbers stay numbers, what is absent is empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else value if isinstance(value, int | float) else str(value)
+
+
+def _difference(one: str, other: str) -> float:
+    """How far apart multiprocessors and bandwidth of two GPUs are; infinite if one of them is not in the table."""
+    first, second = (GPUS.get(NAMES_OF_DRIVER.get(name, name)) for name in (one, other))
+    if first is None or second is None:
+        return inf
+    return abs(log(first.sms / second.sms)) + abs(log(first.dram_gb_s / second.dram_gb_s))

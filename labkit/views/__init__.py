@@ -15,6 +15,7 @@ from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
+from labkit.views.records import records
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
@@ -49,6 +50,7 @@ __all__ = [
     "pipeline",
     "playground",
     "predict",
+    "records",
     "rescaling",
     "roofline",
     "schedule",

@@ -39,6 +39,7 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
     kinds = [kind for kind in VERDICTS if any(verdict(row) == kind for row in points)]
 
     def content(axes):
+        chart.set_logarithmic(axes)
         expected = [_expected(row) for row in points if _expected(row)]
         ends = (min(expected) / 3, max(expected) * 3)
         axes.plot(ends, ends, color=COLOURS["dim"], linewidth=1)

@@ -24,29 +24,35 @@ STYLE = {
 }
 
 
-def draw(figure: Figure, size: str, content: Callable[[Axes], None]) -> None:
-    """Draws `content` between logarithmic axes."""
+def draw(figure: Figure, size: str, content: Callable[[Axes], None], height: float | None = None) -> None:
+    """Draws `content` between axes, in one of the sizes; `height` is in inches, where it depends on the content."""
     with matplotlib.rc_context(STYLE):
-        figure.set_size_inches(SIZES[size])
-        axes = figure.add_subplot(xscale="log", yscale="log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(10))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        wide, tall = SIZES[size]
+        figure.set_size_inches(wide, height or tall)
+        axes = figure.add_subplot()
         axes.grid(color=COLOURS["line"], linewidth=0.8)
         axes.tick_params(length=0)
         content(axes)
 
 
-def svgs(content: Callable[[Axes], None]) -> dict[str, str]:
+def set_logarithmic(axes: Axes) -> None:
+    """Make both axes logarithmic, with a tick for each power of ten."""
+    axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(10))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def svgs(content: Callable[[Axes], None], height: float | None = None) -> dict[str, str]:
     """The chart in each size, as SVG whose colours are the page's CSS variables."""
-    return {size: _svg(content, size) for size in SIZES}
+    return {size: _svg(content, size, height) for size in SIZES}
 
 
-def _svg(content, size):
+def _svg(content, size, height):
     text = io.StringIO()
     figure = Figure(layout="constrained")
-    draw(figure, size, content)
+    draw(figure, size, content, height)
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": size}):
         figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     drawn = text.getvalue()

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from labkit.forecast import roofline
 from labkit.machine.gpus import Cpu, Gpu
+from labkit.views import chart
 from labkit.views.base import COLOURS
 
 # Where a name may stand beside its mark, in points: the first that is free.
@@ -35,6 +36,7 @@ def content(
     intensities: tuple[float, float] | None = None,
 ) -> None:
     """Roofs, kernels' places and their names, between logarithmic axes: over these intensities, or those that fit."""
+    chart.set_logarithmic(axes)
     left, right = intensities or _span(places, device, precision)
     bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))

@@ -1,6 +1,5 @@
 """Every step of every ladder is right, in each of its formats; and a folder is all that a new operation takes."""
 
-import json
 import sys
 from importlib import import_module
 from textwrap import dedent
@@ -284,7 +283,7 @@ def test_it_has_rows_in_a_bench(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(bench._record, "require_gpu", lambda what, program="": type("Gpu", (), {"name": "Some GPU"}))
     done = CliRunner().invoke(cli.app, ["bench", "toy", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    rows = json.loads((tmp_path / "some-gpu" / "toy.json").read_text())["rows"]
+    rows = results.load("toy", "some-gpu", tmp_path).rows
     assert [(row["step"], row["n"], row["time_ms"]) for row in rows] == [("serial", 4096, 2.0), ("in_parts", 4096, 2.0)]
     assert all(row["error"] < 1e-5 and row["gb_s"] == pytest.approx(4 * 4096 / 2e6) for row in rows)
     assert results.Results("toy", {}, rows).select(n=4096) == rows

@@ -18,6 +18,7 @@ from labkit.views import (
     memory,
     passes,
     playground,
+    records,
     rescaling,
     schedule,
     score_tiles,
@@ -142,6 +143,7 @@ def pages(tmp_path_factory):
             {"bfloat16": [0.01, 0.1], "float32": [1e-6, 1e-5]},
         ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
+        "records": records("gemm", "A ladder", where={"problem": "4096x4096x4096"}, peak=True),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
@@ -281,6 +283,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "warp_timeline",
         "tile_sizes",
         "attention_errors",
+        "records",
         "rescaling",
         "sectors",
     ],
@@ -374,6 +377,17 @@ def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show
         choice.select_option(f"blocks = {blocks}")
         assert heading.inner_text().startswith(shown)
         assert page.locator("canvas").count() > 0
+
+
+def test_a_chart_of_records_has_its_message_source_and_rows(show, pages):
+    page, view = show("records"), pages["records"][0]
+    assert page.locator("h2").inner_text() == "A ladder"
+    assert "NVIDIA H100 80GB HBM3, float32; baseline: cuBLAS fp32" in page.locator(".footer").inner_text()
+    assert page.locator("[role=img] svg").count() == 1
+    page.get_by_text("The data as a table").click()
+    cells = page.locator("details tbody td")
+    cells.first.wait_for()
+    assert cells.all_inner_texts() == view.data["table"]["rows"][0]
 
 
 def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(show):

@@ -21,5 +21,6 @@ const view = {
       line.append(text);
     };
     data.legend.forEach(line => item(...line));
+    if (data.caption) ui.element('p', {class: 'wait', text: data.caption}, ui.footer);
   },
 };

@@ -1,0 +1,313 @@
+"""One chart with one message from recorded measurements: a figure of steps beside their baselines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from textwrap import wrap
+
+from labkit import results
+from labkit.formats import FORMATS
+from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.results import Results
+from labkit.results.computed import add_computed
+from labkit.views import chart, records_figure
+from labkit.views.base import COLOURS, View, plain, table
+from labkit.views.records_figure import LOOKS, Peak, Series
+from labkit.views.wording import join
+
+UNITS = {"tflops": " TFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "host_us": " us", "ratio": "x"}
+RATES = {"tflops", "gb_s", "ratio"}  # where more is better
+TIMES = {"time_ms", "host_us", "first_ms"}  # where less is better
+OF_ONE_STEP = "CUDA C++"  # a baseline that was measured for each step: the same kernel in another language
+FIGURES = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
+PACKAGES = {"NumPy": "numpy", OF_ONE_STEP: "nvidia-cuda-nvrtc"}  # whose version counts; else it is torch's
+MOST_BARS, MOST_NAMED = 48, 3
+LETTERS_OF_STILL = 115  # of a line above the picture that stands still
+
+
+def records(
+    record: str | Results,
+    title: str,
+    *,
+    x: str = "problem",
+    y: str = "tflops",
+    series: Sequence[str] | Mapping[str, str] | None = None,
+    baseline: str | None = None,
+    where: Mapping[str, object] | None = None,
+    peak: bool = False,
+) -> View:
+    """Draw a recorded figure: lines over a size, or bars for each problem.
+
+    Where a step was not measured, its bar or dot is missing and the caption says so.
+
+    Parameters
+    ----------
+    record
+        Name of a record, which `results.load` finds, or the record.
+    title
+        The message, in a sentence.
+    x
+        Field to draw over: lines where it is a number that varies ("queries"), else a group of bars for each value.
+    y
+        Field to draw: "tflops", "gb_s", "time_ms", "error", or "ratio" for the speed relative to `baseline`.
+    series
+        Steps and baselines in order, or a mapping from them to the names that are shown; all if left out.
+    baseline
+        The one that the sentence compares with, and to which "ratio" is relative. It may be left out where only one
+        baseline is drawn.
+    where
+        Values that rows must have, as for `Results.select`: `{"dtype": "bfloat16", "causal": False}`. For the field
+        `x`, a list gives the order and a mapping the names that are shown.
+    peak
+        Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s".
+
+    Raises
+    ------
+    KeyError
+        The record has no such step, baseline or field.
+    ValueError
+        No row is left, or rows of one step and one `x` differ in a field that `where` leaves open.
+    """
+    found = results.load(record) if isinstance(record, str) else record
+    where = dict(where or {})
+    rows = found.select(**where)
+    if not rows:
+        raise ValueError(f"The record {found.operation} has no row with {where}: choose other values.")
+    _check_fields(found, x, y)
+    named = _names(rows, series, baseline)
+    if y == "ratio" and baseline is None:
+        baseline = _only_baseline(rows, named)
+    places = _places(rows, x, where.get(x))
+    drawn = [_series(rows, name, label, x, y, places, baseline) for name, label in named.items()]
+    drawn = [one for one in drawn if one.values or series is not None]
+    if absent := [one.label for one in drawn if not one.values]:
+        raise KeyError(f"{found.operation} has no {y} of {join(absent)} with {where}: leave it out of series.")
+    shown = [one for one in drawn if (y, one.name) != ("ratio", baseline)]  # which is a line at 1
+    places = [place for place in places if any(place in one.values for one in shown)]
+    if not places:
+        raise ValueError(f"The record {found.operation} has no {y} over {x} with {where}: choose other values.")
+    names = [_place_name(place, where.get(x)) for place in places]
+    _check_count(shown, places)
+    caption = _caption(found, rows, drawn, places, names)
+    label = named.get(baseline, "")
+    picture = records_figure.Content(
+        shown,
+        places,
+        names,
+        results.heading(x),
+        f"speed, relative to {label}" if y == "ratio" else results.heading(y),
+        _peak(found, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
+        _is_over_numbers(places),
+    )
+
+    def still(figure, data, step):
+        chart.draw(figure, "wide", picture, picture.height)
+        text = "\n".join([plain(title), *wrap(caption, LETTERS_OF_STILL)])
+        figure.suptitle(text, fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+
+    data = {
+        "say": _sentence(shown, places[-1], _at(x, places[-1], names[-1]), y, baseline, label),
+        "charts": chart.svgs(picture, picture.height),
+        "legend": records_figure.legend(shown, picture.is_line),
+        "caption": caption,
+        "table": table(
+            [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown)],
+            [[name, *(_text(one.values.get(place)) for one in shown)] for place, name in zip(places, names)],
+        ),
+    }
+    return View("chart", title, data, still)
+
+
+# --- what is drawn ---------------------------------------------------------------------------------
+
+
+def _check_fields(found, x, y):
+    known = dict.fromkeys(name for row in found.rows for name in row)
+    for name in ("step", x, y):
+        if name not in known:
+            raise KeyError(f"{found.operation} has no field {name!r}: choose from {', '.join(known)}")
+
+
+def _names(rows, series, baseline) -> dict[str, str]:
+    """Names of steps and baselines to draw, with what they are called in the chart."""
+    steps = dict.fromkeys(row["step"] for row in rows)
+    baselines = dict.fromkeys(row["rival"] for row in rows if "rival" in row)
+    if series is None:
+        named = {name: name for name in (*steps, *baselines) if name != OF_ONE_STEP}
+    else:
+        named = dict(series) if isinstance(series, Mapping) else {name: name for name in series}
+    if baseline is not None:
+        named.setdefault(baseline, baseline)
+    if unknown := [name for name in named if name not in steps and name not in baselines]:
+        raise KeyError(f"no row is of {unknown[0]!r}: choose from {', '.join((*steps, *baselines))}")
+    return named
+
+
+def _only_baseline(rows, named) -> str:
+    baselines = [name for name in named if any(row.get("rival") == name for row in rows)]
+    if len(baselines) != 1:
+        raise ValueError(f"A ratio is to one baseline: choose one of {join(baselines) or 'none'} as baseline.")
+    return baselines[0]
+
+
+def _places(rows, x, wanted) -> list:
+    """Values of `x`: rising numbers, or in the order that is asked for, or as they were recorded."""
+    found = dict.fromkeys(row[x] for row in rows if row.get(x) is not None)
+    if all(map(_is_number, found)):
+        return sorted(found)
+    is_choice = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    return [place for place in wanted if place in found] if is_choice else list(found)
+
+
+def _series(rows, name, label, x, y, places, baseline) -> Series:
+    is_step = any(row["step"] == name for row in rows)
+    if y != "ratio":
+        return Series(name, label, _values(rows, name, is_step, x, y, places), is_step)
+    if name == baseline:
+        return Series(name, label, dict.fromkeys(places, 1.0), False)
+    if is_step:  # which may have a baseline of its own, so that rows count and not the places alone
+        beside = [row for row in rows if row.get("rival") == baseline]
+        return Series(name, label, _values(beside, name, True, x, y, places), True)
+    times, of_baseline = (_values(rows, each, False, x, "time_ms", places) for each in (name, baseline))
+    ratios = {place: of_baseline[place] / time_ms for place, time_ms in times.items() if place in of_baseline}
+    return Series(name, label, ratios, False)
+
+
+def _values(rows, name, is_step, x, y, places) -> dict:
+    """The value of a step or baseline at each place that has one."""
+    values = {}
+    for place in places:
+        mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "rival"] == name]
+        measured = [row if is_step else _of_baseline(row) for row in mine]
+        found = {row[y] for row in measured if row.get(y) is not None}
+        if len(found) > 1:
+            _check_alike(mine, name, x, place, is_step)
+        if found:
+            values[place] = median(found)  # of a baseline that was measured beside several ladders
+    return values
+
+
+def _of_baseline(row) -> dict:
+    """What a row says of its baseline, under the names that a step's figures have."""
+    same_problem = {name: row[name] for name in ("flops", "min_bytes") if name in row}
+    own = {name.removeprefix("rival_"): value for name, value in row.items() if name.startswith("rival_")}
+    return add_computed(same_problem | own)
+
+
+def _check_alike(rows, name, x, place, is_step):
+    """Refuse rows that stand for several measurements of one step at one place."""
+    settings = {key for row in rows for key, value in row.items() if _is_setting(key, value)} - {x}
+    is_shared = name != OF_ONE_STEP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
+    if not is_step and is_shared:  # steps that do the same have the same baseline
+        settings -= {"step"}
+    if differing := sorted(key for key in settings if len({str(row.get(key)) for row in rows}) > 1):
+        raise ValueError(
+            f"Several rows are of {name} with {x} {place}, and they differ in {join(differing)}: choose one in where."
+        )
+
+
+def _is_setting(key, value) -> bool:
+    """Whether a field says what was measured, and not what came of it."""
+    return not isinstance(value, float) and not key.startswith("rival") and key not in FIGURES
+
+
+def _check_count(drawn, places):
+    """Refuse more than can be told apart."""
+    count, limit, what = len(drawn) * len(places), MOST_BARS, "bars"
+    if _is_over_numbers(places):
+        steps = sum(one.is_step for one in drawn)
+        count, limit, what = max(steps, len(drawn) - steps), len(LOOKS), "lines of one kind"
+    if count > limit:
+        raise ValueError(f"The chart would have {count} {what}, more than {limit}: choose fewer with series or where.")
+
+
+def _is_over_numbers(places) -> bool:
+    """Whether a chart has lines: over several numbers."""
+    return len(places) > 1 and all(map(_is_number, places))
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _peak(found, rows, y) -> Peak:
+    """The published peak of the recorded GPU."""
+    gpu = GPUS.get(NAMES_OF_DRIVER.get(found.gpu, found.gpu))
+    if gpu is None:
+        raise ValueError(f"No peak of {found.gpu} is known: leave peak out.")
+    if y == "gb_s":
+        return Peak(gpu.dram_gb_s, f"{gpu.dram_gb_s:,.0f} GB/s: DRAM at its peak")
+    formats = {row["dtype"] for row in rows}
+    if y != "tflops" or len(formats) != 1:
+        raise ValueError(f"A peak is drawn for tflops of one format, or gb_s, not for {y} of {join(sorted(formats))}.")
+    arithmetic = FORMATS[formats.pop()].arithmetic
+    tflops = gpu.peak_tflops[arithmetic]
+    return Peak(tflops, f"{_text(tflops)} TFLOP/s: {arithmetic} at its peak")
+
+
+# --- in words --------------------------------------------------------------------------------------
+
+
+def _place_name(place, labels) -> str:
+    if isinstance(labels, Mapping):
+        return labels[place]
+    return f"{place:,}" if _is_number(place) else str(place)
+
+
+def _at(x, place, name) -> str:
+    """A place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
+    if not _is_number(place):
+        return name
+    return f"{name} {x}" if x.endswith("s") else f"{x} = {name}"
+
+
+def _sentence(drawn, place, at, y, baseline, label) -> str:
+    """The best step at the last place, beside the baseline."""
+    here = [one for one in drawn if place in one.values]
+    steps = [one for one in here if one.is_step] or here
+    low, high = (choose(steps, key=lambda one: one.values[place]) for choose in (min, max))
+    if y not in RATES | TIMES:
+        ends = f"from **{_figure(low.values[place], y)}** (`{low.label}`) to **{_figure(high.values[place], y)}**"
+        return f"At {at}, {results.heading(y)} goes {ends} (`{high.label}`)."
+    best = high if y in RATES else low
+    verb = "takes" if y in TIMES else "reaches"
+    text = f"At {at}, `{best.label}` {verb} **{_figure(best.values[place], y)}**"
+    if y == "ratio":
+        return f"{text} the speed of {label}."
+    others = [one for one in here if not one.is_step and baseline in (None, one.name)]
+    if not others or not best.is_step or not best.values[place]:
+        return f"{text}."
+    other = (max if y in RATES else min)(others, key=lambda one: one.values[place])
+    ours, theirs = best.values[place], other.values[place]
+    return f"{text}, {ours / theirs if y in RATES else theirs / ours:.2g}x the speed of {other.label}."
+
+
+def _caption(found, rows, drawn, places, names) -> str:
+    """Device, format, baselines with their versions, date, and what was not measured."""
+    formats = dict.fromkeys(row["dtype"] for row in rows if "dtype" in row)
+    parts = [f"{found.gpu}, {', '.join(formats)}" if formats else found.gpu]
+    baselines = [one.label for one in drawn if not one.is_step]
+    packages = dict.fromkeys(PACKAGES.get(one.name, "torch") for one in drawn if not one.is_step)
+    versions = [f"{name} {found.header[name]}" for name in packages if name in found.header]
+    if baselines:
+        known = f" ({', '.join(versions)})" if versions else ""
+        parts.append(f"baseline{'s' * (len(baselines) > 1)}: {', '.join(baselines)}{known}")
+    if "date" in found.header:
+        parts.append(f"measured on {found.header['date']}")
+    text = f"{'; '.join(parts)}."
+    if found.missing_gpu:
+        text += f" This machine's {found.missing_gpu} has no record of {found.operation}."
+    empty = [f"{one.label} at {name}" for one in drawn for place, name in zip(places, names) if place not in one.values]
+    if empty:
+        more = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
+        text += f" Not measured: {', '.join(empty[:MOST_NAMED])}{more}."
+    return text
+
+
+def _figure(value, y) -> str:
+    return f"{_text(value)}{UNITS.get(y, '')}"
+
+
+def _text(value) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.3g}"

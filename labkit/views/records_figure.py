@@ -1,0 +1,197 @@
+"""What a chart of recorded figures shows: groups of bars, or lines with their names at the right end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from labkit.views.base import COLOURS
+
+LOOKS = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "hot"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
+BASELINE = "dim"
+LETTER, LINE = 6.0, 12.0  # a letter's width and a line's height, in points
+MARGIN = 60.0  # of tick labels beside a chart, in points
+SIGN, NAME = 9.0, 21.0  # from the last dot to the sign and the name of its line, in points
+LOG_FROM = 30  # a scale is logarithmic where the largest value is so many times the smallest
+BAR, GROUP, EDGES = 0.2, 0.38, 0.75  # height of a bar, of a group's name, and of both edges, in inches
+
+
+@dataclass(frozen=True)
+class Series:
+    """A step of ours, or a baseline, with its value at each place that has one; `label` is what the chart calls it."""
+
+    name: str
+    label: str
+    values: Mapping
+    is_step: bool
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A value that limits all others or compares with them, and what is written at its line."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """Draws series between the axes of a chart.
+
+    Attributes
+    ----------
+    names
+        Names of the places, which are values of `x`.
+    is_line
+        Lines over numbers, not bars.
+    """
+
+    series: list[Series]
+    places: list
+    names: list[str]
+    x: str
+    y: str
+    peak: Peak | None
+    is_line: bool
+
+    @property
+    def height(self) -> float | None:
+        """Inches that the bars need; None for lines, which fit any height."""
+        if self.is_line:
+            return None
+        return EDGES + len(self.places) * (GROUP + BAR * len(self.series))
+
+    def __call__(self, axes: Axes) -> None:
+        (self._lines if self.is_line else self._bars)(axes)
+
+    def _lines(self, axes):
+        letters = max(len(self._end_name(one)) for one in self.series)
+        wide = max(1.0, 72 * axes.figure.get_figwidth() - MARGIN)
+        first, last = self.places[0], self.places[-1]
+        named = min(0.6, (LETTER * letters + NAME) / wide)  # share of the width that names take
+        axes.set_xscale("log")
+        axes.set_xlim(first * (first / last) ** 0.03, last * (last / first) ** (named / (1 - named)))
+        every = max(1, round(LETTER * 1.4 * max(map(len, self.names)) * len(self.places) / (wide * (1 - named))))
+        axes.set_xticks(self.places[::every], self.names[::every])
+        axes.xaxis.set_minor_locator(NullLocator())
+        for one, (marker, _, colour) in zip(self.series, looks(self.series)):
+            at = [place for place in self.places if place in one.values]
+            style = {"linestyle": "-", "mfc": COLOURS[colour]} if one.is_step else {"linestyle": "--", "mfc": "none"}
+            values = [one.values[place] for place in at]
+            axes.plot(at, values, marker=marker, ms=5.5, color=COLOURS[colour], linewidth=1.6, **style)
+        self._scale(axes)
+        axes.set(xlabel=self.x, ylabel=self.y)
+        if self.peak:
+            axes.plot([first, last], [self.peak.value] * 2, color=COLOURS["fg"], linewidth=1.8)
+            axes.annotate(self.peak.text, (first, self.peak.value), (0, 4), textcoords="offset points", weight="bold")
+        self._names_at_the_end(axes)
+
+    def _scale(self, axes):
+        """From 0, or logarithmic where values are of very different sizes."""
+        values = [value for one in self.series for value in one.values.values()]
+        top = max([*values, self.peak.value] if self.peak else values)
+        if min(values) > 0 and top / min(values) >= LOG_FROM:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(10))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.set_ylim(min(values) / 1.5, top * 1.5)
+        else:
+            axes.set_ylim(0, 1.1 * top or 1)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+    def _names_at_the_end(self, axes):
+        """Names beside the last dots, moved apart where they would stand on one another."""
+        axes.figure.draw_without_rendering()  # before that nobody knows where a dot stands
+        pixel = axes.figure.dpi / 72
+        ends = []
+        for one, (_, sign, colour) in zip(self.series, looks(self.series)):
+            last = max(one.values)
+            (_, y) = axes.transData.transform((last, one.values[last]))
+            ends.append((y / pixel, one, sign, colour))
+        ends.sort(key=lambda end: end[0])
+        heights = spread([end[0] for end in ends], LINE)
+        for (y, one, sign, colour), height in zip(ends, heights):
+            place = self.places[-1], one.values[max(one.values)]
+            style = {"textcoords": "offset points", "va": "center"}
+            axes.annotate(sign, place, (SIGN, height - y), color=COLOURS[colour], **style)
+            axes.annotate(self._end_name(one), place, (NAME, height - y), **style)
+
+    def _end_name(self, one):
+        """Its name at the right end, with the place where it ends if that is an earlier one."""
+        last = max(one.values)
+        return one.label if last == self.places[-1] else f"{one.label} (to {self.names[self.places.index(last)]})"
+
+    def _bars(self, axes):
+        top = max(value for one in self.series for value in one.values.values())
+        at, ticks, labels = 0.0, [], []
+        for place, name in zip(self.places, self.names):
+            axes.annotate(name, (0, at + GROUP / 2), (0, -3), textcoords="offset points", weight="bold", va="center")
+            at += GROUP
+            for one in self.series:
+                middle = at + BAR / 2
+                ticks.append(middle)
+                labels.append(one.label)
+                self._bar(axes, one, one.values.get(place), middle)
+                at += BAR
+        limit = max(top, self.peak.value) if self.peak else top
+        axes.set(xlim=(0, 1.15 * limit or 1), ylim=(at + BAR / 2, 0), xlabel=self.y)
+        axes.set_yticks(ticks, labels)
+        for label, tick in zip(labels, axes.get_yticklabels()):
+            if next(one for one in self.series if one.label == label).is_step:
+                tick.set_color(COLOURS["fg"])
+        axes.grid(visible=False, axis="y")
+        axes.set_axisbelow(True)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        if self.peak:
+            axes.axvline(self.peak.value, color=COLOURS["fg"], linewidth=1.8)
+            style = {"textcoords": "offset points", "ha": "right", "weight": "bold"}
+            axes.annotate(self.peak.text, (self.peak.value, 0), (-4, 4), **style)
+
+    def _bar(self, axes, one, value, middle):
+        if value is None:
+            text, colour = "not measured", COLOURS["dim"]
+        else:
+            face = COLOURS["A"] if one.is_step else "none"
+            edge = COLOURS["A" if one.is_step else BASELINE]
+            axes.barh(middle, value, 0.75 * BAR, color=face, edgecolor=edge, linewidth=1.2)
+            text, colour = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", COLOURS["fg"]
+        axes.annotate(text, (value or 0, middle), (4, 0), textcoords="offset points", va="center", color=colour)
+
+
+def looks(series: list[Series]) -> list[tuple[str, str, str]]:
+    """Marker, sign and colour of each series: colours for steps, hollow and grey for baselines."""
+    found, counts = [], {True: 0, False: 0}
+    for one in series:
+        marker, (full, hollow), colour = LOOKS[counts[one.is_step] % len(LOOKS)]
+        counts[one.is_step] += 1
+        found.append((marker, full, colour) if one.is_step else (marker, hollow, BASELINE))
+    return found
+
+
+def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
+    """Lines of the legend: mark, colour and text."""
+    kinds = {one.is_step for one in series}
+    steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
+    baselines = ("╌", BASELINE, "baselines") if is_line else ("□", BASELINE, "baselines")
+    return [steps] * (True in kinds) + [baselines] * (False in kinds)
+
+
+def spread(heights: list[float], apart: float) -> list[float]:
+    """Rising heights, moved as little as needed to be at least so far apart: neighbours that touch keep their mean."""
+    groups: list[list[float]] = []  # of each: sum of middles, count
+    for height in heights:
+        groups.append([height, 1])
+        while len(groups) > 1 and _gap(*groups[-2:]) < apart * (groups[-2][1] + groups[-1][1]) / 2:
+            total, count = groups.pop()
+            groups[-1][0] += total
+            groups[-1][1] += count
+    found = []
+    for total, count in groups:
+        middle = total / count
+        found += [middle + apart * (place - (count - 1) / 2) for place in range(int(count))]
+    return found
+
+
+def _gap(lower, upper):
+    return upper[0] / upper[1] - lower[0] / lower[1]

@@ -1,0 +1,211 @@
+"""The chart of recorded figures: what it draws, says, and names as its source; and what it refuses."""
+
+import pytest
+
+from labkit import results
+from labkit.results import Results
+from labkit.results.computed import add_computed
+from labkit.views import records
+from labkit.views.base import COLOURS
+from labkit.views.records_figure import LOOKS, spread
+
+HEADER = {"gpu": "NVIDIA H100 80GB HBM3", "date": "2026-11-22", "torch": "2.11.0"}
+TIMES = {  # ms, by queries
+    "mma": {1024: 2.0, 2048: 2.0},
+    "wgmma": {1024: 0.8, 2048: 0.5},
+    "flash": {1024: 1.0, 2048: 0.4},
+    "copy": {1024: 0.4, 2048: 0.5},
+}
+STEPS, BASELINES = ("mma", "wgmma"), ("flash", "copy")
+
+
+def row(step, queries, baseline, **fields):
+    measured = {"time_ms": TIMES[step][queries], "error": 1e-3, "registers": len(step)}
+    baseline_ms = {"rival": baseline, "rival_time_ms": TIMES[baseline][queries]}
+    same = {"step": step, "problem": f"8x{queries}", "queries": queries, "dtype": "bfloat16", "causal": False}
+    work = {"flops": 10**12, "min_bytes": 10**9}
+    errors = {"rival_error": 2e-3} if baseline == "flash" else {}
+    return add_computed({**same, **work, **measured, **baseline_ms, **errors, **fields})
+
+
+def record(*more, without=()):
+    rows = [row(step, n, other) for step in STEPS for n in (1024, 2048) for other in BASELINES]
+    kept = [one for one in rows if (one["step"], one["queries"]) not in without]
+    return Results("attention", HEADER, [*kept, *more])
+
+
+def shown(view):
+    table = view.data["table"]
+    return table["columns"], table["rows"]
+
+
+def test_steps_and_baselines_are_drawn_by_the_same_measure():
+    view = records(record(), "A title", x="queries")
+    columns, rows = shown(view)
+    assert columns == ["queries", *(f"{name} TFLOP/s" for name in (*STEPS, *BASELINES))]
+    assert rows == [["1,024", "500", "1,250", "1,000", "2,500"], ["2,048", "500", "2,000", "2,500", "2,000"]]
+    assert shown(records(record(), "", x="queries", y="gb_s"))[1][0] == ["1,024", "500", "1,250", "1,000", "2,500"]
+    assert shown(records(record(), "", x="queries", y="time_ms"))[1][1] == ["2,048", "2", "0.5", "0.4", "0.5"]
+
+
+def test_a_baseline_has_what_was_recorded_of_it_and_no_figure_of_a_step():
+    assert shown(records(record(), "", y="error")) == (
+        ["problem", "mma", "wgmma", "flash"],
+        [["8x1024", "0.001", "0.001", "0.002"], ["8x2048", "0.001", "0.001", "0.002"]],
+    )
+    assert shown(records(record(), "", y="registers"))[0] == ["problem", "mma", "wgmma"]
+    with pytest.raises(KeyError, match="attention has no error of copy with {}: leave it out of series"):
+        records(record(), "", y="error", series=["mma", "copy"])
+
+
+def test_a_ratio_is_to_the_baseline_which_is_a_line_at_1():
+    view = records(record(), "", x="queries", y="ratio", baseline="copy")
+    assert shown(view)[1] == [["1,024", "0.2", "0.5", "0.4"], ["2,048", "0.25", "1", "1.25"]]
+    assert view.sentence == "At 2,048 queries, wgmma reaches 1x the speed of copy."
+    assert "baselines: flash, copy (torch 2.11.0)" in view.data["caption"]
+    assert ">copy</text>" in view.data["charts"]["wide"]
+    with pytest.raises(ValueError, match="A ratio is to one baseline: choose one of flash and copy as baseline"):
+        records(record(), "", y="ratio")
+    assert shown(records(record(), "", y="ratio", series=["wgmma", "flash"]))[1] == [
+        ["8x1024", "1.25"],
+        ["8x2048", "0.8"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("y", "baseline", "said"),
+    [
+        ("tflops", "flash", "At 2,048 queries, wgmma reaches 2,000 TFLOP/s, 0.8x the speed of flash."),
+        ("time_ms", "flash", "At 2,048 queries, wgmma takes 0.5 ms, 0.8x the speed of flash."),
+        ("tflops", None, "At 2,048 queries, wgmma reaches 2,000 TFLOP/s, 0.8x the speed of flash."),
+        ("registers", None, "At 2,048 queries, registers goes from 3 (mma) to 5 (wgmma)."),
+    ],
+)
+def test_the_sentence_compares_the_best_step_with_the_baseline(y, baseline, said):
+    assert records(record(), "", x="queries", y=y, baseline=baseline).sentence == said
+
+
+def test_the_caption_names_the_source():
+    caption = "NVIDIA H100 80GB HBM3, bfloat16; baseline: FA-2 (torch 2.11.0); measured on 2026-11-22."
+    view = records(record(), "", series={"mma": "mma", "flash": "FA-2"})
+    assert view.data["caption"] == caption
+    fallback = Results("attention", HEADER, record().rows, "NVIDIA T4")
+    view = records(fallback, "", series=["mma"])
+    assert view.data["caption"].endswith("2026-11-22. This machine's NVIDIA T4 has no record of attention.")
+
+
+def test_what_was_not_measured_is_left_open_and_named():
+    view = records(record(without=[("mma", 2048)]), "", where={"problem": {"8x1024": "short", "8x2048": "long"}})
+    assert shown(view)[1][1] == ["long", "", "2,000", "2,500", "2,000"]
+    assert view.data["caption"].endswith("Not measured: mma at long.")
+    assert view.data["charts"]["wide"].count(">not measured</text>") == 1
+
+
+def test_numbers_get_lines_and_problems_get_bars():
+    lines, bars = (records(record(), "", x=x).data["charts"]["wide"] for x in ("queries", "problem"))
+    assert ">2,048</text>" in lines and ">8x2048</text>" not in lines
+    assert bars.count(">8x2048</text>") == 1 and bars.count(">wgmma</text>") == 2
+    one = records(record(), "", x="queries", where={"queries": 1024}).data["charts"]["wide"]
+    assert one.count(">1,024</text>") == 1 and one.count(">wgmma</text>") == 1
+
+
+def test_a_line_that_ends_early_says_where():
+    view = records(record(without=[("mma", 2048)]), "", x="queries")
+    assert ">mma (to 1,024)</text>" in view.data["charts"]["narrow"]
+
+
+def test_problems_come_in_the_order_that_is_asked_for():
+    rows = shown(records(record(), "", where={"problem": ["8x2048", "8x1024"]}))[1]
+    assert [name for name, *_ in rows] == ["8x2048", "8x1024"]
+
+
+def test_the_peak_is_the_published_one():
+    view = records(record(), "", x="queries", peak=True)
+    assert ">989 TFLOP/s: bfloat16 tensor at its peak</text>" in view.data["charts"]["wide"]
+    view = records(record(), "", y="gb_s", peak=True)
+    assert ">3,350 GB/s: DRAM at its peak</text>" in view.data["charts"]["wide"]
+    with pytest.raises(ValueError, match="not for time_ms of bfloat16"):
+        records(record(), "", y="time_ms", peak=True)
+    with pytest.raises(ValueError, match="No peak of NVIDIA X is known"):
+        records(Results("attention", {"gpu": "NVIDIA X"}, record().rows), "", peak=True)
+
+
+def test_rows_of_several_measurements_are_refused_with_what_they_differ_in():
+    causal = row("mma", 1024, "copy", causal=True, time_ms=1.5)
+    with pytest.raises(ValueError, match="rows are of mma with queries 1024, and they differ in causal: choose one in"):
+        records(record(causal), "", x="queries")
+    assert shown(records(record(causal), "", x="queries", where={"causal": False}))[1][0][1] == "500"
+
+
+def test_a_baseline_measured_twice_has_its_median_and_the_twin_of_each_step_is_left_out():
+    again = row("mma", 1024, "copy", rival_time_ms=0.6)
+    assert shown(records(record(again), "", y="time_ms"))[1][0][-1] == "0.5"
+    twins = [row(step, 1024, "copy", rival="CUDA C++", rival_time_ms=time) for step, time in zip(STEPS, (2.1, 0.9))]
+    assert "CUDA C++ ms" not in shown(records(record(*twins), "", y="time_ms"))[0]
+    with pytest.raises(ValueError, match="rows are of CUDA C[+][+] with problem 8x1024, and they differ in step"):
+        records(record(*twins), "", series=["mma", "CUDA C++"])
+    one = records(record(*twins), "", series=["mma", "CUDA C++"], y="time_ms", where={"step": "mma"})
+    assert shown(one)[1][0] == ["8x1024", "2", "2.1"]
+
+
+def test_unknown_names_are_told_with_those_there_are():
+    with pytest.raises(KeyError, match="no row is of 'fast': choose from mma, wgmma, flash, copy"):
+        records(record(), "", series=["fast"])
+    with pytest.raises(KeyError, match="attention has no field 'speed': choose from step, problem, queries"):
+        records(record(), "", y="speed")
+    with pytest.raises(ValueError, match="attention has no row with {'dtype': 'int8'}: choose other values"):
+        records(record(), "", where={"dtype": "int8"})
+    with pytest.raises(KeyError, match="counters has no field 'step': choose from kernel, problem"):
+        records("counters", "")
+    later = row("wgmma", 2048, "copy", first_ms=3.0)
+    with pytest.raises(ValueError, match="attention has no first_ms over queries with {'queries': 1024}"):
+        records(record(later), "", x="queries", y="first_ms", where={"queries": 1024})
+
+
+def test_more_than_can_be_told_apart_is_refused():
+    many = [{**row("mma", n, "copy"), "step": f"s{i}"} for i in range(len(LOOKS) + 1) for n in (1024, 2048)]
+    with pytest.raises(ValueError, match="6 lines of one kind, more than 5: choose fewer with series or where"):
+        records(Results("attention", HEADER, many), "", x="queries")
+    bars = [{**row("mma", 1024, "copy"), "problem": f"p{i}"} for i in range(25)]
+    with pytest.raises(ValueError, match="50 bars, more than 48"):
+        records(Results("attention", HEADER, bars), "")
+
+
+def test_the_chart_takes_its_colours_from_the_theme_and_is_the_same_each_time():
+    charts, again = (records(record(), "", x="queries").data["charts"] for _ in range(2))
+    assert charts == again
+    for svg in charts.values():
+        assert "var(--fg)" in svg and "var(--A)" in svg and COLOURS["fg"] not in svg
+
+
+@pytest.mark.parametrize("x", ["queries", "problem"])
+def test_a_still_picture_is_drawn(tmp_path, x):
+    records(record(), "Kernels that `wait`", x=x).save_png(tmp_path / "view.png")
+    assert (tmp_path / "view.png").stat().st_size > 10_000
+
+
+def test_names_are_moved_apart_and_no_further():
+    assert spread([0, 100], 12) == [0, 100]
+    assert spread([50, 50], 12) == [44, 56]
+    assert spread([0, 10, 20, 100], 12) == [-2, 10, 22, 100]
+    assert spread([0, 11, 12], 12) == pytest.approx([23 / 3 - 12, 23 / 3, 23 / 3 + 12])
+
+
+@pytest.mark.parametrize("operation", ["attention_decode", "conv_tensor", "gemm_calls", "layouts", "norm_rows"])
+def test_records_of_every_kind_can_be_drawn(operation):
+    """Of one problem and format, with all its steps and baselines."""
+    found = results.load(operation)
+    where = {name: found.rows[0][name] for name in ("problem", "dtype", "call") if name in found.rows[0]}
+    columns, rows = shown(records(found, "All", where=where))
+    assert {row["step"] for row in found.select(**where)} <= {name.removesuffix(" TFLOP/s") for name in columns}
+    assert "" not in rows[0]
+
+
+def test_steps_that_compute_different_things_have_baselines_of_their_own():
+    where = {"problem": str(2**24), "dtype": "float32"}
+    steps = ["axpy", "dot"]
+    with pytest.raises(ValueError, match="rows are of torch with problem 16777216, and they differ in step"):
+        records("blas", "", where=where)
+    _, (cells,) = shown(records("blas", "", y="ratio", series=steps, baseline="torch", where=where))
+    own = [results.load("blas").select(step=step, rival="torch", **where)[0]["ratio"] for step in steps]
+    assert [float(cell) for cell in cells[1:]] == pytest.approx(own, rel=1e-2)
