@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from labkit import places
+from labkit import __version__, places
 from labkit.bench import _tuning
+from labkit.setup import extras
 
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
@@ -22,9 +23,36 @@ def benches() -> list[str]:
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(is_wanted: bool):
+    if is_wanted:
+        print(f"labkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+):
+    """An interactive GPU textbook and lab."""
+
+
+def main():
+    """Run the command line; a package that is missing, or a folder that cannot be written, is one sentence."""
+    try:
+        app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
+    except ModuleNotFoundError as error:
+        if not (sentence := extras.missing(error)):
+            raise
+        sys.exit(sentence)
+    except PermissionError as error:
+        sys.exit(f"{error.filename} cannot be written: choose another folder, or change its permissions")
 
 
 @app.command()
@@ -335,4 +363,4 @@ def _check_course(course, folder):
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m labkit")
+    main()
