@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-if sys.version_info < (3, 11):  # before anything is imported that such a Python cannot read
+if sys.version_info < (3, 11):  # noqa: UP036 - before anything is imported that such a Python cannot read
     sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}")
 
 from importlib.metadata import PackageNotFoundError, distribution
