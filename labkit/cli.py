@@ -1,5 +1,7 @@
 """The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
 
+import errno
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -51,8 +53,10 @@ def main():
         if not (sentence := extras.missing(error)):
             raise
         sys.exit(sentence)
-    except PermissionError as error:
-        sys.exit(f"{error.filename} cannot be written: choose another folder, or change its permissions")
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        sys.exit(f"{error.filename} cannot be written ({error.strerror}): choose another folder")
 
 
 @app.command()
@@ -68,7 +72,9 @@ def lab(
     context: typer.Context,
     workspace: Annotated[Path, typer.Option(help="Folder of your own copy of the book.")] = Path("workspace"),
 ):
-    """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
+    """Open the book in JupyterLab, on your own copy; other arguments, which begin with a dash, go to JupyterLab."""
+    if context.args and not context.args[0].startswith("-"):
+        _fail(f"{context.args[0]!r} is no option: open a chapter in JupyterLab's list of files, or pass --workspace")
     from labkit.book.workspace import open_lab, serve
     from labkit.course.manifest import NOTEBOOKS, current
 
@@ -312,10 +318,16 @@ def _print_grades(grades, out):
 
 
 def _check_folder(path):
-    """Refuse a path that is, or goes through, a file."""
+    """Refuse a path that is no folder, or cannot become one."""
     there = next((place for place in (path, *path.parents) if place.exists()), path)
-    if there.is_file():
+    if not there.is_dir():
         _fail(f"{there} is a file; give a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _fail(f"{path} cannot be made ({error.strerror}): choose another folder")
+    if not os.access(path, os.W_OK):
+        _fail(f"{path} cannot be written to: choose another folder")
 
 
 def _time(text):

@@ -1,6 +1,7 @@
 """Which extra of the distribution brings a package that is missing."""
 
 import re
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, requires
 
 DISTRIBUTION = "labkit-gpu"
@@ -15,9 +16,10 @@ def missing(error: ModuleNotFoundError) -> str:
 
 
 def _extras() -> dict[str, str]:
-    """Packages by name, each with the first extra that brings it."""
+    """Packages by name, each with the smallest extra that brings it."""
     try:
         found = [match.groups() for line in requires(DISTRIBUTION) or () if (match := _REQUIREMENT.match(line))]
     except PackageNotFoundError:  # labkit is used from a folder
         return {}
-    return {package.lower(): extra for package, extra in reversed(found)}
+    sizes = Counter(extra for _, extra in found)
+    return {package.lower(): extra for package, extra in sorted(found, key=lambda pair: -sizes[pair[1]])}
