@@ -90,8 +90,8 @@ def find_driver() -> Driver | None:
 def _python():
     found = f"{platform.python_version()} on {platform.system()}, in {sys.prefix}"
     numpy = _version("numpy")
-    if numpy and _pair(numpy) >= (2, 5):
-        return Checkup("Python", "fault", f"{found}; NumPy {numpy}", 'pip install "numpy<2.5"')
+    if numpy and _pair(numpy) >= (2, 6):
+        return Checkup("Python", "fault", f"{found}; NumPy {numpy}", 'pip install "numpy<2.6"')
     return Checkup("Python", "works", found)
 
 

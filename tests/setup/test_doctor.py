@@ -101,8 +101,8 @@ def test_an_old_driver_is_told_to_update(machine):
 
 
 def test_a_numpy_too_new(machine):
-    row = machine(numpy="2.5.0")["Python"]
-    assert (row.state, row.remedy) == ("fault", 'pip install "numpy<2.5"')
+    row = machine(numpy="2.6.0")["Python"]
+    assert (row.state, row.remedy) == ("fault", 'pip install "numpy<2.6"')
 
 
 def test_wsl_is_told_where_the_driver_belongs(machine, monkeypatch):
