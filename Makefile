@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # test-gpu in pieces that take some minutes each: make PIECE=1/4 test-gpu
 PIECE ?= 1/1
-.PHONY: lab test test-long test-gpu stress fuzz notebooks bench
+.PHONY: lab test test-long test-gpu stress fuzz notebooks site bench help
 
 lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
@@ -29,6 +29,13 @@ fuzz:       ## look for kernels that break the simulator, for ten minutes
 
 notebooks:  ## build the notebooks from notebooks/source
 	@$(PYTHON) -m labkit build
+
+site:       ## the reference of labkit's functions, as pages under site/build
+	@$(PYTHON) -m labkit.setup.environment site
+	.venv/bin/python -m sphinx -q -b html site site/build
+
+help:       ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /: /'
 
 bench:      ## measure the GEMM ladder beside its rivals on this GPU
 	@$(PYTHON) -m labkit bench gemm

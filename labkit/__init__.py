@@ -5,6 +5,11 @@
 132
 """
 
+import os
+import sys
+import tempfile
+from pathlib import Path
+
 __version__ = "0.2.0"
 
 # What is loaded when it is asked for: a module, or a name within one. A module may move, its name here stays.
@@ -55,12 +60,33 @@ _PLACES = {
 __all__ = [*_PLACES]
 
 
+def _is_writable(folder: Path) -> bool:
+    """Whether a folder, or the one in which it would be made, takes new files."""
+    return os.access(next(path for path in (folder, *folder.parents) if path.exists()), os.W_OK)
+
+
+# numba keeps compiled functions beside their source or in the user's cache, and refuses to compile without either.
+if "NUMBA_CACHE_DIR" not in os.environ and not any(
+    map(_is_writable, (Path(__file__).parent, Path(os.path.expanduser("~/.cache"))))
+):
+    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="labkit-")
+    if "numba" in sys.modules:
+        sys.modules["numba"].config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+
+
 def __getattr__(name):
     if name in _PLACES:
         from pkgutil import resolve_name
 
         module, _, inner = _PLACES[name].partition(":")
-        return resolve_name(f"{module}:{inner}")  # without a colon, a package that is missing would be asked for again
+        try:
+            return resolve_name(f"{module}:{inner}")  # without a colon, a missing package would be asked for again
+        except ModuleNotFoundError as error:
+            from importlib import import_module
+
+            if sentence := import_module("labkit.setup.extras").missing(error):
+                raise ImportError(f"labkit.{name}: {sentence}", name=error.name) from None
+            raise
     raise AttributeError(f"module 'labkit' has no attribute {name!r}")
 
 

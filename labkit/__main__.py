@@ -3,6 +3,10 @@
 import os
 import subprocess
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - before anything is imported that such a Python cannot read
+    sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}")
+
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -11,10 +15,10 @@ from labkit.setup import environment
 
 def main():
     if _installed() and Path(sys.prefix).resolve() != environment.VENV.resolve():
-        from labkit.cli import app
+        from labkit.cli import main as run
 
-        app()
-    python = environment.ensure(environment.gpu_extras())
+        run()
+    python = environment.ensure(("grade", *environment.gpu_extras()))
     command = [str(python), "-m", "labkit.cli", *sys.argv[1:]]
     if os.name == "nt":
         sys.exit(subprocess.call(command))
@@ -23,7 +27,7 @@ def main():
 
 def _installed() -> bool:
     try:
-        return bool(distribution("labkit"))
+        return bool(distribution("labkit-gpu"))
     except PackageNotFoundError:
         return False
 

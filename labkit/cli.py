@@ -1,5 +1,7 @@
 """The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
 
+import errno
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -8,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from labkit import places
+from labkit import __version__, places
 from labkit.bench import _tuning
+from labkit.setup import extras
 
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
@@ -22,9 +25,38 @@ def benches() -> list[str]:
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(is_wanted: bool):
+    if is_wanted:
+        print(f"labkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+):
+    """An interactive GPU textbook and lab."""
+
+
+def main():
+    """Run the command line; a package that is missing, or a folder that cannot be written, is one sentence."""
+    try:
+        app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
+    except ModuleNotFoundError as error:
+        if not (sentence := extras.missing(error)):
+            raise
+        sys.exit(sentence)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        sys.exit(f"{error.filename} cannot be written ({error.strerror}): choose another folder")
 
 
 @app.command()
@@ -40,7 +72,9 @@ def lab(
     context: typer.Context,
     workspace: Annotated[Path, typer.Option(help="Folder of your own copy of the book.")] = Path("workspace"),
 ):
-    """Open the book in JupyterLab, on your own copy; other arguments go to JupyterLab."""
+    """Open the book in JupyterLab, on your own copy; other arguments, which begin with a dash, go to JupyterLab."""
+    if context.args and not context.args[0].startswith("-"):
+        _fail(f"{context.args[0]!r} is no option: open a chapter in JupyterLab's list of files, or pass --workspace")
     from labkit.book.workspace import open_lab, serve
     from labkit.course.manifest import NOTEBOOKS, current
 
@@ -284,10 +318,16 @@ def _print_grades(grades, out):
 
 
 def _check_folder(path):
-    """Refuse a path that is, or goes through, a file."""
+    """Refuse a path that is no folder, or cannot become one."""
     there = next((place for place in (path, *path.parents) if place.exists()), path)
-    if there.is_file():
+    if not there.is_dir():
         _fail(f"{there} is a file; give a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _fail(f"{path} cannot be made ({error.strerror}): choose another folder")
+    if not os.access(path, os.W_OK):
+        _fail(f"{path} cannot be written to: choose another folder")
 
 
 def _time(text):
@@ -335,4 +375,4 @@ def _check_course(course, folder):
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m labkit")
+    main()

@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import sys
+from collections.abc import Set
 from functools import cache, lru_cache
 from linecache import getlines
 from pathlib import Path
@@ -38,7 +39,7 @@ def _contents(cell: CellType):
         return None
 
 
-def assignments(source: str, names: set[str]) -> list[ast.Assign]:
+def assignments(source: str, names: Set[str]) -> list[ast.Assign]:
     """What gives names their values at the top level of a source, and what these values come from, in its order."""
     found = []
     for node, assigned in reversed(_all_assignments(source)):

@@ -31,7 +31,7 @@ def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
     try:
         from distributed import Client
     except ImportError:
-        raise SchedulerError("--scheduler needs Dask: install labkit[cluster]") from None
+        raise SchedulerError("--scheduler needs Dask: pip install 'labkit-gpu[cluster]'") from None
     try:
         client = Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:

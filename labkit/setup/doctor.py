@@ -4,13 +4,12 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 COLOURS = {"works": "green", "absent": "yellow", "fault": "red"}
@@ -18,7 +17,7 @@ COLOURS = {"works": "green", "absent": "yellow", "fault": "red"}
 
 @dataclass(frozen=True)
 class Checkup:
-    """One row of the table; `absent` is something that the book does without."""
+    """What was found of one thing; `absent` is something that labkit does without."""
 
     what: str
     state: Literal["works", "absent", "fault"]
@@ -36,17 +35,19 @@ class Driver:
 
 
 def run(console: Console | None = None) -> bool:
-    """Print the table of all checkups; True if nothing is at fault."""
-    table = Table("what", "state", "found", "what to do", title="labkit doctor", title_justify="left")
-    rows = checkups()
-    for row in rows:
-        table.add_row(row.what, Text(row.state, COLOURS[row.state]), Text(row.found), Text(row.remedy))
-    (console or Console()).print(table)
-    return all(row.state != "fault" for row in rows)
+    """Print each checkup as it ends; True if nothing is at fault."""
+    console, is_well = console or Console(soft_wrap=True), True
+    with console.status("looking at this machine; the first simulation takes half a minute"):
+        for row in checkups():
+            is_well = is_well and row.state != "fault"
+            console.print(Text.assemble((f"{row.state:7}", COLOURS[row.state]), f" {row.what:10} {row.found}"))
+            if row.remedy:
+                console.print(f"{'':18} -> {row.remedy}", markup=False, highlight=False)
+    return is_well
 
 
-def checkups() -> list[Checkup]:
-    """Every row, in the order of the table."""
+def checkups() -> Iterator[Checkup]:
+    """Every checkup, in the order in which they are told."""
     driver = find_driver()
     looks: list[tuple[str, Callable[[], Checkup]]] = [
         ("Python", _python),
@@ -59,7 +60,8 @@ def checkups() -> list[Checkup]:
         ("JupyterLab", _jupyterlab),
         ("widgets", _widgets),
     ]
-    return [_safely(what, look) for what, look in looks]
+    for what, look in looks:
+        yield _safely(what, look)
 
 
 def _safely(what, look):
@@ -88,8 +90,8 @@ def find_driver() -> Driver | None:
 def _python():
     found = f"{platform.python_version()} on {platform.system()}, in {sys.prefix}"
     numpy = _version("numpy")
-    if numpy and _pair(numpy) >= (2, 5):
-        return Checkup("Python", "fault", f"{found}; NumPy {numpy}", 'pip install "numpy<2.5"')
+    if numpy and _pair(numpy) >= (2, 6):
+        return Checkup("Python", "fault", f"{found}; NumPy {numpy}", 'pip install "numpy<2.6"')
     return Checkup("Python", "works", found)
 
 
@@ -122,7 +124,7 @@ def _driver(driver):
 def _toolkit(driver):
     needed = driver is not None
     nvrtc = _version("nvidia-cuda-nvrtc") or _version("nvidia-cuda-nvrtc-cu12")
-    remedy = _install(driver) if needed else "nothing; 'labkit[toolchain]' compiles CUDA C++ without a GPU"
+    remedy = _install(driver) if needed else "nothing; the extra toolchain compiles CUDA C++ without a GPU"
     if _version("numba-cuda") is None:
         return Checkup("toolkit", "fault" if needed else "absent", "numba-cuda is not installed", remedy)
     if nvrtc is None:
@@ -141,13 +143,13 @@ def _toolkit(driver):
 def _torch(driver):
     torch = _version("torch")
     if torch is None:
-        return Checkup("torch", "absent", "not installed", "nothing; a bench on a GPU needs 'labkit[torch]'")
+        return Checkup("torch", "absent", "not installed", "nothing; labkit.nn and benches need the extra torch")
     if driver is None:
         return Checkup("torch", "works", torch)
     ask = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
     if subprocess.run(ask, capture_output=True, text=True).stdout.strip() == "True":
         return Checkup("torch", "works", f"{torch}, sees the GPU")
-    return Checkup("torch", "fault", f"{torch}, does not see the GPU", "pip install --force-reinstall torch==2.13.0")
+    return Checkup("torch", "fault", f"{torch}, does not see the GPU", "pip install --force-reinstall torch")
 
 
 def _simulator():
@@ -177,11 +179,11 @@ def _runs_on():
 
 
 def _jupyterlab():
-    from jupyter_client.kernelspec import KernelSpecManager
-
     lab = _version("jupyterlab")
     if lab is None:
-        return Checkup("JupyterLab", "fault", "not installed", _reinstall())
+        return Checkup("JupyterLab", "absent", "not installed", "only for the book: pip install 'labkit-gpu[book]'")
+    from jupyter_client.kernelspec import KernelSpecManager
+
     if "python3" not in KernelSpecManager().find_kernel_specs():
         return Checkup(
             "JupyterLab",
@@ -193,6 +195,8 @@ def _jupyterlab():
 
 
 def _widgets():
+    if _version("anywidget") is None:
+        return Checkup("widgets", "absent", "not installed", "only for the book: pip install 'labkit-gpu[book]'")
     from pathlib import Path
 
     from jupyter_core.paths import jupyter_path
@@ -211,11 +215,11 @@ def _widgets():
 
 def _install(driver):
     extra = "cu13" if driver.cuda[0] >= 13 else "cu12"
-    return f"python -m pip install 'labkit[{extra}]' (in a checkout: python -m labkit.setup.environment {extra})"
+    return f"in a checkout: python -m labkit.setup.environment {extra}; else: pip install 'labkit-gpu[{extra}]'"
 
 
 def _reinstall():
-    return "in a checkout: delete .venv and run `make lab` again; else: pip install --force-reinstall labkit"
+    return "in a checkout: delete .venv and run `make lab` again; else: pip install --force-reinstall labkit-gpu"
 
 
 def _version(package):

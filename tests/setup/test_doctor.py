@@ -74,8 +74,8 @@ def test_a_gpu_machine_that_works(machine):
 def test_a_gpu_without_the_toolkit_is_told_the_extra_of_its_driver(machine, driver, extra):
     rows = machine(driver, NO_TOOLKIT, nvidia_cuda_nvrtc=None)
     assert (rows["GPU"].state, rows["toolkit"].state) == ("fault", "fault")
-    assert f"labkit[{extra}]" in rows["GPU"].remedy
-    assert f"labkit[{extra}]" in rows["toolkit"].remedy
+    assert f"labkit-gpu[{extra}]" in rows["GPU"].remedy
+    assert f"labkit-gpu[{extra}]" in rows["toolkit"].remedy
 
 
 def test_a_toolkit_newer_than_the_driver(machine):
@@ -101,8 +101,8 @@ def test_an_old_driver_is_told_to_update(machine):
 
 
 def test_a_numpy_too_new(machine):
-    row = machine(numpy="2.5.0")["Python"]
-    assert (row.state, row.remedy) == ("fault", 'pip install "numpy<2.5"')
+    row = machine(numpy="2.6.0")["Python"]
+    assert (row.state, row.remedy) == ("fault", 'pip install "numpy<2.6"')
 
 
 def test_wsl_is_told_where_the_driver_belongs(machine, monkeypatch):

@@ -1,0 +1,25 @@
+"""Which extra of the distribution brings a package that is missing."""
+
+import re
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, requires
+
+DISTRIBUTION = "labkit-gpu"
+_REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"](\w+)['\"]")
+
+
+def missing(error: ModuleNotFoundError) -> str:
+    """Return a sentence that names the missing package and its cure; "" if no extra brings the package."""
+    package = (error.name or "").partition(".")[0]
+    extra = _extras().get(package.lower())
+    return f"{package} is not installed: pip install '{DISTRIBUTION}[{extra}]'" if extra else ""
+
+
+def _extras() -> dict[str, str]:
+    """Packages by name, each with the smallest extra that brings it."""
+    try:
+        found = [match.groups() for line in requires(DISTRIBUTION) or () if (match := _REQUIREMENT.match(line))]
+    except PackageNotFoundError:  # labkit is used from a folder
+        return {}
+    sizes = Counter(extra for _, extra in found)
+    return {package.lower(): extra for package, extra in sorted(found, key=lambda pair: -sizes[pair[1]])}

@@ -1,0 +1,53 @@
+"""What is said where a package of an extra is missing, and where nothing can be written."""
+
+import subprocess
+import sys
+
+import pytest
+
+from labkit.setup import extras
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("nbval.plugin", "grade"), ("IPython", "book"), ("torch", "torch"), ("distributed", "cluster")]
+)
+def test_a_package_of_an_extra_is_named_with_its_extra(name, extra):
+    package = name.partition(".")[0]
+    found = extras.missing(ModuleNotFoundError(name=name))
+    assert found == f"{package} is not installed: pip install 'labkit-gpu[{extra}]'"
+
+
+def test_of_other_packages_nothing_is_said():
+    assert extras.missing(ModuleNotFoundError(name="nothing_of_the_kind")) == ""
+    assert extras.missing(ModuleNotFoundError()) == ""
+
+
+def test_a_command_without_its_extra_ends_in_one_sentence():
+    code = "import sys; sys.modules['nbformat'] = None; sys.argv = ['labkit', 'build']; from labkit.cli import main; "
+    done = python(code + "main()")
+    assert done.returncode == 1
+    assert done.stderr == "nbformat is not installed: pip install 'labkit-gpu[book]'\n"
+
+
+def test_a_name_without_its_extra_is_an_import_error_of_one_sentence():
+    done = python("import sys, labkit; sys.modules['matplotlib'] = None; labkit.views")
+    last = done.stderr.splitlines()[-1]
+    assert last == "ImportError: labkit.views: matplotlib is not installed: pip install 'labkit-gpu[book]'"
+
+
+def test_compiled_functions_go_to_a_temporary_folder_where_nothing_else_can_be_written():
+    code = "import os; os.access = lambda *_: False; os.environ.pop('NUMBA_CACHE_DIR', None); import labkit; "
+    done = python(code + "import numba; print(os.path.isdir(numba.config.CACHE_DIR))")
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_the_core_loads_no_package_of_an_extra():
+    code = "import sys, labkit; labkit.simulate, labkit.gemm.multiply, labkit.plan, labkit.results; import labkit.cli; "
+    done = python(code + "print(*sys.modules)")
+    packages = set(extras._extras())
+    loaded = {name.partition(".")[0].lower() for name in done.stdout.split()}
+    assert packages and not (packages & loaded) - {"pygments"}, done.stderr
