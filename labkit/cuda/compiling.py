@@ -5,7 +5,9 @@ from functools import partial
 from inspect import isfunction
 from types import SimpleNamespace
 
-import labkit.cuda.numpy_names  # noqa: F401, I001 - before numba's own
+import labkit.cuda.numpy_names  # noqa: F401 - before numba's own
+
+# isort: split
 from numba import cuda
 from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.core import config
