@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from answers import cell
+from exercise_cells import cell
 from sampling import sampled
 
 from labkit import check, cuda, exercises, places, ptx

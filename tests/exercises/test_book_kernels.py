@@ -3,8 +3,8 @@
 from functools import cache
 
 import pytest
-from answers import cell, defined
 from book import kernels
+from exercise_cells import cell, defined
 from sampling import sampled
 
 from labkit.checking.check import judge

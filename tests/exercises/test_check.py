@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from answers import cell, function
-from variants import variants
+from answers import variants
+from exercise_cells import cell, function
 
 from labkit import check, cuda
 from labkit.checking.check import judge, with_line

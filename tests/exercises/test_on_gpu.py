@@ -1,7 +1,7 @@
 """The process that runs a kernel on the GPU; here it runs in the simulator, which takes the same road."""
 
 import pytest
-from answers import cell, function
+from exercise_cells import cell, function
 from sampling import sampled
 
 from labkit.checking.on_gpu import judge_on_gpu

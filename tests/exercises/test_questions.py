@@ -7,7 +7,7 @@ from labkit.conv.interface.algorithms import algorithm_named
 from labkit.exercises import exercise
 from labkit.exercises.e11_1_does_it_apply import misfit
 from labkit.exercises.e11_4_choose_a_sort import times_ns
-from labkit.exercises.e16_3_choose_the_tile import SIDES, tiles
+from labkit.exercises.e16_3_choose_the_attention_tile import SIDES, tiles
 from labkit.formats import format_named
 
 

@@ -1,9 +1,9 @@
 """Every exercise accepts its solution and other right answers, and gives wrong ones the stated reason."""
 
 import pytest
-from answers import cell, function, prose
+from answers import variants
+from exercise_cells import cell, function, prose
 from sampling import WHOLE, sampled
-from variants import variants
 
 from labkit import places
 from labkit.exercises import check, exercise, exercise_ids
