@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from labkit import places
+from labkit.exercises.contents import book_contents
 
 README = (places.PACKAGE.parent / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
@@ -14,7 +15,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 
 def test_every_chapter_has_a_row_in_order():
     rows = re.findall(r"^\| (\d\d) \|", README, re.M)
-    assert rows == [path.name[:2] for path in sorted(places.folder("notebooks").glob("source/[0-9][0-9]-*.md"))]
+    assert rows == [chapter.number for chapter in book_contents().chapters]
 
 
 def test_its_blocks_run_from_top_to_bottom_and_are_right():

@@ -95,7 +95,7 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
         git(tmp_path, "clone", "--quiet", f"{student}.git", student)
 
     warm(tmp_path / "ada")
-    save(tmp_path / "ada" / "notebooks" / CHAPTER, "00-1", solution("00-1"))
+    save(tmp_path / "ada" / "notebooks" / CHAPTER, "pass-it-on", solution("pass-it-on"))
     said = labkit(tmp_path / "ada", "submit")
     assert "00.1 Put the barrier back: 1 of 1 points\nhw0: 1 of 1 points so far." in said
     assert "Pushed to origin." in said

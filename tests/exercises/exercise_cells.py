@@ -7,20 +7,20 @@ import numpy as np
 
 from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
+from labkit.book.contents import source
 from labkit.checking.definitions import definitions
 from labkit.checking.source import run_cell
-from labkit.exercises import exercise
+from labkit.exercises import chapter_of, exercise
 
 
 @cache
-def _chapter(number):
-    (source,) = places.folder("notebooks").glob(f"source/{number}-*.md")
-    return read_chapter(source)
+def _chapter(slug):
+    return read_chapter(source(places.folder("notebooks"), slug))
 
 
 def cell(id, notebook="solved"):
     """The exercise's cell as the solutions (or the blanks) have it."""
-    cells = getattr(_chapter(id[:2]), notebook).cells
+    cells = getattr(_chapter(chapter_of(id)), notebook).cells
     return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
 
 

@@ -15,8 +15,6 @@ SHORTCUTS
 from dataclasses import dataclass
 from importlib import import_module
 
-from labkit.exercises import exercise
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -54,8 +52,7 @@ def shortcut(what, *edits, cell=""):
 
 def answers(id: str, kind: str) -> tuple[Answer, ...]:
     """The answers of one kind ("VARIANTS", "RIGHT", "WRONG" or "SHORTCUTS") to an exercise."""
-    slug = exercise(id).launch.__module__.split("_", 2)[2]
-    return getattr(import_module(f"{__name__}.{slug}"), kind, ())
+    return getattr(import_module(f"{__name__}.{id.replace('-', '_')}"), kind, ())
 
 
 def variants(id: str) -> tuple[Answer, ...]:

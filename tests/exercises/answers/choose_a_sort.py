@@ -116,7 +116,7 @@ def sort_by(numbers, lowest, highest, free_bytes, costs):
     shortcut(
         "the checker asked",
         cell="""
-from labkit.exercises.e11_4_choose_a_sort import times_ns
+from labkit.exercises.choose_a_sort import times_ns
 
 
 def sort_by(numbers, lowest, highest, free_bytes, costs):

@@ -187,7 +187,7 @@ SHORTCUTS = (
     shortcut(
         "the checker asked",
         cell="""
-from labkit.exercises.e16_3_choose_the_attention_tile import misfit
+from labkit.exercises.choose_the_attention_tile import misfit
 
 
 def best_tile(*call):

@@ -31,7 +31,7 @@ def same_size(x, w, y, stride):
 
 
 def _same_by_stride(rows, columns):
-    """Edits of 07.1 that take this many zeros in all."""
+    """Edits that take this many zeros in all."""
     return (
         ("max(0, (P - 1) * stride + R - H) // 2", f"max(0, {rows}) // 2"),
         ("max(0, (Q - 1) * stride + S - W) // 2", f"max(0, {columns}) // 2"),

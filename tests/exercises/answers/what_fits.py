@@ -160,7 +160,7 @@ WRONG = (
 
 SHORTCUTS = (
     shortcut("the first row", cell="def fitting(rows, limit_bytes):\n    return rows[0].algorithm if rows else None\n"),
-    shortcut("another's function", cell="from labkit.exercises.e11_3_what_fits import best as fitting\n"),
+    shortcut("another's function", cell="from labkit.exercises.what_fits import best as fitting\n"),
     shortcut("nothing", cell="def fitting(rows, limit_bytes):\n    return None\n"),
     shortcut(
         "the second if the first is too large",
@@ -176,7 +176,7 @@ def fitting(rows, limit_bytes):
     shortcut(
         "the checker asked",
         cell="""
-from labkit.exercises.e11_3_what_fits import best
+from labkit.exercises.what_fits import best
 
 
 def fitting(rows, limit_bytes):
