@@ -145,12 +145,18 @@ def test_chapters_are_chosen_by_numbers_and_spans(selection, wanted):
     assert [name[:2] for name in chosen(names, selection)] == wanted.split()
 
 
+def test_chapters_are_chosen_by_name_too():
+    names = ["02-first-gpu-matmul", "03-tiled-gemm", "04-roofline"]
+    assert chosen(names, "roofline, 02") == ["02-first-gpu-matmul", "04-roofline"]
+
+
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
         ("", "names no chapters"),
         ("3", "names no chapters"),
-        ("x", "names"),
+        ("X", "names no chapters"),
+        ("y", "no chapter y"),
         ("77", "no chapter 77"),
         ("04-02", "no ch"),
     ],

@@ -1,5 +1,6 @@
 """What `check` says to things that are no answer, and how it says what is wrong."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -41,9 +42,15 @@ def test_what_is_no_kernel_gets_a_sentence(kernel, said):
     assert said in verdict.message
 
 
-def test_an_unknown_exercise_names_those_there_are():
-    with pytest.raises(ValueError, match=r"no exercise '9\.9'.*02\.1"):
-        check("9.9", saxpy)
+@pytest.mark.parametrize("id", ["9.9", "03.5", "matmuls", "pad_the_tile", ""])
+def test_an_unknown_exercise_is_refused_in_a_sentence(id):
+    with pytest.raises(ValueError, match=rf"^there is no exercise '{re.escape(id)}'; .* '[a-z-]+'\.$"):
+        check(id, saxpy)
+
+
+def test_a_mistyped_exercise_gets_the_name_that_was_meant():
+    with pytest.raises(ValueError, match="such as 'write-saxpy'"):
+        check("write-saxpi", saxpy)
 
 
 def test_a_blank_names_the_line_that_still_waits():
