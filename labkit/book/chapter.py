@@ -10,6 +10,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from labkit.book.contents import SourceError
+from labkit.book.links import resolved, titled
 from labkit.exercises import exercise
 from labkit.exercises.contents import Contents, book_contents
 
@@ -32,9 +33,13 @@ class Chapter:
 
 def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     """Both notebooks of the source file `slug.md`, in a book of these contents; this one if None."""
-    chapter = (book or book_contents()).chapter(path.stem)
+    book = book or book_contents()
+    chapter = book.chapter(path.stem)
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
     _require_exercises(path.name, cells)
+    cells[0].source = titled(cells[0].source, chapter)
+    for cell in cells:
+        cell.source = resolved(cell.source, chapter, book, is_code=cell.cell_type == "code")
     ids = _cell_ids(chapter.slug, cells)
     solved = [_cell(cell, id, _solved(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     blank = [_cell(cell, id, _blank(cell.source)) for cell, id in zip(cells, ids, strict=True)]

@@ -46,6 +46,11 @@ def source(notebooks: Path, slug: str) -> Path:
     return notebooks / "source" / f"{slug}.md"
 
 
+def title_of(path: Path) -> str:
+    """The title of the chapter with this source."""
+    return path.read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
+
+
 def _require_once(names, what):
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -16,7 +16,7 @@ class Launch:
     """One run of the learner's code: where, on what, and what must come out.
 
     `outputs` maps the position of an argument to what it must hold afterwards; every other array
-    must come back as it went in. A loop (chapter 01) has neither grid nor block.
+    must come back as it went in. A compiled loop has neither grid nor block.
     """
 
     label: str

@@ -8,7 +8,7 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import read_chapter
-from labkit.book.contents import TOC, source
+from labkit.book.contents import TOC, source, title_of
 from labkit.course.handout import handout
 from labkit.course.manifest import NOTEBOOKS, CourseError, chosen, named
 from labkit.exercises import exercise, exercise_ids
@@ -87,7 +87,7 @@ def _table(sources, course):
     """The chapters with their titles and points, as rows of Markdown."""
     rows = []
     for name in course.chapters:
-        title = sources[name].read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
+        title = f"{name[:2]} · {title_of(sources[name])}"
         points = sum(course.points[id] for id in exercise_ids(slug_of(name)))
         rows.append(f"| [{title}]({NOTEBOOKS}/{name}.ipynb) | {points or ''} |")
     return "\n".join(rows)

@@ -3,6 +3,7 @@
 from labkit.checking.budget import FLOAT32_ALONE, Budget
 from labkit.checking.duty import Duty
 from labkit.checking.exercise import Exercise
+from labkit.exercises.contents import chapter_number
 from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
 
 BLOCK = (32, 8)
@@ -18,7 +19,11 @@ def launch(rng, M, N, K, alpha):
         FLOAT32_ALONE,
     )
     duties = (
-        Duty("global loads", M * N * K, "a thread for each output, which loads for itself: sharing is chapter 03's"),
+        Duty(
+            "global loads",
+            M * N * K,
+            f"a thread for each output, which loads for itself: sharing is {chapter_number('tiled-gemm')}'s",
+        ),
     )
     return scaled(alpha, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
 

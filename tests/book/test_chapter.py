@@ -1,9 +1,10 @@
 import pytest
 
 from labkit.book.chapter import SourceError, read_chapter
+from labkit.exercises import exercise
 from labkit.exercises.contents import Chapter, Contents
 
-BOOK = Contents((Chapter("a-chapter", "99", ("pad-the-tile",)),))
+BOOK = Contents((Chapter("roofline", "04", ("the-last-block",)), Chapter("a-chapter", "99", ("pad-the-tile",))))
 SOURCE = """# A chapter
 
 ```{code-cell} ipython3
@@ -90,6 +91,43 @@ def test_only_the_solved_check_is_compared(write):
 
 def test_jupyterlab_finds_a_kernel_without_asking(write):
     assert read_chapter(write(SOURCE), BOOK).blank.metadata.kernelspec.name == "python3"
+
+
+def text(write, addition):
+    chapter = read_chapter(write(SOURCE.replace("More text.", addition)), BOOK)
+    return cell(chapter.blank, "a-chapter-text-002").source
+
+
+def test_the_number_of_a_chapter_stands_in_its_title(write):
+    assert cell(read_chapter(write(SOURCE), BOOK).blank, "a-chapter-text-001").source == "# 99 · A chapter"
+
+
+@pytest.mark.parametrize(
+    ("written", "built"),
+    [
+        ("See [](chapter:roofline).", "See [chapter 04](04-roofline.ipynb)."),
+        ("[Chapters {}](chapter:roofline) and up", "[Chapters 04](04-roofline.ipynb) and up"),
+        ("the [roof](chapter:roofline)", "the [roof](04-roofline.ipynb)"),
+        ("in [](chapter:a-chapter), here", "in chapter 99, here"),
+        ("[](exercise:pad-the-tile) and [{}](exercise:the-last-block)", "exercise 99.1 and [04.1](04-roofline.ipynb)"),
+        ("### [](exercise:pad-the-tile)", "### Exercise 99.1 · Pad the tile (2 points)"),
+        ("[](task:pad-the-tile) Go.", f"{exercise('pad-the-tile').task} Go."),
+        ("[a page](https://a.org/chapter:x)", "[a page](https://a.org/chapter:x)"),
+    ],
+)
+def test_what_is_named_by_slug_gets_number_title_and_link(write, written, built):
+    assert text(write, written) == built
+
+
+def test_code_names_numbers_and_has_no_links(write):
+    chapter = read_chapter(write(SOURCE.replace("import labkit", "import labkit  # [](chapter:roofline)")), BOOK)
+    assert cell(chapter.blank, "a-chapter-code-001").source == "import labkit  # chapter 04"
+
+
+@pytest.mark.parametrize("reference", ["[](chapter:rooflines)", "[](exercise:pad-tile)", "[](task:pad-tile)"])
+def test_a_reference_that_leads_nowhere_is_refused(write, reference):
+    with pytest.raises(SourceError, match=r"a-chapter\.md: .*(leads nowhere|no exercise)"):
+        text(write, reference)
 
 
 @pytest.mark.parametrize(

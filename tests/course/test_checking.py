@@ -7,11 +7,14 @@ import pytest
 
 from labkit import places
 from labkit.course.checking import Checked, check_course, summary
+from labkit.exercises import exercise
+from labkit.exercises.contents import book_contents
 from labkit.grading.course import Course
 
+CHAPTER = book_contents().chapter("tiled-gemm").name
 COURSE = Course(
     "hw2",
-    ("03-tiled-gemm", "90-trusting-the-simulator"),
+    (CHAPTER, book_contents().chapter("trusting-the-simulator").name),
     {"put-the-barrier-back": 2, "pad-the-tile": 2, "write-the-tiled-matmul": 4},
 )
 
@@ -22,9 +25,9 @@ def notebook(tmp_path):
     (tmp_path / "notebooks").mkdir()
 
     def write(change=lambda cells: None, text=None):
-        solved = nbformat.read(places.folder("notebooks") / "solutions" / "03-tiled-gemm.ipynb", as_version=4)
+        solved = nbformat.read(places.folder("notebooks") / "solutions" / f"{CHAPTER}.ipynb", as_version=4)
         change({cell.id: cell for cell in solved.cells})
-        path = tmp_path / "notebooks" / "03-tiled-gemm.ipynb"
+        path = tmp_path / "notebooks" / f"{CHAPTER}.ipynb"
         path.write_text(json.dumps(solved) if text is None else text, encoding="utf-8")
         return tmp_path
 
@@ -51,7 +54,7 @@ def test_each_exercise_has_its_points_or_a_reason(notebook):
     ]
     assert "SyntaxError" in rows[0].message
     assert "bank conflicts" in str(rows[1])
-    assert str(rows[2]) == "03.4 Write the tiled matmul: 4 of 4 points"
+    assert str(rows[2]) == f"{exercise('write-the-tiled-matmul').headline}: 4 of 4 points"
     assert summary(COURSE, rows) == "hw2: 4 of 8 points so far."
 
 

@@ -59,7 +59,7 @@ def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
     verdict = checked("write-saxpy", SAXPY, ZERO=np.float32(0.0))
     assert verdict.passed and verdict.points == 0
     shown = repr(verdict)
-    assert "✓ 02.1 Write saxpy: solved here, but not as it is graded" in shown
+    assert f"✓ {exercise('write-saxpy').headline}: solved here, but not as it is graded" in shown
     assert "`ZERO` is not defined; if another cell defines it, move that into this one" in shown
     assert verdict.as_text.endswith("Here that is `ZERO = np.float32(0.0)`.")
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()

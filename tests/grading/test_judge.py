@@ -15,7 +15,7 @@ from labkit.grading.judge import Judge
 
 @pytest.fixture
 def judged(capsys):
-    """Judges answers to chapter 02; the lines that are printed, by exercise."""
+    """Judges answers to a chapter; the lines that are printed, by exercise."""
 
     def judge(text, **others):
         of_notebook = Judge(setup_texts("first-gpu-matmul"), seed=1)
