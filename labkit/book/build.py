@@ -89,13 +89,13 @@ def _code(notebook):
 
 
 def _take_outputs(notebook, built_path):
-    """Take the outputs of the notebook built before; False where its code or its number is not the same."""
+    """Take the outputs of the notebook built before; False where its code is not the same."""
     if not _checked_cells(notebook):
         return True
     if not built_path.exists():
         return False
     built = nbformat.read(built_path, as_version=4)
-    if _code(built) != _code(notebook) or built.metadata.get("labkit") != notebook.metadata.labkit:
+    if _code(built) != _code(notebook):
         return False
     _copy_outputs(built, notebook)
     return True

@@ -60,8 +60,7 @@ def check_cell_id(exercise: str) -> str:
 
 
 def _notebook(chapter, cells):
-    about = {"chapter": chapter.slug, "number": chapter.number}
-    return new_notebook(cells=cells, metadata={**METADATA, "labkit": about})
+    return new_notebook(cells=cells, metadata={**METADATA, "labkit": {"chapter": chapter.slug}})
 
 
 def _cell(cell, id, source):
