@@ -87,20 +87,23 @@ def lab(
 
 @app.command()
 def build(
-    chapters: Annotated[list[str] | None, typer.Argument(help='Chapters by number ("03"); all if none.')] = None,
+    chapters: Annotated[
+        list[str] | None, typer.Argument(help="Chapters, such as 03 or tiled-gemm; all if none.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a notebook is stale.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Run every chapter anew.")] = False,
 ):
     """Build the notebooks from notebooks/source."""
-    from labkit.book.build import SourceError
     from labkit.book.build import build as build_book
+    from labkit.book.contents import SourceError, read_contents
 
-    known = sorted(path.stem for path in places.folder("notebooks").glob("source/[0-9][0-9]-*.md"))
-    for chapter in chapters or ():
-        if not any(name.startswith(chapter) for name in known):
-            _fail(f"there is no chapter {chapter!r}; there are {', '.join(name[:2] for name in known)}")
     try:
-        changed = build_book(only=tuple(chapters or ()), check=check, force=force)
+        book = read_contents(places.folder("notebooks")).chapters
+        for name in chapters or ():
+            if not any(name in (chapter.number, chapter.slug) for chapter in book):
+                _fail(f"there is no chapter {name!r}; there are {', '.join(chapter.number for chapter in book)}")
+        only = tuple(chapter.slug for chapter in book if {chapter.number, chapter.slug} & {*(chapters or ())})
+        changed = build_book(only=only, check=check, force=force)
     except SourceError as error:
         _fail(error)
     for name in changed:
@@ -155,7 +158,7 @@ def tune(
 @app.command()
 def release(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an empty clone.")],
-    chapters: Annotated[str, typer.Option(help="Chapters, such as 03 or 02-05 or 01,03-04.")] = "00-90",
+    chapters: Annotated[str, typer.Option(help="Chapters, such as 03 or 02-05 or 01,roofline.")] = "00-90",
     assignment: Annotated[str, typer.Option(help="Name of the assignment, such as hw2.")] = "book",
 ):
     """Write what students get into a folder: blank chapters, labkit, no solutions."""

@@ -49,7 +49,7 @@ def test_build_says_what_a_broken_source_needs(monkeypatch):
     from labkit.book import build
 
     def broken(**_):
-        raise build.SourceError("03-tiled-gemm.md: the exercise 03.2 has no check cell; add one")
+        raise build.SourceError("tiled-gemm.md: the exercise pad-the-tile has no check cell; add one")
 
     monkeypatch.setattr(build, "build", broken)
     result = invoke("build")
@@ -84,15 +84,17 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     from labkit.grading import grade as grading
 
     (tmp_path / "ada.ipynb").touch()
-    row = grading.Grade("ada", "ada.ipynb", "03.2", 1, 2, "[line 4] is never reached", seed=7)
-    full = grading.Grade("ada", "ada.ipynb", "03.3", 3, 3, "Solved.", seed=7)
+    row = grading.Grade("ada", "ada.ipynb", "pad-the-tile", 1, 2, "[line 4] is never reached", seed=7)
+    full = grading.Grade("ada", "ada.ipynb", "choose-the-tile", 3, 3, "Solved.", seed=7)
     seen = []
     monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append(asked) or [row, full])
     result = invoke("grade", str(tmp_path / "ada.ipynb"), "--out", str(tmp_path / "grades"), "--seed", "7")
     assert result.exit_code == 0
     assert "[line 4] is never" in result.output
     assert "ada: 4 of 5 points" in result.output
-    assert "03.2" in result.output and "03.3" not in result.output  # nothing to be said of what is full
+    assert (
+        "pad-the-tile" in result.output and "choose-the-tile" not in result.output
+    )  # nothing to be said of what is full
     assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Assessment(), 7)]
 
 
@@ -101,7 +103,7 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
 
     (tmp_path / "work").mkdir()
     (tmp_path / "roster.csv").write_text("student,repository\nada,\nben,\n")
-    (tmp_path / "course.json").write_text('{"assignment": "hw2", "chapters": [], "points": {"02.1": 5}}')
+    (tmp_path / "course.json").write_text('{"assignment": "hw2", "chapters": [], "points": {"write-saxpy": 5}}')
     (tmp_path / "collected.json").write_text('[{"student": "ada", "committed": "2026-11-20T10:00:00+00:00"}]')
     seen = []
     monkeypatch.setattr(grading, "grade", lambda *asked, **options: seen.append((asked[2], options)) or [])
@@ -110,7 +112,7 @@ def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     policy = ["--deadline", "2026-11-19T12:00:00", "--late", "10", "--run", "--scheduler", "tcp://a:1"]
     invoke("grade", str(tmp_path / "work"), "--out", str(tmp_path / "grades"), *lists, *policy)
     ((assessment, options),) = seen
-    assert (assessment.students, assessment.points) == ({"ada": {}, "ben": {}}, {"02.1": 5})
+    assert (assessment.students, assessment.points) == ({"ada": {}, "ben": {}}, {"write-saxpy": 5})
     assert assessment.assignment == "hw2"
     assert (assessment.deadline.percent_a_day, assessment.deadline.due.day) == (10, 19)
     assert assessment.collected["ada"].time.year == 2026
@@ -161,11 +163,11 @@ def test_grades_that_cannot_be_written_are_said_in_a_sentence(tmp_path):
         ("--roster", "name\nada\n", "has no column `student`"),
         ("--assignment", "{}", "is no `course.json`"),
         ("--assignment", '{"assignment": "hw2", "chapters": [], "points": {"99.1": 1}}', "not in this book: 99.1"),
-        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"02.1": "x"}}', "no numbers"),
+        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"write-saxpy": "x"}}', "no numbers"),
         ("--collected", "[1]", "is not what `labkit collect` writes"),
         ("--collected", '[{"student": "ada", "committed": "noon"}]', "is not what `labkit collect` writes"),
-        ("--manual", "student,exercise,points,comment\nada,02.1,many,\n", "is no number"),
-        ("--manual", "student,exercise,points,comment\neve,02.1,1,\n", "no such row"),
+        ("--manual", "student,exercise,points,comment\nada,write-saxpy,many,\n", "is no number"),
+        ("--manual", "student,exercise,points,comment\neve,write-saxpy,1,\n", "no such row"),
     ],
 )
 def test_a_list_that_cannot_be_used_is_said_in_a_sentence(tmp_path, option, content, said):
@@ -181,7 +183,7 @@ def test_rows_of_grades_tell_which_file_even_where_its_path_is_long(monkeypatch,
 
     files = [f"submissions/autumn-term/group-{n}/homework-of-the-first-week/06-tensor-cores.ipynb" for n in (1, 2)]
     said = "[line 4] is never reached, and so nothing is copied"
-    rows = [grading.Grade(file, file, "06.2", 0, 2, said) for file in files]
+    rows = [grading.Grade(file, file, "swizzle-the-tiles", 0, 2, said) for file in files]
     monkeypatch.setattr(grading, "grade", lambda *asked, **options: rows)
     printed = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades")).output
     table = printed.partition("The sizes")[0]

@@ -1,8 +1,8 @@
 """No error is found in the right answers to exercises; tests/ladder says the same of the ladders' steps."""
 
 import pytest
-from exercises.answers import cell, function
-from exercises.variants import variants
+from exercises.answers import variants
+from exercises.exercise_cells import cell, function
 
 import labkit
 from labkit.exercises import exercise, exercise_ids

@@ -7,14 +7,26 @@ import numpy as np
 import pytest
 
 from labkit import places
+from labkit.book.contents import source, title_of
+from labkit.exercises.contents import book_contents
 
 README = (places.PACKAGE.parent / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 
 
-def test_every_chapter_has_a_row_in_order():
-    rows = re.findall(r"^\| (\d\d) \|", README, re.M)
-    assert rows == [path.name[:2] for path in sorted(places.folder("notebooks").glob("source/[0-9][0-9]-*.md"))]
+def test_every_chapter_has_a_row_in_order_with_its_title():
+    rows = re.findall(r"^\| (\d\d) \| ([^|]+) \|", README, re.M)
+    titles = {
+        chapter: title_of(source(places.folder("notebooks"), chapter.slug)) for chapter in book_contents().chapters
+    }
+    assert rows == [(chapter.number, title) for chapter, title in titles.items()]
+
+
+def test_links_to_chapters_lead_to_them_and_say_their_numbers():
+    links = re.findall(r"\[[Cc]hapter (\d\d)\]\(notebooks/([\w-]+)\.ipynb\)", README)
+    names = {chapter.number: chapter.name for chapter in book_contents().chapters}
+    assert links and all(names[number] == name for number, name in links)
+    assert len(links) == len(re.findall(r"\b[Cc]hapters? \d\d", README))
 
 
 def test_its_blocks_run_from_top_to_bottom_and_are_right():

@@ -1,4 +1,4 @@
-"""`labkit bench loops`: chapter 01's loops beside NumPy on this CPU, one core against all of them.
+"""`labkit bench loops`: the book's loops beside NumPy on this CPU, one core against all of them.
 
 A loop does the same work for every row of A, so it is timed on the first rows of A alone, and the whole is
 estimated from them: `timed_rows` says how many the clock saw (for Python on a part of B's columns, too).

@@ -9,7 +9,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from labkit import places
-from labkit.book.chapter import CHECKED, SourceError, read_chapter
+from labkit.book.chapter import CHECKED, read_chapter
+from labkit.book.contents import SourceError, read_contents, source
+from labkit.exercises.contents import FILE, NOTEBOOKS, book_contents
 
 CELL_TIMEOUT_S = 300
 
@@ -19,15 +21,16 @@ def build(
 ) -> list[str]:
     """Bring the built notebooks up to date with their sources.
 
-    A chapter is run (on the simulator) only where its code has changed. The solved notebook stores the outputs
-    that nbval compares; a learner's holds none, for what it shows ahead of a run it gives away.
+    A chapter is run (on the simulator) only where its code or its number has changed. The solved notebook stores the
+    outputs that nbval compares; a learner's holds none, for what it shows ahead of a run it gives away.
 
     Parameters
     ----------
     notebooks
-        The folder that holds `source/` and receives the notebooks and `solutions/`; the book's own if None.
+        The folder that holds `toc.yml` and `source/` and receives the notebooks and `solutions/`; the book's own if
+        None, whose contents the package then has in `exercises/contents.json`.
     only
-        Chapters to build, by the start of their name ("03"); all where empty.
+        Slugs of chapters to build; all where empty.
     check
         Change nothing, run nothing; only say what is out of date.
     force
@@ -38,19 +41,25 @@ def build(
     list of str
         The notebooks that changed (with `check`: that would change).
     """
-    notebooks = notebooks or places.folder("notebooks")
     changed = []
-    for source in sorted((notebooks / "source").glob("[0-9][0-9]-*.md")):
-        if only and not source.name.startswith(only):
-            continue
-        chapter = read_chapter(source)
+    book = read_contents(notebooks or places.folder("notebooks"))
+    if notebooks is None:
+        notebooks = places.folder("notebooks")
+        if FILE.read_text(encoding="utf-8") != book.to_json():
+            changed.append(FILE.name)
+            if not check:
+                FILE.write_text(book.to_json(), encoding="utf-8", newline="\n")
+                book_contents.cache_clear()
+    changed += _remove_stale(notebooks, book, check)
+    for slug in [chapter.slug for chapter in book.chapters if not only or chapter.slug in only]:
+        chapter = read_chapter(source(notebooks, slug), book)
         solved_path = notebooks / "solutions" / f"{chapter.name}.ipynb"
         blank_path = notebooks / f"{chapter.name}.ipynb"
         if force or not _take_outputs(chapter.solved, solved_path):
             if check:
                 changed.append(str(solved_path.relative_to(notebooks)))
                 continue
-            _execute(chapter.solved, source.name)
+            _execute(chapter.solved, f"{slug}.md")
         for path, notebook in ((solved_path, chapter.solved), (blank_path, chapter.blank)):
             text = nbformat.writes(notebook) + "\n"
             if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -59,6 +68,16 @@ def build(
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8", newline="\n")
     return changed
+
+
+def _remove_stale(notebooks, book, check):
+    """Remove notebooks that were built under a number that their chapter no longer has."""
+    names = {chapter.name for chapter in book.chapters}
+    stale = [path for folder in (notebooks, notebooks / "solutions") for path in sorted(folder.glob(NOTEBOOKS))]
+    stale = [path for path in stale if path.stem not in names]
+    for path in stale if not check else ():
+        path.unlink()
+    return [str(path.relative_to(notebooks)) for path in stale]
 
 
 def _checked_cells(notebook):

@@ -9,7 +9,10 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from labkit.exercises import exercise_ids
+from labkit.book.contents import SourceError
+from labkit.book.links import resolved, titled
+from labkit.exercises import exercise
+from labkit.exercises.contents import Contents, book_contents
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -17,10 +20,6 @@ METADATA = {
 }
 CHECKED = "nbval-check-output"
 _SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
-
-
-class SourceError(Exception):
-    """A chapter's source that cannot be built; the message says what to change."""
 
 
 @dataclass(frozen=True)
@@ -32,32 +31,36 @@ class Chapter:
     blank: nbformat.NotebookNode
 
 
-def read_chapter(path: Path) -> Chapter:
-    """Both notebooks of the source file `NN-slug.md`."""
-    number = path.stem[:2]
+def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
+    """Both notebooks of the source file `slug.md`, in a book of these contents; this one if None."""
+    book = book or book_contents()
+    chapter = book.chapter(path.stem)
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
-    _require_exercises(path.name, number, cells)
-    ids = _cell_ids(number, cells)
+    _require_exercises(path.name, cells)
+    cells[0].source = titled(cells[0].source, chapter)
+    for cell in cells:
+        cell.source = resolved(cell.source, chapter, book, is_code=cell.cell_type == "code")
+    ids = _cell_ids(chapter.slug, cells)
     solved = [_cell(cell, id, _solved(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     blank = [_cell(cell, id, _blank(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     for cell in solved:
         if "check" in cell.metadata.get("tags", ()):
             cell.metadata["tags"].append(CHECKED)
-    return Chapter(path.stem, _notebook(path.stem, solved), _notebook(path.stem, blank))
+    return Chapter(chapter.name, _notebook(chapter, solved), _notebook(chapter, blank))
 
 
 def exercise_cell_id(exercise: str) -> str:
     """The id of the cell that an exercise's answer is written in."""
-    return f"exercise-{exercise.replace('.', '-')}"
+    return f"exercise-{exercise}"
 
 
 def check_cell_id(exercise: str) -> str:
     """The id of the cell that checks an exercise."""
-    return f"check-{exercise.replace('.', '-')}"
+    return f"check-{exercise}"
 
 
-def _notebook(name, cells):
-    return new_notebook(cells=cells, metadata={**METADATA, "labkit": {"chapter": name}})
+def _notebook(chapter, cells):
+    return new_notebook(cells=cells, metadata={**METADATA, "labkit": {"chapter": chapter.slug}})
 
 
 def _cell(cell, id, source):
@@ -68,7 +71,7 @@ def _cell(cell, id, source):
     return make(source, id=id, metadata=metadata)
 
 
-def _cell_ids(number, cells):
+def _cell_ids(slug, cells):
     """Text and code are counted apart, so that a new paragraph renames no code cell."""
     count = Counter()
     ids = []
@@ -81,13 +84,12 @@ def _cell_ids(number, cells):
         elif "check" in tags:
             ids.append(check_cell_id(cell.metadata["exercise"]))
         else:
-            ids.append(f"{number}-{kind}-{count[kind]:03d}")
+            ids.append(f"{slug}-{kind}-{count[kind]:03d}")
     return ids
 
 
-def _require_exercises(file, number, cells):
-    """Every exercise of the chapter has one cell to write in and one check cell after it, in order."""
-    wanted = [(tag, id) for id in exercise_ids(number) for tag in ("exercise", "check")]
+def _require_exercises(file, cells):
+    """Every exercise of the chapter has one cell to write in and one check cell after it."""
     found = []
     for cell in cells:
         rest = _SOLUTION.sub("", cell.source)
@@ -96,16 +98,23 @@ def _require_exercises(file, number, cells):
         for tag in {"exercise", "check"} & set(cell.metadata.get("tags", ())):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
-                raise SourceError(
-                    f'{file}: a cell tagged `{tag}` needs its exercise in quotes, `:exercise: "{number}.1"`.'
-                )
+                raise SourceError(f"{file}: a cell tagged `{tag}` needs its exercise, `:exercise: pad-the-tile`.")
+            _require_exercise(file, id)
             found.append((tag, id))
+    wanted = [(tag, id) for id in dict.fromkeys(id for _, id in found) for tag in ("exercise", "check")]
     if found != wanted:
         faults = [f"{tag} cell of {id} missing" for tag, id in wanted if (tag, id) not in found]
         faults += [
             f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))
         ]
         raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
+
+
+def _require_exercise(file, id):
+    try:
+        exercise(id)
+    except ValueError as error:
+        raise SourceError(f"{file}: {error}") from error
 
 
 def _solved(source):

@@ -7,35 +7,40 @@ import shutil
 from pathlib import Path
 
 from labkit import places
+from labkit.exercises.contents import NOTEBOOKS, slug_of
 
-LEDGER = ".labkit.json"  # file name -> digest of the chapter as it was last handed out
+LEDGER = ".labkit.json"  # chapter's slug -> digest of the chapter as it was last handed out
 
 
 def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     """Copy the chapters that the workspace does not have yet; say in sentences what is new.
 
     A chapter that has changed since it was handed out replaces the copy only where the learner has
-    not touched it; otherwise it is laid beside it under a name of its own.
+    not touched it; otherwise it is laid beside it under a name of its own. A copy is the chapter's under any number.
     """
     workspace.mkdir(parents=True, exist_ok=True)
     ledger_path = workspace / LEDGER
     ledger = json.loads(ledger_path.read_text(encoding="utf-8")) if ledger_path.exists() else {}
+    ledger = {slug_of(name.removesuffix(".ipynb")): digest for name, digest in ledger.items()}
     news = []
-    for chapter in sorted((notebooks or places.folder("notebooks")).glob("[0-9][0-9]-*.ipynb")):
-        mine = workspace / chapter.name
-        latest = _digest(chapter)
-        if mine.exists() and latest in (ledger.get(chapter.name), _digest(mine)):
-            ledger[chapter.name] = latest
+    for chapter in sorted((notebooks or places.folder("notebooks")).glob(NOTEBOOKS)):
+        slug, latest = slug_of(chapter.stem), _digest(chapter)
+        new = workspace / chapter.name
+        mine = new if new.exists() else next(iter(sorted(workspace.glob(f"[0-9][0-9]-{slug}.ipynb"))), None)
+        if mine and latest in (ledger.get(slug), _digest(mine)):
+            ledger[slug] = latest
             continue
-        if not mine.exists():
+        if mine is None:
             news.append(f"New: {chapter.name}")
-        elif _digest(mine) == ledger.get(chapter.name):
-            news.append(f"Updated: {chapter.name}, which you had not changed")
+        elif _digest(mine) == ledger.get(slug):
+            mine.unlink()
+            before = f"was {mine.name} and " if mine != new else ""
+            news.append(f"Updated: {chapter.name}, which {before}you had not changed")
         else:
-            mine = _free_name(workspace, chapter)
-            news.append(f"{chapter.name} has a newer edition; yours is untouched, the new one is {mine.name}")
-        shutil.copyfile(chapter, mine)
-        ledger[chapter.name] = latest
+            new = new if mine != new else _free_name(workspace, chapter)
+            news.append(f"{mine.name} has a newer edition; yours is untouched, the new one is {new.name}")
+        shutil.copyfile(chapter, new)
+        ledger[slug] = latest
     ledger_path.write_text(json.dumps(ledger, indent=1) + "\n", encoding="utf-8")
     return news
 
@@ -53,7 +58,7 @@ def serve(folder: Path, arguments: tuple[str, ...] = ()):
     from jupyterlab.labapp import main
 
     os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
-    chapters = sorted(path.name for path in folder.glob("[0-9][0-9]-*.ipynb"))
+    chapters = sorted(path.name for path in folder.glob(NOTEBOOKS))
     first = f"/tree/{chapters[0]}" if chapters else ""
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
     ours = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]

@@ -262,4 +262,4 @@ def _disturbed(kernel, launch, args, disturbance) -> Trace | None:
 
 
 def _verdict(exercise: Exercise, reason: str, message: str, line: int | None = None) -> Verdict:
-    return Verdict(exercise.id, exercise.title, exercise.points, reason, message, line)
+    return Verdict(exercise.id, exercise.title, exercise.points, reason, message, line, number=exercise.number)

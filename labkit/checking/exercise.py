@@ -16,7 +16,7 @@ class Launch:
     """One run of the learner's code: where, on what, and what must come out.
 
     `outputs` maps the position of an argument to what it must hold afterwards; every other array
-    must come back as it went in. A loop (chapter 01) has neither grid nor block.
+    must come back as it went in. A compiled loop has neither grid nor block.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Exercise:
     Attributes
     ----------
     id
-        Chapter and number, "03.2".
+        The exercise's slug, which is the name of its file: "pad-the-tile".
     function
         The name that the learner's cell defines.
     launch
@@ -74,6 +74,8 @@ class Exercise:
         What the sizes of more runs are drawn from, a run each, so that no answer can rely on the fixed ones.
     constants
         Names of whole numbers that the learner's cell chooses, such as TILE.
+    number
+        What is shown of it, "03.2": it follows from the table of contents, and no file states it.
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches; "python": a plain
         function, for which `launch` makes `Questions`.
@@ -89,6 +91,12 @@ class Exercise:
     drawn: tuple[tuple[Sequence[float] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
+    number: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The number and the title, as they are shown together."""
+        return f"{self.number or self.id} {self.title}"
 
     def launches(self, seed: int, draws: int = 1, **constants: int) -> Iterator[Launch | Questions]:
         """The runs of one check: on the fixed sizes, then on sizes that the seed and the next ones draw, so many."""

@@ -15,8 +15,8 @@ def is_setup(cell: Mapping[str, Any]) -> bool:
 
 @cache
 def setups_of(chapter: str) -> tuple[str, ...]:
-    """The text of a chapter's setup cells, by its number ("03"); none where its notebook cannot be read."""
-    paths = places.folder("notebooks").glob(f"{chapter}-*.ipynb")
+    """The text of a chapter's setup cells, by its slug; none where its notebook cannot be read."""
+    paths = places.folder("notebooks").glob(f"[0-9][0-9]-{chapter}.ipynb")
     try:
         cells = [cell for path in paths for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         return tuple("".join(cell["source"]) for cell in cells if is_setup(cell))

@@ -1,6 +1,6 @@
 """Runs a learner's kernel on the GPU, in a process of its own that can be killed if the kernel hangs.
 
-The child gets text, never an object: `python -m labkit.checking.on_gpu` reads it from its standard input.
+The child gets text, never an object: `python -m labkit.exercises.on_gpu` reads it from its standard input.
 """
 
 import ast
@@ -34,7 +34,7 @@ def judge_on_gpu(exercise: Exercise, kernel: Any, verdict: Verdict, seed: int, t
         "seed": seed,
         "text": _standalone(function),
     }
-    command = [sys.executable, "-m", "labkit.checking.on_gpu"]
+    command = [sys.executable, "-m", "labkit.exercises.on_gpu"]
     try:
         child = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:

@@ -15,8 +15,8 @@ class Verdict:
     `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten",
     "input changed", "budget", "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
     `as_text` says why an answer that is right here is none when it is graded; it is empty where it is one.
-    `seed` drew the runs: `check(..., seed=...)` makes the same ones. `trace` is the run that the message speaks of, for
-    the views.
+    `number` is what is shown of the exercise. `seed` drew the runs: `check(..., seed=...)` makes the same ones. `trace`
+    is the run that the message speaks of, for the views.
     """
 
     exercise: str
@@ -28,6 +28,7 @@ class Verdict:
     launch: str = ""
     as_text: str = ""
     seed: int | None = None
+    number: str = ""
     trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -43,7 +44,7 @@ class Verdict:
         points = "1 point" if self.out_of == 1 else f"{self.out_of} of {self.out_of} points"
         outcome = f"solved, {points}" if self.passed else "not yet"
         outcome = "solved here, but not as it is graded" if self.as_text else outcome
-        return f"{'✓' if self.passed else '✗'} {self.exercise} {self.title}: {outcome}"
+        return f"{'✓' if self.passed else '✗'} {self.number or self.exercise} {self.title}: {outcome}"
 
     @property
     def _said(self):

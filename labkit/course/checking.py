@@ -7,7 +7,8 @@ from pathlib import Path
 from secrets import randbits
 
 from labkit.course.manifest import NOTEBOOKS
-from labkit.exercises import exercise
+from labkit.exercises import chapter_of, exercise
+from labkit.exercises.contents import slug_of
 from labkit.grading.course import Course
 from labkit.grading.judge import SOLVED, Judge
 from labkit.grading.submission import read_submission
@@ -23,7 +24,7 @@ class Checked:
     message: str
 
     def __str__(self):
-        headline = f"{self.exercise} {exercise(self.exercise).title}: {self.points:g} of {self.out_of:g} points"
+        headline = f"{exercise(self.exercise).headline}: {self.points:g} of {self.out_of:g} points"
         reasons = self.message.splitlines() if self.points < self.out_of else []
         return "\n    ".join([headline, *reasons])
 
@@ -32,7 +33,7 @@ def check_course(course: Course, folder: Path) -> Iterator[Checked]:
     """Check every exercise of a release on sizes drawn anew, from the text of its cell, as grading does."""
     seed = randbits(32)
     for name in course.chapters:
-        wanted = {id: points for id, points in course.points.items() if id.startswith(name[:2])}
+        wanted = {id: points for id, points in course.points.items() if chapter_of(id) == slug_of(name)}
         if wanted:
             yield from _check_chapter(folder / NOTEBOOKS / f"{name}.ipynb", wanted, seed)
 

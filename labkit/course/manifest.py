@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labkit import places
+from labkit.exercises.contents import slug_of
 from labkit.grading.course import FILE, Course
 
 NOTEBOOKS = "notebooks"  # the folder of a release that students work in
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_PART = re.compile(r"(\d\d)(?:-(\d\d))?")
+_SPAN = re.compile(r"(\d\d)(?:-(\d\d))?")
 
 
 class CourseError(Exception):
@@ -30,18 +31,19 @@ def named(assignment: str) -> str:
 
 
 def chosen(chapters: Iterable[str], selection: str) -> list[str]:
-    """The chapters, named NN-slug, that a selection such as "02-05" or "01,03-04" means."""
+    """The chapters, named as their notebooks are, that a selection such as "02-05" or "01,roofline" means."""
     chapters = list(chapters)
     wanted: set[str] = set()
     for part in selection.split(","):
-        span = _PART.fullmatch(part.strip())
-        if span is None:
-            raise CourseError(f"{selection!r} names no chapters: write numbers and spans, such as 02-05 or 01,03-04")
-        first, last = span[1], span[2] or span[1]
-        found = {name for name in chapters if first <= name[:2] <= last}
-        if not found:
+        part = part.strip()
+        span = _SPAN.fullmatch(part)
+        if span is None and not re.fullmatch(r"[a-z][a-z0-9-]*", part):
             raise CourseError(
-                f"there is no chapter {part.strip()}; there are {', '.join(name[:2] for name in chapters)}"
+                f"{selection!r} names no chapters: write numbers, spans and names, such as 02-05 or 01,roofline"
             )
+        first, last = (span[1], span[2] or span[1]) if span else ("", "")
+        found = {name for name in chapters if first <= name[:2] <= last or slug_of(name) == part}
+        if not found:
+            raise CourseError(f"there is no chapter {part}; there are {', '.join(name[:2] for name in chapters)}")
         wanted |= found
     return [name for name in chapters if name in wanted]

@@ -8,9 +8,11 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import read_chapter
+from labkit.book.contents import TOC, source, title_of
 from labkit.course.handout import handout
 from labkit.course.manifest import NOTEBOOKS, CourseError, chosen, named
 from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.contents import book_contents, slug_of
 from labkit.grading.course import FILE, Course
 
 FOR_LEARNERS = "00-90"  # chapters from 91 on are for instructors
@@ -51,11 +53,11 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
 def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
     """The course, and all files of its release by their path in it."""
     book = places.CHECKOUT
-    sources = {path.stem: path for path in sorted(book.glob("notebooks/source/[0-9][0-9]-*.md"))} if book else {}
-    if not sources:
+    if not book or not (book / "notebooks" / TOC).exists():
         raise CourseError("a release is made from the book's sources; run this in a checkout of the book")
+    sources = {chapter.name: source(book / "notebooks", chapter.slug) for chapter in book_contents().chapters}
     names = chosen(sources, chapters)
-    points = {id: exercise(id).points for name in names for id in exercise_ids(name[:2])}
+    points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
     course = Course(named(assignment), tuple(names), points)
     files = dict(_own_files(book))
     for name in names:
@@ -85,7 +87,7 @@ def _table(sources, course):
     """The chapters with their titles and points, as rows of Markdown."""
     rows = []
     for name in course.chapters:
-        title = sources[name].read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
-        points = sum(points for id, points in course.points.items() if id.startswith(name[:2]))
+        title = f"{name[:2]} · {title_of(sources[name])}"
+        points = sum(course.points[id] for id in exercise_ids(slug_of(name)))
         rows.append(f"| [{title}]({NOTEBOOKS}/{name}.ipynb) | {points or ''} |")
     return "\n".join(rows)

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
@@ -16,6 +17,7 @@ from labkit.checking.on_gpu import judge_on_gpu
 from labkit.checking.own_text import is_own
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
+from labkit.exercises.contents import book_contents, current_id
 from labkit.machine import device
 
 __all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
@@ -27,32 +29,42 @@ class NotSolved(Exception):
     """What a check raises under nbgrader, and nowhere else."""
 
 
-@cache
-def _modules() -> dict[str, str]:
-    """Exercise id to module name: `e03_2_padding.py` holds exercise 03.2."""
-    names = [name for _, name, _ in iter_modules(__path__) if name[0] == "e" and name[1:3].isdigit()]
-    return {f"{name[1:3]}.{name.split('_')[1]}": name for name in sorted(names)}
-
-
 def exercise_ids(chapter: str = "") -> tuple[str, ...]:
-    """The ids of all exercises, or of one chapter's ("03")."""
-    return tuple(id for id in _modules() if id.startswith(chapter))
+    """The ids of all exercises in the book's order, or of one chapter's ("tiled-gemm")."""
+    return tuple(id for each in book_contents().chapters if chapter in ("", each.slug) for id in each.exercises)
 
 
+def chapter_of(id: str) -> str:
+    """The slug of the chapter that an exercise is in; "" if it is in none."""
+    found = book_contents().chapter_with(id)
+    return found.slug if found else ""
+
+
+def place(id: str) -> int:
+    """Where an exercise stands in the book: a key to sort by; what is no exercise comes first."""
+    ids = exercise_ids()
+    return ids.index(id) if id in ids else -1
+
+
+@cache
 def exercise(id: str) -> Exercise:
-    """The exercise of that id; a ValueError names the ids there are."""
-    if id not in _modules():
-        raise ValueError(f"there is no exercise {id!r}: the ids are {', '.join(_modules())}.")
-    return import_module(f"{__name__}.{_modules()[id]}").EXERCISE
+    """The exercise of that id, or of one that an edition before gave it."""
+    slug = current_id(id)
+    name = slug.replace("-", "_")
+    module = import_module(f"{__name__}.{name}") if name in {found.name for found in iter_modules(__path__)} else None
+    if not hasattr(module, "EXERCISE") or "_" in slug:
+        close = get_close_matches(id, exercise_ids(), 1) or ["pad-the-tile"]
+        raise ValueError(f"there is no exercise {id!r}; exercises have names such as {close[0]!r}.")
+    return replace(module.EXERCISE, number=book_contents().number(slug))
 
 
 def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
-    """Judge a kernel (in chapter 01 a compiled loop, in chapter 11 a plain function) by the exercise's rules.
+    """Judge a kernel (a compiled loop or a plain function in some chapters) by the exercise's rules.
 
     Parameters
     ----------
     id
-        Chapter and number of the exercise, such as "03.2".
+        The exercise, such as "pad-the-tile".
     kernel
         Your function, decorated with `cuda.jit` (or `njit`, or plain): its name, without brackets.
     seed
@@ -80,8 +92,9 @@ def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
 
 def _why_not_as_text(rules: Exercise, kernel: Any, seed: int) -> str:
     """Why a right answer would earn nothing when its text is graded, in a sentence; "" where it would."""
-    setups, names = setups_of(rules.id[:2]), python_function(kernel).__globals__
-    before = [exercise(id) for id in exercise_ids(rules.id[:2]) if id < rules.id]
+    chapter = chapter_of(rules.id)
+    setups, names, ids = setups_of(chapter), python_function(kernel).__globals__, exercise_ids(chapter)
+    before = [exercise(id) for id in ids[: ids.index(rules.id)]] if chapter else []
     earlier = [(other, names[other.function]) for other in before if other.function in names]
     earlier = [(other, found) for other, found in earlier if is_own(python_function(found), other.function)]
     return why_not(rules, kernel, setups, earlier, partial(judge, rules, seed=seed)) if setups else ""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labkit.exercises import exercise_ids
+from labkit.exercises.contents import current_id
 from labkit.grading.roster import RosterError
 
 FILE = "course.json"
@@ -30,13 +31,14 @@ class Course:
 
     @classmethod
     def read(cls, path: Path) -> "Course":
-        """The course that a file describes."""
+        """The course that a file of this edition or one before describes."""
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-            course = cls(str(said["assignment"]), tuple(said["chapters"]), dict(said["points"]))
+            points = {current_id(id): worth for id, worth in said["points"].items()}
+            course = cls(str(said["assignment"]), tuple(said["chapters"]), points)
             if not all(isinstance(worth, int | float) for worth in course.points.values()):
                 raise TypeError("its points are no numbers")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RosterError(f"{path} is no `{FILE}` of a release: {error}") from error
         if unknown := sorted(course.points.keys() - {*exercise_ids()}):
             raise RosterError(f"{path} names exercises that are not in this book: {', '.join(unknown)}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from labkit.exercises import exercise_ids
+from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import Found, shown
@@ -113,8 +113,9 @@ def grade(
 def _tasks(file: HandedIn) -> Iterator[Task]:
     """The answers to the book's exercises, by chapter and in the book's order."""
     known = [id for id in exercise_ids() if id in file.submission.answers]
-    for chapter in dict.fromkeys(id[:2] for id in known):
-        yield Task((file.name, chapter), {id: file.submission.answers[id] for id in known if id[:2] == chapter})
+    for chapter in dict.fromkeys(map(chapter_of, known)):
+        answers = {id: file.submission.answers[id] for id in known if chapter_of(id) == chapter}
+        yield Task((file.name, chapter), answers)
 
 
 class _Reporting:

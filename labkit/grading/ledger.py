@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from labkit.exercises import chapter_of, place
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, printable
@@ -46,8 +47,8 @@ class Ledger:
         """What can be told from the file alone."""
         submission = file.submission
         seen = {*submission.answers, *submission.refused}
-        present = {submission.chapter} | {id[:2] for id in seen}
-        asked = [id for id in self.assessment.exercises if id[:2] in present]
+        present = {submission.chapter} | {chapter_of(id) for id in seen}
+        asked = [id for id in self.assessment.exercises if chapter_of(id) in present]
         if not asked:
             complaint = submission.complaint or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
@@ -102,11 +103,15 @@ class Ledger:
         rows += self._absent(rows)
         if self.assessment.by_hand:
             rows = policy.by_hand(rows, self.assessment.by_hand)
-        return sorted(rows, key=lambda row: (row.student, row.exercise, row.submission))
+        return sorted(rows, key=lambda row: (row.student, place(row.exercise), row.submission))
 
     def _absent(self, rows):
         """Rows for what a student of the roster did not hand in."""
-        wanted = self.assessment.exercises if self.assessment.points else sorted({row.exercise for row in rows} - {""})
+        wanted = (
+            self.assessment.exercises
+            if self.assessment.points
+            else sorted({row.exercise for row in rows} - {""}, key=place)
+        )
         there = {(row.student, row.exercise) for row in rows}
         present = {row.student for row in rows} if self.assessment.points else set()
         for student in dict.fromkeys([*self.assessment.students, *sorted(present)]):

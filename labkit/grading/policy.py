@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from labkit.exercises.contents import current_id
 from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, printable
 from labkit.grading.roster import RosterError, read_table
@@ -86,7 +87,7 @@ def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
     worth = {(row.student, row.exercise): row.out_of for row in rows}
     for line in read_table(table, "student", "exercise", "points"):
         points = _points(line["points"], table)
-        student, id = key = line["student"].strip(), line["exercise"].strip()
+        student, id = key = line["student"].strip(), current_id(line["exercise"].strip())
         if key not in worth:
             raise RosterError(f"{table}: {student} has no exercise {id}; there is no such row in the grades")
         if not (0 <= points <= worth[key] or line.get("extra", "").strip()):

@@ -9,11 +9,12 @@ from labkit import places
 from labkit.book.chapter import exercise_cell_id
 from labkit.checking.given import is_setup
 from labkit.exercises import exercise_ids
+from labkit.exercises.contents import NOTEBOOKS, slug_of
 
 
 @cache
 def chapters() -> dict[str, nbformat.NotebookNode]:
-    """The blank notebook of each chapter that has exercises, by number ("03")."""
+    """The blank notebook of each chapter that has exercises, by its slug."""
     return _read(places.folder("notebooks"))
 
 
@@ -39,5 +40,5 @@ def setups(chapter: nbformat.NotebookNode) -> list[str]:
 
 
 def _read(folder):
-    paths = sorted(folder.glob("[0-9][0-9]-*.ipynb"))
-    return {path.name[:2]: nbformat.read(path, as_version=4) for path in paths if exercise_ids(path.name[:2])}
+    paths = {slug_of(path.stem): path for path in sorted(folder.glob(NOTEBOOKS))}
+    return {slug: nbformat.read(path, as_version=4) for slug, path in paths.items() if exercise_ids(slug)}

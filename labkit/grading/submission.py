@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from labkit.checking.as_text import MOST_CHARACTERS
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import chapter_of, exercise, exercise_ids
+from labkit.exercises.contents import current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
 MOST_CELLS = 5000
 MOST_OF_A_CELL = MOST_CHARACTERS + 1  # which is judged to be too long
+_BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # how an edition before ends the ids of cells
 MOST_OF_ALL_CELLS = 1 << 20  # what they put out is not kept
 
 
@@ -21,7 +23,7 @@ class Submission:
     """One notebook as handed in.
 
     `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
-    taken, `recovered` the ids of those that were found by the name of their function, `chapter` the number of the
+    taken, `recovered` the ids of those that were found by the name of their function, `chapter` the slug of the
     chapter that the file says it is, `complaint` why it could not be read. `cells` are all of them, as kind and text.
     """
 
@@ -75,7 +77,7 @@ def read_submission(path: Path) -> Submission:
         return Submission(
             path, complaint=f"The cells hold more than {MOST_OF_ALL_CELLS:,} characters: hand in the chapter alone."
         )
-    chapter = str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", ""))[:2]
+    chapter = slug_of(str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
     texts = [(_exercise_of(cell), text) for cell in cells if (text := _text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
     for id, text in texts:
@@ -91,8 +93,8 @@ def read_submission(path: Path) -> Submission:
 
 def _lost(found, chapter):
     """The exercises of the file's chapters that no cell is marked with; of all chapters where nothing tells which."""
-    chapters = {id[:2] for id in found} | {chapter}
-    known = [id for id in exercise_ids() if id[:2] in chapters] or exercise_ids()
+    chapters = {chapter_of(id) for id in found} | {chapter}
+    known = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
     return [id for id in known if id not in found]
 
 
@@ -117,18 +119,20 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _exercise_of(cell: Any) -> str | None:
     """The exercise that a cell answers, by its id, or that in the metadata of Colab or nbgrader, or the book's own.
 
-    "" is another cell of the book, None one of which nothing is known.
+    Cells of an edition before name it by its number then. "" is another cell of the book, None one of which nothing is
+    known.
     """
     metadata = _mapping(_mapping(cell).get("metadata"))
     for name in (cell.get("id"), metadata.get("id"), _mapping(metadata.get("nbgrader")).get("grade_id")):
-        if match := re.fullmatch(r"exercise-(\d\d)-(\d)", str(name)):
-            return ".".join(match.groups())
-        if re.fullmatch(r"check-\d\d-\d|\d\d-code-\d{3}", str(name)):
+        kind, _, rest = str(name).partition("-")
+        numbered = _BY_NUMBER.fullmatch(rest)
+        id = current_id(".".join(numbered.groups())) if numbered else rest
+        if kind in ("exercise", "check") and (numbered or id in exercise_ids()):
+            return id if kind == "exercise" and id in exercise_ids() else ""
+        if re.fullmatch(r"[a-z0-9-]+-code-\d{3}", str(name)):
             return ""
-    tags = metadata.get("tags")
-    if isinstance(tags, list) and "exercise" in tags and re.fullmatch(r"\d\d\.\d", str(metadata.get("exercise"))):
-        return metadata["exercise"]
-    return None
+    tags, id = metadata.get("tags"), current_id(str(metadata.get("exercise")))
+    return id if isinstance(tags, list) and "exercise" in tags and id in exercise_ids() else None
 
 
 def _text(cell: Any, kind: str = "code") -> str | None:

@@ -61,7 +61,7 @@ def answer_cells(tasks: Iterable[Task]) -> dict[str, tuple[Task, str]]:
 
 
 def _cell(number, id):
-    return f"answer-{number}-{id.replace('.', '-')}"
+    return f"answer-{number}-{id}"
 
 
 def _silent(source, id):

@@ -6,7 +6,7 @@ from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.checking.as_text import MOST_CHARACTERS, names_given
-from labkit.exercises import exercise
+from labkit.exercises import chapter_of, exercise
 from labkit.grading.rebuild import chapters, solved_chapters
 from labkit.rebinding import named
 
@@ -34,7 +34,7 @@ def _one_way(id):
 
 
 def _of(id, notebooks):
-    chapter = notebooks.get(id[:2])
+    chapter = notebooks.get(chapter_of(id))
     sources = [cell.source for cell in chapter.cells if cell.id == exercise_cell_id(id)] if chapter else []
     return _statements(id, sources[0]) if sources else []
 

@@ -26,7 +26,8 @@ print("kept to itself")
 @pytest.fixture
 def notebooks(tmp_path):
     (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "98-small.md").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "toc.yml").write_text("- part: Small\n  from: 98\n  chapters: [small]\n", encoding="utf-8")
+    (tmp_path / "source" / "small.md").write_text(SOURCE, encoding="utf-8")
     return tmp_path
 
 
@@ -39,7 +40,7 @@ def no_run(monkeypatch):
 
 
 def edit(notebooks, old, new):
-    source = notebooks / "source" / "98-small.md"
+    source = notebooks / "source" / "small.md"
     source.write_text(source.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
@@ -93,6 +94,6 @@ def test_check_names_what_is_stale_and_changes_nothing(notebooks, request, old, 
 
 def test_a_chapter_whose_cell_fails_is_not_built(notebooks):
     edit(notebooks, "6 * 7", "1 / 0")
-    with pytest.raises(SourceError, match=r"98-small\.md.*ZeroDivisionError"):
+    with pytest.raises(SourceError, match=r"small\.md.*ZeroDivisionError"):
         build(notebooks)
     assert not (notebooks / "98-small.ipynb").exists()

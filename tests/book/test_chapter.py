@@ -1,7 +1,10 @@
 import pytest
 
 from labkit.book.chapter import SourceError, read_chapter
+from labkit.exercises import exercise
+from labkit.exercises.contents import Chapter, Contents
 
+BOOK = Contents((Chapter("roofline", "04", ("the-last-block",)), Chapter("a-chapter", "99", ("pad-the-tile",))))
 SOURCE = """# A chapter
 
 ```{code-cell} ipython3
@@ -14,7 +17,7 @@ More text.
 
 ```{code-cell} ipython3
 :tags: [exercise]
-:exercise: "99.1"
+:exercise: pad-the-tile
 
 def f(x):
     y = x
@@ -34,19 +37,17 @@ def g(x):
 
 ```{code-cell} ipython3
 :tags: [check]
-:exercise: "99.1"
+:exercise: pad-the-tile
 
-check("99.1", f)
+check("pad-the-tile", f)
 ```
 """
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
-    monkeypatch.setattr("labkit.book.chapter.exercise_ids", lambda number: ("99.1",))
-
+def write(tmp_path):
     def write(text):
-        path = tmp_path / "99-a-chapter.md"
+        path = tmp_path / "a-chapter.md"
         path.write_text(text, encoding="utf-8")
         return path
 
@@ -58,44 +59,88 @@ def cell(notebook, id):
 
 
 def test_a_blank_has_dots_or_the_given_lines_in_place_of_the_solution(write):
-    blank = read_chapter(write(SOURCE)).blank
-    assert cell(blank, "exercise-99-1").source == (
+    blank = read_chapter(write(SOURCE), BOOK).blank
+    assert cell(blank, "exercise-pad-the-tile").source == (
         "def f(x):\n    y = x\n    ...\n\n\ndef g(x):\n    return x - 1\n"
     ).rstrip("\n")
 
 
 def test_a_solved_notebook_has_the_solution_without_markers(write):
-    solved = read_chapter(write(SOURCE)).solved
-    assert cell(solved, "exercise-99-1").source == (
+    solved = read_chapter(write(SOURCE), BOOK).solved
+    assert cell(solved, "exercise-pad-the-tile").source == (
         "def f(x):\n    y = x\n    z = y + 1\n    return z\n\n\ndef g(x):\n    return x + 1"
     )
 
 
 def test_cell_ids_come_from_the_chapter_and_the_exercise(write):
-    ids = [cell.id for cell in read_chapter(write(SOURCE)).blank.cells]
-    assert ids == ["99-text-001", "99-code-001", "99-text-002", "exercise-99-1", "check-99-1"]
+    ids = [cell.id for cell in read_chapter(write(SOURCE), BOOK).blank.cells]
+    assert ids == [
+        "a-chapter-text-001",
+        "a-chapter-code-001",
+        "a-chapter-text-002",
+        "exercise-pad-the-tile",
+        "check-pad-the-tile",
+    ]
 
 
 def test_only_the_solved_check_is_compared(write):
-    chapter = read_chapter(write(SOURCE))
-    assert "nbval-check-output" in cell(chapter.solved, "check-99-1").metadata.tags
-    assert "nbval-check-output" not in cell(chapter.blank, "check-99-1").metadata.tags
+    chapter = read_chapter(write(SOURCE), BOOK)
+    assert "nbval-check-output" in cell(chapter.solved, "check-pad-the-tile").metadata.tags
+    assert "nbval-check-output" not in cell(chapter.blank, "check-pad-the-tile").metadata.tags
 
 
 def test_jupyterlab_finds_a_kernel_without_asking(write):
-    assert read_chapter(write(SOURCE)).blank.metadata.kernelspec.name == "python3"
+    assert read_chapter(write(SOURCE), BOOK).blank.metadata.kernelspec.name == "python3"
+
+
+def text(write, addition):
+    chapter = read_chapter(write(SOURCE.replace("More text.", addition)), BOOK)
+    return cell(chapter.blank, "a-chapter-text-002").source
+
+
+def test_the_number_of_a_chapter_stands_in_its_title(write):
+    assert cell(read_chapter(write(SOURCE), BOOK).blank, "a-chapter-text-001").source == "# 99 · A chapter"
+
+
+@pytest.mark.parametrize(
+    ("written", "built"),
+    [
+        ("See [](chapter:roofline).", "See [chapter 04](04-roofline.ipynb)."),
+        ("[Chapters {}](chapter:roofline) and up", "[Chapters 04](04-roofline.ipynb) and up"),
+        ("the [roof](chapter:roofline)", "the [roof](04-roofline.ipynb)"),
+        ("in [](chapter:a-chapter), here", "in chapter 99, here"),
+        ("[](exercise:pad-the-tile) and [{}](exercise:the-last-block)", "exercise 99.1 and [04.1](04-roofline.ipynb)"),
+        ("### [](exercise:pad-the-tile)", "### Exercise 99.1 · Pad the tile (2 points)"),
+        ("[](task:pad-the-tile) Go.", f"{exercise('pad-the-tile').task} Go."),
+        ("[a page](https://a.org/chapter:x)", "[a page](https://a.org/chapter:x)"),
+    ],
+)
+def test_what_is_named_by_slug_gets_number_title_and_link(write, written, built):
+    assert text(write, written) == built
+
+
+def test_code_names_numbers_and_has_no_links(write):
+    chapter = read_chapter(write(SOURCE.replace("import labkit", "import labkit  # [](chapter:roofline)")), BOOK)
+    assert cell(chapter.blank, "a-chapter-code-001").source == "import labkit  # chapter 04"
+
+
+@pytest.mark.parametrize("reference", ["[](chapter:rooflines)", "[](exercise:pad-tile)", "[](task:pad-tile)"])
+def test_a_reference_that_leads_nowhere_is_refused(write, reference):
+    with pytest.raises(SourceError, match=r"a-chapter\.md: .*(leads nowhere|no exercise)"):
+        text(write, reference)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (':exercise: "99.1"\n\ncheck', ":exercise: 99.1\n\ncheck", "in quotes"),
-        ("[check]", "[other]", "check cell of 99.1 missing"),
-        ("[setup]", '[exercise]\n:exercise: "99.1"', "exercise cell of 99.1 too many"),
+        (":exercise: pad-the-tile\n\ncheck", ":exercise: 99.1\n\ncheck", "needs its exercise"),
+        (":exercise: pad-the-tile\n\ncheck", ":exercise: pad-tile\n\ncheck", "no exercise 'pad-tile'"),
+        ("[check]", "[other]", "check cell of pad-the-tile missing"),
+        ("[setup]", "[exercise]\n:exercise: pad-the-tile", "exercise cell of pad-the-tile too many"),
         ("    return x + 1\n    ### END SOLUTION\n", "", "BEGIN SOLUTION"),
     ],
 )
 def test_a_faulty_source_is_refused_with_what_to_change(write, old, new, message):
     assert SOURCE.count(old) == 1
     with pytest.raises(SourceError, match=message):
-        read_chapter(write(SOURCE.replace(old, new)))
+        read_chapter(write(SOURCE.replace(old, new)), BOOK)

@@ -8,6 +8,7 @@ import pytest
 from labkit import places
 from labkit.book.build import build
 from labkit.book.chapter import CHECKED
+from labkit.exercises.contents import book_contents
 
 NOTEBOOKS = places.folder("notebooks")
 ALL = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("solutions/*.ipynb")])
@@ -18,7 +19,7 @@ def test_every_notebook_is_built_from_its_source():
 
 
 def test_every_chapter_has_its_two_notebooks():
-    chapters = [path.stem for path in sorted((NOTEBOOKS / "source").glob("*.md"))]
+    chapters = [chapter.name for chapter in book_contents().chapters]
     assert [path.stem for path in ALL] == chapters * 2
 
 

@@ -60,3 +60,34 @@ def test_a_chapter_that_the_learner_deleted_comes_back(notebooks, tmp_path):
     copy_chapters(tmp_path / "mine", notebooks)
     (tmp_path / "mine" / "00-start-here.ipynb").unlink()
     assert copy_chapters(tmp_path / "mine", notebooks) == ["New: 00-start-here.ipynb"]
+
+
+@pytest.fixture
+def renumbered(notebooks):
+    """A newer edition, in which the chapter has another number."""
+
+    def renumber():
+        (notebooks / "00-start-here.ipynb").unlink()
+        (notebooks / "01-start-here.ipynb").write_text("second edition", encoding="utf-8")
+
+    return renumber
+
+
+def test_an_untouched_chapter_takes_its_new_number(notebooks, renumbered, tmp_path):
+    copy_chapters(tmp_path / "mine", notebooks)
+    renumbered()
+    (news,) = copy_chapters(tmp_path / "mine", notebooks)
+    assert news == "Updated: 01-start-here.ipynb, which was 00-start-here.ipynb and you had not changed"
+    assert [path.name for path in (tmp_path / "mine").glob("*.ipynb")] == ["01-start-here.ipynb"]
+    assert copy_chapters(tmp_path / "mine", notebooks) == []
+
+
+def test_work_stays_under_its_old_number(notebooks, renumbered, tmp_path):
+    copy_chapters(tmp_path / "mine", notebooks)
+    (tmp_path / "mine" / "00-start-here.ipynb").write_text("my work", encoding="utf-8")
+    renumbered()
+    (news,) = copy_chapters(tmp_path / "mine", notebooks)
+    assert news == "00-start-here.ipynb has a newer edition; yours is untouched, the new one is 01-start-here.ipynb"
+    assert (tmp_path / "mine" / "00-start-here.ipynb").read_text(encoding="utf-8") == "my work"
+    assert (tmp_path / "mine" / "01-start-here.ipynb").read_text(encoding="utf-8") == "second edition"
+    assert copy_chapters(tmp_path / "mine", notebooks) == []

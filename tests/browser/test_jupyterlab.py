@@ -4,6 +4,7 @@ import pytest
 
 from labkit import places
 from labkit.bench import _lab
+from labkit.exercises.contents import book_contents
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600), pytest.mark.long]
 
@@ -42,7 +43,7 @@ def test_a_chapter_runs_from_top_to_bottom(lab, chapter):
 
 
 def test_an_edited_kernel_follows_the_slider(lab):
-    lab.open("03-tiled-gemm.ipynb")
+    lab.open(f"{book_contents().chapter('tiled-gemm').name}.ipynb")
     lab.run_all()
     kernel = next(cell for cell in lab.cells() if "def my_tiled(" in cell["source"])
     playground = next(cell["id"] for cell in lab.cells() if "playground(my_tiled" in cell["source"])
@@ -62,14 +63,14 @@ def test_an_edited_kernel_follows_the_slider(lab):
 
 def test_a_reopened_chapter_still_shows_its_views(server):
     with _lab.browse(*server) as lab:
-        lab.open("03-tiled-gemm.ipynb")
+        lab.open(f"{book_contents().chapter('tiled-gemm').name}.ipynb")
         lab.run_all()
         views = lab.views()
         assert views
         lab.save()
         lab.stop_kernels()
     with _lab.browse(*server) as lab:
-        lab.open("03-tiled-gemm.ipynb")
+        lab.open(f"{book_contents().chapter('tiled-gemm').name}.ipynb")
         for cell in views:
             picture = lab.picture(cell)
             assert not picture["live"]

@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.bench import _lab
+from labkit.exercises.contents import book_contents
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(300)]
 
@@ -11,7 +12,7 @@ QUESTION = "from labkit.views import predict\n\nguess = predict('How many?', uni
 
 def test_a_guess_kept_with_enter_is_compared(tmp_path):
     with _lab.serve(tmp_path) as server, _lab.browse(*server) as lab:
-        lab.open("02-first-gpu-matmul.ipynb")
+        lab.open(f"{book_contents().chapter('first-gpu-matmul').name}.ipynb")
         question, comparison = [cell["id"] for cell in lab.cells() if cell["kind"] == "code"][:2]
         lab.edit(question, QUESTION)
         cell = lab.cell(question)

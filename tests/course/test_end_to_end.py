@@ -12,12 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from labkit import cli, places
+from labkit.exercises import exercise
+from labkit.exercises.contents import book_contents
 
 pytestmark = [
     pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout"),
     pytest.mark.long,
 ]
-CHAPTER = "00-start-here.ipynb"
+CHAPTER = f"{book_contents().chapter('start-here').name}.ipynb"
 
 
 def git(folder, *arguments):
@@ -86,7 +88,7 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
         monkeypatch.setenv(f"GIT_{name}_NAME", value)
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "ada@example.org")
     template = tmp_path / "hw0"
-    instructor("release", template, "--chapters", "00", "--assignment", "hw0")
+    instructor("release", template, "--chapters", "start-here", "--assignment", "hw0")
     git(template, "init", "--quiet", "--initial-branch=main")
     git(template, "add", ".")
     git(template, "commit", "--quiet", "--message", "hw0")
@@ -95,9 +97,9 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
         git(tmp_path, "clone", "--quiet", f"{student}.git", student)
 
     warm(tmp_path / "ada")
-    save(tmp_path / "ada" / "notebooks" / CHAPTER, "00-1", solution("00-1"))
+    save(tmp_path / "ada" / "notebooks" / CHAPTER, "pass-it-on", solution("pass-it-on"))
     said = labkit(tmp_path / "ada", "submit")
-    assert "00.1 Put the barrier back: 1 of 1 points\nhw0: 1 of 1 points so far." in said
+    assert f"{exercise('pass-it-on').headline}: 1 of 1 points\nhw0: 1 of 1 points so far." in said
     assert "Pushed to origin." in said
 
     works_in_place(tmp_path / "ada")

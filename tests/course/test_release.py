@@ -15,13 +15,17 @@ from labkit.book.chapter import read_chapter
 from labkit.course.manifest import CourseError, chosen
 from labkit.course.release import released
 from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.contents import book_contents
 from labkit.grading.course import FILE, Course
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout")
 SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
+TILED, TENSOR_CORES = (book_contents().chapter(slug).name for slug in ("tiled-gemm", "tensor-cores"))
 REGION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 TELLING = 40  # characters: shorter solutions, such as `TILE = 16`, are the language of the book
-GIVEN = {("06.1", "notebooks/06-tensor-cores.ipynb")}  # its stores, which the kernel of 06.2 comes with
+GIVEN = {
+    ("fill-in-the-fragments", f"notebooks/{TENSOR_CORES}.ipynb")
+}  # its stores, which the kernel of swizzle-the-tiles has
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +69,10 @@ def test_no_solution_stands_in_any_released_file(whole):
 
 def test_exercises_are_blank_and_their_solutions_are_not_explained(whole):
     for path in SOURCES:
-        chapter, content = read_chapter(path), whole.get(f"notebooks/{path.stem}.ipynb")
+        chapter = read_chapter(path)
+        content = whole.get(f"notebooks/{chapter.name}.ipynb")
         if content is None:
-            assert path.name >= "91"
+            assert chapter.name >= "91"
             continue
         blank, solved = ({c.id: c.source for c in book.cells} for book in (chapter.blank, chapter.solved))
         for cell in nbformat.reads(content.decode(), as_version=4).cells:
@@ -101,33 +106,33 @@ def test_the_same_release_twice_is_the_same_bytes(whole):
 
 
 def test_cells_carry_the_metadata_of_nbgrader(whole):
-    _, files = released("03", "hw2")
-    found = {c.id: c.metadata for c in nbformat.reads(files["notebooks/03-tiled-gemm.ipynb"].decode(), 4).cells}
-    assert found["exercise-03-2"]["nbgrader"] == {
+    _, files = released("tiled-gemm", "hw2")
+    found = {c.id: c.metadata for c in nbformat.reads(files[f"notebooks/{TILED}.ipynb"].decode(), 4).cells}
+    assert found["exercise-pad-the-tile"]["nbgrader"] == {
         "schema_version": 3,
-        "grade_id": "exercise-03-2",
+        "grade_id": "exercise-pad-the-tile",
         "solution": True,
         "grade": False,
         "locked": False,
         "task": False,
     }
-    check = found["check-03-2"]
-    assert check["nbgrader"]["points"] == exercise("03.2").points
+    check = found["check-pad-the-tile"]
+    assert check["nbgrader"]["points"] == exercise("pad-the-tile").points
     assert check["nbgrader"]["grade"] and check["nbgrader"]["locked"] and not check["nbgrader"]["solution"]
-    assert not check["editable"] and not found["exercise-03-2"]["deletable"]
+    assert not check["editable"] and not found["exercise-pad-the-tile"]["deletable"]
 
 
 def test_links_to_chapters_that_are_not_released_become_text():
-    _, files = released("02-03", "hw2")
-    text = dict(texts(files))["notebooks/03-tiled-gemm.ipynb"]
-    assert "[Chapter 02](02-first-gpu-matmul.ipynb)" in text
-    assert "Chapter 00 had threads" in text and "00-start-here.ipynb" not in text
+    _, files = released("first-gpu-matmul,tiled-gemm", "hw2")
+    text = dict(texts(files))[f"notebooks/{TILED}.ipynb"]
+    assert re.search(r"\[Chapter \d\d\]\(\d\d-first-gpu-matmul\.ipynb\)", text)
+    assert re.search(r"Chapter \d\d had threads", text) and "start-here.ipynb" not in text
 
 
 def test_the_course_names_its_chapters_and_points(tmp_path):
-    course, files = released("03", "hw2")
-    assert course.chapters == ("03-tiled-gemm",)
-    assert course.points == {id: exercise(id).points for id in exercise_ids("03")}
+    course, files = released("tiled-gemm", "hw2")
+    assert course.chapters == (TILED,)
+    assert course.points == {id: exercise(id).points for id in exercise_ids("tiled-gemm")}
     (tmp_path / "course.json").write_bytes(files["course.json"])
     assert Course.read(tmp_path / FILE) == course
     assert "# hw2" in files["README.md"].decode() and "10 points" in files["README.md"].decode()
@@ -142,12 +147,18 @@ def test_chapters_are_chosen_by_numbers_and_spans(selection, wanted):
     assert [name[:2] for name in chosen(names, selection)] == wanted.split()
 
 
+def test_chapters_are_chosen_by_name_too():
+    names = ["02-first-gpu-matmul", "03-tiled-gemm", "04-roofline"]
+    assert chosen(names, "roofline, 02") == ["02-first-gpu-matmul", "04-roofline"]
+
+
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
         ("", "names no chapters"),
         ("3", "names no chapters"),
-        ("x", "names"),
+        ("X", "names no chapters"),
+        ("y", "no chapter y"),
         ("77", "no chapter 77"),
         ("04-02", "no ch"),
     ],
@@ -160,7 +171,7 @@ def test_chapters_that_are_none_are_told_so(selection, said):
 @pytest.mark.parametrize("assignment", ["", "../x", "a b", "x\n", "-x"])
 def test_an_assignment_has_a_plain_name(assignment):
     with pytest.raises(CourseError, match="cannot name an assignment"):
-        released("03", assignment)
+        released("tiled-gemm", assignment)
 
 
 def invoke(*arguments):
@@ -178,8 +189,8 @@ def test_a_release_overwrites_nothing(tmp_path):
 
 def test_a_release_goes_into_an_empty_clone(tmp_path):
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
-    said = invoke("release", tmp_path, "--chapters", "00,03", "--assignment", "hw0").output
-    assert "chapters 00, 03; points: 11." in said
+    said = invoke("release", tmp_path, "--chapters", "start-here,tiled-gemm", "--assignment", "hw0").output
+    assert "points: 11." in said
     assert json.loads((tmp_path / "course.json").read_text())["assignment"] == "hw0"
 
 

@@ -10,7 +10,7 @@ from labkit.course.manifest import CourseError
 from labkit.course.submit import require_work, submit
 from labkit.grading.course import Course
 
-COURSE = Course("hw2", ("03-tiled-gemm",), {"03.1": 2, "03.2": 2})
+COURSE = Course("hw2", ("03-tiled-gemm",), {"put-the-barrier-back": 2, "pad-the-tile": 2})
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def write(work, text="answer"):
 
 def hand_in(work):
     require_work(work)
-    return submit(COURSE, work, ["03.1"], 2)
+    return submit(COURSE, work, ["put-the-barrier-back"], 2)
 
 
 def test_notebooks_are_committed_and_pushed_with_the_points_so_far(work, remote):
@@ -62,7 +62,9 @@ def test_notebooks_are_committed_and_pushed_with_the_points_so_far(work, remote)
     (work / "notebooks" / "new.ipynb").write_text("more")
     committed, pushed = hand_in(work)
     assert committed.startswith("Committed as ") and pushed == "Pushed to origin."
-    assert git(remote, "log", "-1", "--format=%s/%b", "main") == "Submit hw2: 2 of 4 points/Solved: 03.1"
+    assert (
+        git(remote, "log", "-1", "--format=%s/%b", "main") == "Submit hw2: 2 of 4 points/Solved: put-the-barrier-back"
+    )
     assert git(remote, "show", "main:notebooks/a.ipynb") == "answer"
     assert git(remote, "show", "main:notebooks/new.ipynb") == "more"
 

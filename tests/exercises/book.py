@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from answers import cells_of
+from exercise_cells import cells_of
 
 from labkit import places
 from labkit.checking.definitions import definitions

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from answers import cell
+from exercise_cells import cell
 from sampling import sampled
 
 from labkit import check, cuda, exercises, places, ptx
@@ -14,7 +14,7 @@ from labkit.exercises import exercise, exercise_ids
 IMPORTS = {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx}
 LEAST = "LEAST = np.finfo(np.float32).min\n\n\n"
 ZERO = "ZERO = np.float32(0.0)\n\n\n"
-SAXPY = cell("02.1").replace("+ y[i]", "+ y[i] + ZERO")
+SAXPY = cell("write-saxpy").replace("+ y[i]", "+ y[i] + ZERO")
 
 
 def checked(id, text, **elsewhere):
@@ -36,14 +36,14 @@ def judged(monkeypatch):
 
 
 def test_a_constant_of_the_book_s_own_listings_is_known():
-    assert "LEAST" not in cell("15.1")
-    verdict = checked("15.1", LEAST + cell("15.1"))
+    assert "LEAST" not in cell("the-logarithm-of-the-sum")
+    verdict = checked("the-logarithm-of-the-sum", LEAST + cell("the-logarithm-of-the-sum"))
     assert verdict.passed and not verdict.as_text
 
 
 @pytest.mark.parametrize("before", [ZERO, "import math\n\nZERO = math.log(1)\n", "ZERO = 0.0\n"])
 def test_what_the_text_says_as_well_is_judged_once(judged, before):
-    verdict = checked("02.1", before + SAXPY)
+    verdict = checked("write-saxpy", before + SAXPY)
     assert "solved, 2 of 2 points" in repr(verdict)
     assert len(judged) == 1
 
@@ -56,54 +56,54 @@ def test_the_book_s_solutions_are_judged_once(judged, id):
 
 
 def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
-    verdict = checked("02.1", SAXPY, ZERO=np.float32(0.0))
+    verdict = checked("write-saxpy", SAXPY, ZERO=np.float32(0.0))
     assert verdict.passed and verdict.points == 0
     shown = repr(verdict)
-    assert "✓ 02.1 Write saxpy: solved here, but not as it is graded" in shown
+    assert f"✓ {exercise('write-saxpy').headline}: solved here, but not as it is graded" in shown
     assert "`ZERO` is not defined; if another cell defines it, move that into this one" in shown
     assert verdict.as_text.endswith("Here that is `ZERO = np.float32(0.0)`.")
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
 
 
 def test_a_constant_that_only_running_the_cell_tells_is_named_with_its_value():
-    verdict = checked("02.1", "ZERO = sum([])\n\n\n" + SAXPY)
+    verdict = checked("write-saxpy", "ZERO = sum([])\n\n\n" + SAXPY)
     assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.as_text
     assert verdict.as_text.endswith("Here that is `ZERO = 0`.")
 
 
 def test_a_function_that_its_text_does_not_define_is_told_so():
-    text = "".join(f"    {line}\n" if line else "\n" for line in cell("02.1").splitlines())
-    verdict = checked("02.1", f"if True:\n{text}")
+    text = "".join(f"    {line}\n" if line else "\n" for line in cell("write-saxpy").splitlines())
+    verdict = checked("write-saxpy", f"if True:\n{text}")
     assert verdict.passed and "defines no function `saxpy`" in verdict.as_text
 
 
 def test_a_constant_that_has_another_value_by_now_is_judged_as_the_text_has_it(judged):
     names = run_cell(ZERO + SAXPY, "<another cell>", IMPORTS)
     names["ZERO"] = 0
-    assert not check("02.1", names["saxpy"], seed=1).as_text
+    assert not check("write-saxpy", names["saxpy"], seed=1).as_text
     names = run_cell("ZERO = 1\n" + SAXPY, "<another cell>", IMPORTS)
     names["ZERO"] = 0
-    assert "out[0] is" in check("02.1", names["saxpy"], seed=1).as_text
+    assert "out[0] is" in check("write-saxpy", names["saxpy"], seed=1).as_text
     assert len(judged) == 3 + 1
 
 
 def test_what_an_earlier_answer_defines_counts():
-    names = run_cell(ZERO + cell("02.1"), "<first>", IMPORTS)
-    add = cell("02.2").replace("C[row, col] = ", "C[row, col] = ZERO + ")
+    names = run_cell(ZERO + cell("write-saxpy"), "<first>", IMPORTS)
+    add = cell("rows-and-columns").replace("C[row, col] = ", "C[row, col] = ZERO + ")
     assert "ZERO" in add
-    assert not check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    assert not check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).as_text
     del names["saxpy"]
-    assert "`ZERO` is not defined" in check("02.2", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    assert "`ZERO` is not defined" in check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).as_text
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"metadata": {}}, {}]}', None])
 def test_a_check_goes_on_where_the_chapter_s_notebook_cannot_be_read(tmp_path, monkeypatch, content):
     if content is not None:
-        (tmp_path / "02-first-kernel.ipynb").write_text(content)
+        (tmp_path / "02-first-gpu-matmul.ipynb").write_text(content)
     monkeypatch.setattr(places, "folder", lambda name: tmp_path)
     setups_of.cache_clear()
     try:
-        verdict = checked("02.1", SAXPY, ZERO=0)
+        verdict = checked("write-saxpy", SAXPY, ZERO=0)
     finally:
         setups_of.cache_clear()
     assert verdict.passed and not verdict.as_text

@@ -1,14 +1,12 @@
 """Shortcuts and wrong kernels are refused, right kernels in other clothes are not; the exceptions are named."""
 
 import pytest
-from answers import cell, defined
-from right_kernels import RIGHT
+from answers import answers
+from exercise_cells import cell, defined
 from sampling import sampled
-from shortcuts import SHORTCUTS
-from wrong_kernels import WRONG
 
 from labkit.checking.check import judge
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import chapter_of, exercise, exercise_ids
 
 MISSED = {  # shortcuts that pass
     "all blocks but the last wait for nobody",
@@ -20,8 +18,8 @@ REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a s
 SEEDS = {"gpu": (1, 2, 3), "cpu": (1,), "python": (1, 2, 3)}  # a grade takes three
 
 
-def cases(book, count):
-    every = [pytest.param(id, case, id=f"{id} {case.what}") for id, some in book.items() for case in some]
+def cases(kind, count):
+    every = [pytest.param(id, case, id=f"{id} {case.what}") for id in exercise_ids() for case in answers(id, kind)]
     return sampled(every, count)
 
 
@@ -32,17 +30,17 @@ def verdicts(id, case):
     return (judge(rules, kernel, seed) for seed in SEEDS[rules.machine])
 
 
-@pytest.mark.parametrize(("id", "case"), cases(SHORTCUTS, 30))
+@pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
 def test_a_shortcut_is_refused(id, case):
     assert all(verdict.passed for verdict in verdicts(id, case)) == (case.what in MISSED)
 
 
-@pytest.mark.parametrize(("id", "case"), cases(WRONG, 30))
+@pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
 def test_a_wrong_kernel_is_refused(id, case):
     assert not all(verdict.passed for verdict in verdicts(id, case))
 
 
-@pytest.mark.parametrize(("id", "case"), cases(RIGHT, 24))
+@pytest.mark.parametrize(("id", "case"), cases("RIGHT", 24))
 def test_a_right_kernel_is_accepted(id, case):
     for verdict in verdicts(id, case):
         assert verdict.passed == (case.what not in REFUSED), verdict
@@ -51,18 +49,18 @@ def test_a_right_kernel_is_accepted(id, case):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_tile_of_which_one_query_sees_one_key_is_missed(seed):
     left_out = "left + KEYS - 1 <= first - window"
-    text = cell("16.2").replace(left_out, f"{left_out} + 1")
-    assert text != cell("16.2")
-    verdict = judge(exercise("16.2"), defined("16.2", text, "<16.2 a key too late>")["with_sinks"], seed)
+    text = cell("tiles-to-skip").replace(left_out, f"{left_out} + 1")
+    assert text != cell("tiles-to-skip")
+    verdict = judge(exercise("tiles-to-skip"), defined("tiles-to-skip", text, "<a key too late>")["with_sinks"], seed)
     assert (verdict.reason, verdict.launch) == ("result", "70 queries, 97 keys, 9 sinks, a window of 13")
 
 
 def test_there_are_many_of_each_over_all_chapters():
-    chapters = {id[:2] for id in exercise_ids()}
-    for book, least in ((SHORTCUTS, 40), (WRONG, 60), (RIGHT, 40)):
-        assert {id[:2] for id in book} == chapters
-        assert sum(map(len, book.values())) >= least
-    for book, exceptions, most in ((SHORTCUTS, MISSED, 2), (RIGHT, REFUSED, 1)):
-        whats = [case.what for some in book.values() for case in some]
+    chapters = {chapter_of(id) for id in exercise_ids()}
+    for kind, least in (("SHORTCUTS", 40), ("WRONG", 60), ("RIGHT", 40)):
+        assert {chapter_of(id) for id in exercise_ids() if answers(id, kind)} == chapters
+        assert sum(len(answers(id, kind)) for id in exercise_ids()) >= least
+    for kind, exceptions, most in (("SHORTCUTS", MISSED, 2), ("RIGHT", REFUSED, 1)):
+        whats = [case.what for id in exercise_ids() for case in answers(id, kind)]
         assert len(exceptions) <= most
         assert all(whats.count(what) == 1 for what in exceptions)

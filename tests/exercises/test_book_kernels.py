@@ -3,13 +3,13 @@
 from functools import cache
 
 import pytest
-from answers import cell, defined
 from book import kernels
+from exercise_cells import cell, defined
 from sampling import sampled
 
 from labkit.checking.check import judge
 from labkit.checking.source import python_function
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import chapter_of, exercise, exercise_ids
 
 
 @cache
@@ -30,7 +30,7 @@ def test_no_other_kernel_of_the_book_passes(id):
     parameters = python_function(own[rules.function]).__code__.co_argcount
     passed = []
     for kernel in book():
-        own_cell = kernel.name == rules.function and kernel.origin.startswith(id[:2])
+        own_cell = kernel.name == rules.function and kernel.origin == chapter_of(id)
         if own_cell or (kernel.machine, kernel.parameters) != (rules.machine, parameters):
             continue
         for values in ({}, constants):

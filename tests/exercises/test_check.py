@@ -1,11 +1,12 @@
 """What `check` says to things that are no answer, and how it says what is wrong."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from answers import cell, function
-from variants import variants
+from answers import variants
+from exercise_cells import cell, function
 
 from labkit import check, cuda
 from labkit.checking.check import judge, with_line
@@ -36,42 +37,50 @@ def executed_from_a_string():
     ],
 )
 def test_what_is_no_kernel_gets_a_sentence(kernel, said):
-    verdict = check("02.1", kernel)
+    verdict = check("write-saxpy", kernel)
     assert not verdict.passed
     assert said in verdict.message
 
 
-def test_an_unknown_exercise_names_those_there_are():
-    with pytest.raises(ValueError, match=r"no exercise '9\.9'.*02\.1"):
-        check("9.9", saxpy)
+@pytest.mark.parametrize("id", ["9.9", "03.5", "matmuls", "pad_the_tile", ""])
+def test_an_unknown_exercise_is_refused_in_a_sentence(id):
+    with pytest.raises(ValueError, match=rf"^there is no exercise '{re.escape(id)}'; .* '[a-z-]+'\.$"):
+        check(id, saxpy)
+
+
+def test_a_mistyped_exercise_gets_the_name_that_was_meant():
+    with pytest.raises(ValueError, match="such as 'write-saxpy'"):
+        check("write-saxpi", saxpy)
 
 
 def test_a_blank_names_the_line_that_still_waits():
-    verdict = check("02.1", function("02.1", cell("02.1", "blank")))
+    verdict = check("write-saxpy", function("write-saxpy", cell("write-saxpy", "blank")))
     assert verdict.reason == "unfinished"
     assert verdict.line == 3
     assert "line 3" in verdict.message
 
 
 def test_a_half_finished_answer_names_the_dots_that_are_left():
-    text = cell("02.1").replace("        out[i] = a * x[i] + y[i]", "        ...")
-    verdict = check("02.1", function("02.1", text))
+    text = cell("write-saxpy").replace("        out[i] = a * x[i] + y[i]", "        ...")
+    verdict = check("write-saxpy", function("write-saxpy", text))
     assert (verdict.reason, verdict.line) == ("unfinished", 5)
 
 
 def test_dots_in_place_of_a_value_are_named_as_well():
-    text = cell("02.1").replace("a * x[i] + y[i]", "...")
-    verdict = check("02.1", function("02.1", text))
+    text = cell("write-saxpy").replace("a * x[i] + y[i]", "...")
+    verdict = check("write-saxpy", function("write-saxpy", text))
     assert (verdict.reason, verdict.line) == ("unfinished", 5)
 
 
 def test_a_missing_constant_is_asked_for():
-    verdict = check("03.3", function("03.3", cell("03.3").replace("TILE = 16", "TILE = 16.0")))
+    verdict = check(
+        "choose-the-tile", function("choose-the-tile", cell("choose-the-tile").replace("TILE = 16", "TILE = 16.0"))
+    )
     assert "TILE must be a whole number" in verdict.message
 
 
 def test_a_wrong_result_names_the_element_the_values_and_the_line():
-    verdict = check("02.1", function("02.1", cell("02.1").replace("+ y[i]", "- y[i]")))
+    verdict = check("write-saxpy", function("write-saxpy", cell("write-saxpy").replace("+ y[i]", "- y[i]")))
     assert verdict.reason == "result"
     assert "out[0] is" in verdict.message
     assert "should be" in verdict.message
@@ -81,24 +90,27 @@ def test_a_wrong_result_names_the_element_the_values_and_the_line():
 
 
 def test_elements_never_written_are_said_to_be_that():
-    verdict = check("02.2", function("02.2", cell("02.2", "blank")))
+    verdict = check("rows-and-columns", function("rows-and-columns", cell("rows-and-columns", "blank")))
     assert "C[0, 16] was never written; 1280 of 1536 elements are like that, all in columns 16 to 95" in verdict.message
 
 
 def test_an_output_that_is_read_before_it_is_written_is_explained():
-    verdict = check("02.4", function("02.4", cell("02.4").replace("C[row, col] =", "C[row, col] +=")))
+    verdict = check(
+        "write-the-matmul",
+        function("write-the-matmul", cell("write-the-matmul").replace("C[row, col] =", "C[row, col] +=")),
+    )
     assert "and a sum that begins with what" in verdict.message
 
 
 def test_a_race_names_two_threads_and_two_lines():
-    verdict = check("03.1", function("03.1", cell("03.1", "blank")))
+    verdict = check("put-the-barrier-back", function("put-the-barrier-back", cell("put-the-barrier-back", "blank")))
     assert verdict.reason == "race"
     assert verdict.message.count("thread (") == 2
     assert verdict.message.count("line ") >= 2
 
 
 def test_a_budget_names_the_line_that_uses_most_of_it():
-    verdict = check("02.3", function("02.3", cell("02.3", "blank")))
+    verdict = check("neighbours-together", function("neighbours-together", cell("neighbours-together", "blank")))
     assert verdict.reason == "budget"
     assert "512 sectors loaded" in verdict.message
     assert "at most 256" in verdict.message
@@ -106,11 +118,11 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
 
 
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
-    reads = next(variant for variant in variants("05.4") if variant.what == "C is loaded and then dropped")
-    verdict = check("05.4", function("05.4", reads.source(cell("05.4"))))
+    reads = next(variant for variant in variants("alpha-and-beta") if variant.what == "C is loaded and then dropped")
+    verdict = check("alpha-and-beta", function("alpha-and-beta", reads.source(cell("alpha-and-beta"))))
     assert "903 of them are of C, whose share is 0: look at `C[row, col]`" in verdict.message
-    thin = cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
-    verdict = check("05.2", function("05.2", thin))
+    thin = cell("choose-the-register-tile").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
+    verdict = check("choose-the-register-tile", function("choose-the-register-tile", thin))
     assert "of them are of A_tile" in verdict.message
     assert verdict.line == next(
         site.site.line for site in verdict.trace.sites if site.site.text == "A_tile[y + i * rows, k]"
@@ -118,26 +130,31 @@ def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
 
 
 def test_constants_with_which_there_is_no_launch_are_named():
-    verdict = check("05.2", function("05.2", cell("05.2").replace("= 32, 32, 4, 4", "= 32, 32, 3, 3")))
+    verdict = check(
+        "choose-the-register-tile",
+        function(
+            "choose-the-register-tile", cell("choose-the-register-tile").replace("= 32, 32, 4, 4", "= 32, 32, 3, 3")
+        ),
+    )
     assert verdict.reason == "launch"
     assert "TM must divide BM: 3 does not divide 32" in verdict.message
 
 
 def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
-    kernel = function("02.1", cell("02.1").replace("i < out.size", "i < 1000"))
-    verdict = check("02.1", kernel, seed=5)
+    kernel = function("write-saxpy", cell("write-saxpy").replace("i < out.size", "i < 1000"))
+    verdict = check("write-saxpy", kernel, seed=5)
     assert verdict.reason == "unwritten"
     (size,) = verdict.trace.outputs[3].shape
     assert f"run on {size} elements" in repr(verdict)
     assert "drawn with seed 5" in repr(verdict)
     assert verdict.seed == 5
-    assert check("02.1", kernel, seed=5) == verdict
-    assert check("02.1", kernel) != check("02.1", kernel)
+    assert check("write-saxpy", kernel, seed=5) == verdict
+    assert check("write-saxpy", kernel) != check("write-saxpy", kernel)
 
 
 def test_a_duty_that_is_not_done_is_named():
-    direct = next(variant for variant in variants("00.1") if variant.reason == "duty")
-    verdict = check("00.1", function("00.1", direct.source(cell("00.1"))))
+    direct = next(variant for variant in variants("pass-it-on") if variant.reason == "duty")
+    verdict = check("pass-it-on", function("pass-it-on", direct.source(cell("pass-it-on"))))
     assert "not in the way that the exercise is about: 0 shared loads, and at least 64 are needed" in verdict.message
 
 
@@ -147,26 +164,31 @@ def test_a_longer_number_is_not_taken_for_the_line():
 
 
 def test_a_right_answer_is_told_what_it_used_of_its_budget():
-    verdict = check("03.4", function("03.4", cell("03.4")))
+    verdict = check("write-the-tiled-matmul", function("write-the-tiled-matmul", cell("write-the-tiled-matmul")))
     assert "Used on the first of them: 30,720 of 30,720 global loads, 3,840 of 3,840 global stores" in verdict.message
     assert "Advice" not in verdict.message
 
 
 def test_a_right_answer_gets_the_advice_of_the_simulator():
-    text = cell("03.4").replace("A_tile[y, x]", "A_tile[x, y]").replace("A_tile[k, y]", "A_tile[y, k]")
-    verdict = check("03.4", function("03.4", text))
+    text = (
+        cell("write-the-tiled-matmul").replace("A_tile[y, x]", "A_tile[x, y]").replace("A_tile[k, y]", "A_tile[y, k]")
+    )
+    verdict = check("write-the-tiled-matmul", function("write-the-tiled-matmul", text))
     assert verdict.passed
     assert "`A_tile[x, y]` takes" in verdict.message.partition("Advice: Line ")[2]
 
 
 def test_a_result_that_does_not_depend_on_the_tiles_is_told_so():
-    text = cell("03.1").replace("A_tile[y, k] * B_tile[k, x]", "A_tile[y, k] * b")
+    text = cell("put-the-barrier-back").replace("A_tile[y, k] * B_tile[k, x]", "A_tile[y, k] * b")
     text = text.replace(
         "            total +=",
         "            b = B[start + k, col] if start + k < K and col < N else zero\n            total +=",
     )
-    rules = replace(exercise("03.1"), launch=lambda *sizes: replace(exercise("03.1").launch(*sizes), budgets=()))
-    verdict = judge(rules, function("03.1", text), seed=1)
+    rules = replace(
+        exercise("put-the-barrier-back"),
+        launch=lambda *sizes: replace(exercise("put-the-barrier-back").launch(*sizes), budgets=()),
+    )
+    verdict = judge(rules, function("put-the-barrier-back", text), seed=1)
     assert verdict.reason == "duty"
     assert "In a second run, with all that is loaded from shared memory times" in verdict.message
     assert verdict.message.endswith("take both factors of each product from the tiles in shared memory.")
@@ -176,48 +198,52 @@ def test_a_result_that_does_not_depend_on_the_tiles_is_told_so():
     "way", ["cuda.atomic.add({}, (row, k), np.float32(0))", "cuda.atomic.max({}, (row, k), A[row, k])"]
 )
 def test_an_input_that_an_atomic_leaves_as_it_is_was_changed_all_the_same(way):
-    text = cell("02.4").replace("A[row, k] *", way.format("A") + " *")
-    verdict = check("02.4", function("02.4", text))
+    text = cell("write-the-matmul").replace("A[row, k] *", way.format("A") + " *")
+    verdict = check("write-the-matmul", function("write-the-matmul", text))
     assert (verdict.reason, verdict.line) == ("input changed", 7)
     assert verdict.message == "Line 7: `A[row, k]` changes A, which is an input: only load from it."
 
 
 def test_atomics_count_as_loads_and_stores():
-    text = cell("05.4").replace(
+    text = cell("alpha-and-beta").replace(
         "alpha * total + beta * C[row, col]", "alpha * total + beta * cuda.atomic.add(C, (row, col), zero)"
     )
-    verdict = check("05.4", function("05.4", text))
+    verdict = check("alpha-and-beta", function("alpha-and-beta", text))
     assert verdict.passed
     text = text.replace("if beta == 0:", "if beta == 0 and cuda.atomic.add(C, (row, col), zero) != 1:")
-    assert "of them are of C, whose share is 0" in check("05.4", function("05.4", text)).message
+    assert "of them are of C, whose share is 0" in check("alpha-and-beta", function("alpha-and-beta", text)).message
 
 
 def test_an_answer_stands_alone():
     names = run_cell("@cuda.jit(device=True)\ndef twice(x):\n    return x + x\n", "<another cell>", {"cuda": cuda})
-    text = cell("02.3").replace("value + value", "twice(value)")
+    text = cell("neighbours-together").replace("value + value", "twice(value)")
     kernel = run_cell(text, "<the answer>", {"cuda": cuda, "np": np, "twice": names["twice"]})["double"]
-    verdict = check("02.3", kernel)
+    verdict = check("neighbours-together", kernel)
     assert (
         verdict.message == "`twice` comes from elsewhere, and an answer stands alone: define `twice` in its own cell."
     )
     assert check(
-        "02.3", run_cell(cell("02.3").replace("def double", "def mine"), "<alias>", {"cuda": cuda})["mine"]
+        "neighbours-together",
+        run_cell(cell("neighbours-together").replace("def double", "def mine"), "<alias>", {"cuda": cuda})["mine"],
     ).message == ("This is the function `mine`: write your own, `def double(...)`.")
 
 
 def test_the_run_that_the_verdict_speaks_of_is_there_for_the_views():
-    verdict = check("03.1", function("03.1", cell("03.1", "blank")))
+    verdict = check("put-the-barrier-back", function("put-the-barrier-back", cell("put-the-barrier-back", "blank")))
     assert verdict.trace.errors[0].kind == "race"
 
 
 def test_a_verdict_in_html_shows_code_as_text():
-    text = cell("02.1").replace("if i < out.size", "if i <= out.size")
-    html = check("02.1", function("02.1", text))._repr_html_()
+    text = cell("write-saxpy").replace("if i < out.size", "if i <= out.size")
+    html = check("write-saxpy", function("write-saxpy", text))._repr_html_()
     assert "&lt; out.size" in html
     assert "i < out.size" not in html
 
 
-@pytest.mark.parametrize(("id", "wrong"), [("01.1", "one product too few"), ("03.1", None), ("11.3", "the slowest")])
+@pytest.mark.parametrize(
+    ("id", "wrong"),
+    [("the-wrong-loop", "one product too few"), ("put-the-barrier-back", None), ("what-fits", "the slowest")],
+)
 def test_what_a_function_says_that_it_wraps_is_not_its_text(id, wrong):
     """`inspect` would look there."""
     variant = next(each for each in variants(id) if each.what == wrong or (wrong is None and each.reason == "race"))
@@ -229,4 +255,4 @@ def test_what_a_function_says_that_it_wraps_is_not_its_text(id, wrong):
 def test_an_answer_that_is_no_text_of_its_own_gets_a_sentence():
     named = eval("lambda rows, limit_bytes: None")
     named.__name__ = "fitting"
-    assert "define it with `def`" in check("11.3", named).message
+    assert "define it with `def`" in check("what-fits", named).message

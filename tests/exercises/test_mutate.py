@@ -1,8 +1,8 @@
 import ast
 
 import pytest
+from answers import Answer
 from mutate import mutations
-from variants import Variant
 
 SOURCE = """TILE = 4
 
@@ -51,7 +51,7 @@ def test_each_mutation_is_one_change_of_the_same_text():
 def test_an_edit_that_fits_nowhere_or_twice_is_refused():
     for old in ("absent", "col"):
         with pytest.raises(ValueError, match="times in the solution"):
-            Variant("a variant", "result", ((old, "x"),)).source(SOURCE)
+            Answer("an answer", "result", ((old, "x"),)).source(SOURCE)
 
 
 def test_the_lengths_of_arrays_are_mixed_up():

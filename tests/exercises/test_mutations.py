@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from answers import cell, function
+from exercise_cells import cell, function
 from mutate import mutations
 from sampling import WHOLE, sampled
 

@@ -1,7 +1,7 @@
 """The process that runs a kernel on the GPU; here it runs in the simulator, which takes the same road."""
 
 import pytest
-from answers import cell, function
+from exercise_cells import cell, function
 from sampling import sampled
 
 from labkit.checking.on_gpu import judge_on_gpu
@@ -38,21 +38,21 @@ def saxpy(a, x, y, out):
     if i < out.size:
         out[i] = scaled(a, x[i]) + y[i]
 """
-    kernel = function("02.1", text)
-    verdict = check("02.1", kernel)
-    assert judge_on_gpu(exercise("02.1"), kernel, verdict, seed=1) == verdict
+    kernel = function("write-saxpy", text)
+    verdict = check("write-saxpy", kernel)
+    assert judge_on_gpu(exercise("write-saxpy"), kernel, verdict, seed=1) == verdict
 
 
 def test_a_wrong_result_there_is_said():
-    good = check("02.1", function("02.1", cell("02.1")))
-    bad = function("02.1", cell("02.1").replace(" + y[i]", ""), "<bad>")
-    verdict = judge_on_gpu(exercise("02.1"), bad, good, seed=1)
+    good = check("write-saxpy", function("write-saxpy", cell("write-saxpy")))
+    bad = function("write-saxpy", cell("write-saxpy").replace(" + y[i]", ""), "<bad>")
+    verdict = judge_on_gpu(exercise("write-saxpy"), bad, good, seed=1)
     assert not verdict.passed
     assert verdict.message.startswith("All is well in the simulator, but on the GPU out[0] is")
 
 
 def test_a_process_that_does_not_end_in_time_is_killed():
-    kernel = function("02.1", cell("02.1"))
-    verdict = judge_on_gpu(exercise("02.1"), kernel, check("02.1", kernel), seed=1, timeout_s=0.01)
+    kernel = function("write-saxpy", cell("write-saxpy"))
+    verdict = judge_on_gpu(exercise("write-saxpy"), kernel, check("write-saxpy", kernel), seed=1, timeout_s=0.01)
     assert not verdict.passed
     assert "did not come to an end within 0.01 s" in verdict.message

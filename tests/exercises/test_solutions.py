@@ -1,16 +1,14 @@
 """Every exercise accepts its solution and other right answers, and gives wrong ones the stated reason."""
 
 import pytest
-from answers import cell, function, prose
+from answers import variants
+from exercise_cells import cell, function, prose
 from sampling import WHOLE, sampled
-from variants import variants
 
-from labkit import places
-from labkit.exercises import check, exercise, exercise_ids
+from labkit.exercises import chapter_of, check, exercise, exercise_ids
+from labkit.exercises.contents import book_contents
 
-CHAPTERS = sorted(path.name[:2] for path in (places.folder("notebooks") / "source").glob("[0-8]?-*.md"))[
-    1:
-]  # 00 has one
+CHAPTERS = [chapter.slug for chapter in book_contents().chapters if "00" < chapter.number < "90"]  # the first has one
 VARIANTS = [pytest.param(id, variant, id=f"{id} {variant.what}") for id in exercise_ids() for variant in variants(id)]
 
 
@@ -57,14 +55,14 @@ def test_every_check_runs_the_fixed_sizes_and_draws_others(id):
 
 @pytest.mark.parametrize("id", exercise_ids())
 def test_the_chapter_gives_the_task_as_the_exercise_has_it(id):
-    text = prose(id[:2])
+    text = prose(chapter_of(id))
     rules = exercise(id)
     points = "1 point" if rules.points == 1 else f"{rules.points} points"
-    assert f"### Exercise {id} · {rules.title} ({points})" in text
+    assert f"### Exercise {rules.number} · {rules.title} ({points})" in text
     assert rules.task in text
 
 
-@pytest.mark.parametrize("chapter", sorted({id[:2] for id in exercise_ids()}))
+@pytest.mark.parametrize("chapter", sorted({chapter_of(id) for id in exercise_ids()}))
 def test_no_two_answers_of_a_chapter_share_a_name(chapter):
     names = [exercise(id).function for id in exercise_ids(chapter)]
     assert len(set(names)) == len(names)

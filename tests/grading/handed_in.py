@@ -19,27 +19,27 @@ HANGS = "@njit\ndef product(A, B, C):\n" + "    C[0,0]=A[0,0]+C[0,0]\n" * 3500 +
 
 
 @cache
-def chapter(number: str) -> str:
+def chapter(slug: str) -> str:
     """The solved notebook of a chapter, as JSON."""
-    return json.dumps(solved_chapters()[number])
+    return json.dumps(solved_chapters()[slug])
 
 
-def setup_texts(number: str) -> list[str]:
-    return setups(solved_chapters()[number])
+def setup_texts(slug: str) -> list[str]:
+    return setups(solved_chapters()[slug])
 
 
-def solutions(number: str) -> dict[str, str]:
+def solutions(slug: str) -> dict[str, str]:
     """The book's own answers to a chapter."""
-    sources = {cell.id: cell.source for cell in solved_chapters()[number].cells}
-    return {id: sources[exercise_cell_id(id)] for id in exercise_ids(number)}
+    sources = {cell.id: cell.source for cell in solved_chapters()[slug].cells}
+    return {id: sources[exercise_cell_id(id)] for id in exercise_ids(slug)}
 
 
-def hand_in(path: Path, number: str, change=None, **answers: str) -> Path:
+def hand_in(path: Path, slug: str, change=None, **answers: str) -> Path:
     """Write the solved chapter, with these answers (`e3="..."` is the third) and what `change` does to it."""
-    notebook = json.loads(chapter(number))
+    notebook = json.loads(chapter(slug))
     cells = {cell["id"]: cell for cell in notebook["cells"]}
     for name, text in answers.items():
-        cells[exercise_cell_id(f"{number}.{name[1:]}")]["source"] = text
+        cells[exercise_cell_id(exercise_ids(slug)[int(name[1:]) - 1])]["source"] = text
     if change:
         change(notebook, cells)
     path.parent.mkdir(parents=True, exist_ok=True)

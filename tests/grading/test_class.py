@@ -15,33 +15,33 @@ from labkit.grading.grade import grade
 
 pytestmark = pytest.mark.long
 STUDENTS = 300 if WHOLE else 12
-MOST = {id: exercise(id).points for id in exercise_ids("02")}
-HALF = MOST | {"02.1": 0}
+MOST = {id: exercise(id).points for id in exercise_ids("first-gpu-matmul")}
+HALF = MOST | {"write-saxpy": 0}
 NONE = dict.fromkeys(MOST, 0)
 
 
 def _right(path):
-    hand_in(path, "02", e1=f"# {path}\n{SAXPY}")
+    hand_in(path, "first-gpu-matmul", e1=f"# {path}\n{SAXPY}")
     return MOST
 
 
 def _wrong(path):
-    hand_in(path, "02", e1=SAXPY.replace("+ y", "- y"))
+    hand_in(path, "first-gpu-matmul", e1=SAXPY.replace("+ y", "- y"))
     return HALF
 
 
 def _unreadable_answer(path):
-    hand_in(path, "02", e1="def saxpy(")
+    hand_in(path, "first-gpu-matmul", e1="def saxpy(")
     return HALF
 
 
 def _lost_ids(path):
-    hand_in(path, "02", lambda notebook, cells: [cell.pop("id") for cell in notebook["cells"]])
+    hand_in(path, "first-gpu-matmul", lambda notebook, cells: [cell.pop("id") for cell in notebook["cells"]])
     return MOST
 
 
 def _cut_off(path):
-    hand_in(path, "02")
+    hand_in(path, "first-gpu-matmul")
     path.write_bytes(path.read_bytes()[:500])
     return {}
 
@@ -56,7 +56,7 @@ def _folder(path):
 
 
 def _answer_gone(path):
-    hand_in(path, "02", lambda notebook, cells: notebook["cells"].remove(cells["exercise-02-1"]))
+    hand_in(path, "first-gpu-matmul", lambda notebook, cells: notebook["cells"].remove(cells["exercise-write-saxpy"]))
     return HALF
 
 
@@ -116,7 +116,7 @@ def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(studen
     monkeypatch.setattr(judging, "run_batch", lambda *_: pytest.fail("what is known is not judged again"))
     assert grade(*arguments) == grades
     name = "student-001"
-    hand_in(tmp_path / "class" / name / "02.ipynb", "02", e1=SAXPY.replace("+ y", "* y"))
+    hand_in(tmp_path / "class" / name / "02.ipynb", "first-gpu-matmul", e1=SAXPY.replace("+ y", "* y"))
     monkeypatch.undo()
     seen = []
     run_batch = judging.run_batch

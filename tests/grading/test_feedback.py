@@ -39,10 +39,10 @@ def row(path, id, points, message="Solved.", **more):
 def test_verdicts_stand_under_their_answers_and_all_else_stays(tmp_path, notebooks):
     def note(notebook, cells):
         notebook["cells"].insert(0, {"cell_type": "markdown", "id": "mine", "source": "My own note"})
-        cells["exercise-02-1"]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "old"}]
+        cells["exercise-write-saxpy"]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "old"}]
 
-    path = hand_in(tmp_path / "02.ipynb", "02", note, e1=SAXPY)
-    rows = [row(path, "02.1", 0, HOSTILE, reason="result", note=HOSTILE), row(path, "02.2", 2)]
+    path = hand_in(tmp_path / "02.ipynb", "first-gpu-matmul", note, e1=SAXPY)
+    rows = [row(path, "write-saxpy", 0, HOSTILE, reason="result", note=HOSTILE), row(path, "rows-and-columns", 2)]
     ((name, notebook),) = notebooks((path, "ann", rows)).items()
     texts = [cell.source for cell in notebook.cells]
     assert (name, texts[0]) == ("ann/02.ipynb", "My own note")
@@ -54,9 +54,13 @@ def test_verdicts_stand_under_their_answers_and_all_else_stays(tmp_path, noteboo
 
 
 def test_what_no_cell_answers_is_told_at_the_end_and_hidden_sizes_are_not(tmp_path, notebooks):
-    path = hand_in(tmp_path / "02.ipynb", "02", e1="same", e2="same")
+    path = hand_in(tmp_path / "02.ipynb", "first-gpu-matmul", e1="same", e2="same")
     hidden = {"reason": "result", "launch": "M=33, drawn with seed 7", "hidden": True}
-    rows = [row(path, "02.1", 0, "C[33]", **hidden), row(path, "02.2", 2), row(path, "02.3", 0, "gone")]
+    rows = [
+        row(path, "write-saxpy", 0, "C[33]", **hidden),
+        row(path, "rows-and-columns", 2),
+        row(path, "neighbours-together", 0, "gone"),
+    ]
     rows.append(row(path, "", 0, "of the file"))
     ((_, notebook),) = notebooks((path, "ann", rows)).items()
     texts = [cell.source for cell in notebook.cells]
@@ -67,12 +71,12 @@ def test_what_no_cell_answers_is_told_at_the_end_and_hidden_sizes_are_not(tmp_pa
 
 
 def test_files_of_one_name_are_all_there_and_no_later_run_grades_them(tmp_path, notebooks):
-    paths = [hand_in(tmp_path / folder / "02.ipynb", "02") for folder in "ab"]
-    found = notebooks(*((path, "../Ann", [row(path, "02.1", 2)]) for path in paths))
+    paths = [hand_in(tmp_path / folder / "02.ipynb", "first-gpu-matmul") for folder in "ab"]
+    found = notebooks(*((path, "../Ann", [row(path, "write-saxpy", 2)]) for path in paths))
     assert len(found) == 2 and all(".." not in name for name in found)
     assert [entry.path for entry in find_submissions([tmp_path])[0]] == paths
     before = (tmp_path / FILE).read_bytes()
-    notebooks(*((path, "../Ann", [row(path, "02.1", 2)]) for path in paths))
+    notebooks(*((path, "../Ann", [row(path, "write-saxpy", 2)]) for path in paths))
     assert (tmp_path / FILE).read_bytes() == before
 
 

@@ -6,7 +6,8 @@ from handed_in import hand_in, solutions
 from sampling import sampled
 
 from labkit import places
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import chapter_of, exercise, exercise_ids
+from labkit.exercises.contents import slug_of
 from labkit.grading.grade import grade
 from labkit.grading.grades import totals
 
@@ -15,62 +16,66 @@ NOTEBOOKS = places.folder("notebooks")
 
 
 def test_solved_chapters_get_full_marks_and_blank_ones_none(tmp_path):
-    chapters = sampled(sorted({id[:2] for id in exercise_ids()}), 2)
-    solved = [path for path in (NOTEBOOKS / "solutions").glob("*.ipynb") if path.name[:2] in chapters]
-    blank = [path for path in NOTEBOOKS.glob("*.ipynb") if path.name[:2] in chapters]
+    chapters = sampled(sorted({chapter_of(id) for id in exercise_ids()}), 2)
+    solved = [path for path in (NOTEBOOKS / "solutions").glob("*.ipynb") if slug_of(path.stem) in chapters]
+    blank = [path for path in NOTEBOOKS.glob("*.ipynb") if slug_of(path.stem) in chapters]
     grades = grade(solved + blank, tmp_path)
     for path in solved:
         own = [row for row in grades if row.submission == str(path)]
         assert {row.exercise: row.points for row in own} == {
-            id: exercise(id).points for id in exercise_ids(path.name[:2])
+            id: exercise(id).points for id in exercise_ids(slug_of(path.stem))
         }
     for path in blank:
         assert {row.points for row in grades if row.submission == str(path)} == {0}
 
 
 def test_a_mixed_class(tmp_path):
-    solved = solutions("03")
+    solved = solutions("tiled-gemm")
 
     def edit(id, old, new):
         assert old in solved[id]
         return solved[id].replace(old, new)
 
     def twice(notebook, cells):
-        notebook["cells"].append(cells["exercise-03-2"] | {"source": "padded_matmul = None"})
+        notebook["cells"].append(cells["exercise-pad-the-tile"] | {"source": "padded_matmul = None"})
 
     def forged(notebook, cells):
-        notebook["cells"].remove(cells["exercise-03-2"])
-        cells["check-03-4"]["source"] = "print('solved')"
-        cells["check-03-4"]["metadata"]["tags"] = ["nbval-skip"]
-        cells["exercise-03-4"]["metadata"]["tags"] = ["nbval-skip"]
+        notebook["cells"].remove(cells["exercise-pad-the-tile"])
+        cells["check-write-the-tiled-matmul"]["source"] = "print('solved')"
+        cells["check-write-the-tiled-matmul"]["metadata"]["tags"] = ["nbval-skip"]
+        cells["exercise-write-the-tiled-matmul"]["metadata"]["tags"] = ["nbval-skip"]
 
     hand_in(
         tmp_path / "a-of-all-kinds.ipynb",
-        "03",
+        "tiled-gemm",
         twice,
-        e1=edit("03.1", "TILE = 8", "TILE = 4\nTILE += 4"),
-        e3=edit("03.3", "def tuned_matmul(alpha, A, B, C):", "def tuned_matmul(alpha, A, B, C)"),
-        e4=edit("03.4", "        cuda.syncthreads()\n    if", "    if"),
+        e1=edit("put-the-barrier-back", "TILE = 8", "TILE = 4\nTILE += 4"),
+        e3=edit("choose-the-tile", "def tuned_matmul(alpha, A, B, C):", "def tuned_matmul(alpha, A, B, C)"),
+        e4=edit("write-the-tiled-matmul", "        cuda.syncthreads()\n    if", "    if"),
     )
     hand_in(
-        tmp_path / "b-forged.ipynb", "03", forged, e3=edit("03.3", "TILE = 16", "TILE = 8"), e4="tiled_matmul = None"
+        tmp_path / "b-forged.ipynb",
+        "tiled-gemm",
+        forged,
+        e3=edit("choose-the-tile", "TILE = 16", "TILE = 8"),
+        e4="tiled_matmul = None",
     )
-    drawn = edit("03.4", "range(0, K, TILE)", "range(0, min(K, 80), TILE)")
-    hand_in(tmp_path / "d-right-on-fixed-sizes.ipynb", "03", e1="", e2="", e3="", e4=drawn)
+    drawn = edit("write-the-tiled-matmul", "range(0, K, TILE)", "range(0, min(K, 80), TILE)")
+    hand_in(tmp_path / "d-right-on-fixed-sizes.ipynb", "tiled-gemm", e1="", e2="", e3="", e4=drawn)
     (tmp_path / "c-broken.ipynb").write_text('{"cells": [{"cell_type"', encoding="utf-8")
     grades = grade([tmp_path], tmp_path / "out", seed=1)
     points = {name[0]: sums[0] for name, sums in totals(grades).items()}
-    worth = {id: exercise(id).points for id in exercise_ids("03")}
-    assert points == dict(a=worth["03.1"], b=worth["03.1"], c=0, d=0)
+    worth = {id: exercise(id).points for id in exercise_ids("tiled-gemm")}
+    assert points == dict(a=worth["put-the-barrier-back"], b=worth["put-the-barrier-back"], c=0, d=0)
     said = {(row.student[0], row.exercise): row.message for row in grades}
-    assert "2 cells" in said["a", "03.2"]
-    assert "SyntaxError" in said["a", "03.3"]
-    assert "Race on A_tile" in said["a", "03.4"]
-    assert "no cell has this exercise" in said["b", "03.2"]
-    assert "global loads" in said["b", "03.3"]
-    assert "defines no function `tiled_matmul`" in said["b", "03.4"]
+    assert "2 cells" in said["a", "pad-the-tile"]
+    assert "SyntaxError" in said["a", "choose-the-tile"]
+    assert "Race on A_tile" in said["a", "write-the-tiled-matmul"]
+    assert "no cell has this exercise" in said["b", "pad-the-tile"]
+    assert "global loads" in said["b", "choose-the-tile"]
+    assert "defines no function `tiled_matmul`" in said["b", "write-the-tiled-matmul"]
     assert "not a notebook" in said["c", ""]
-    (late,) = [row for row in grades if row.student[0] == "d" and row.exercise == "03.4"]
+    (late,) = [row for row in grades if row.student[0] == "d" and row.exercise == "write-the-tiled-matmul"]
     assert (late.reason, late.seed, late.hidden) == ("result", 1, True)
     assert "drawn with seed 1" in late.launch
     pages = {path.name[0]: path.read_text(encoding="utf-8") for path in (tmp_path / "out" / "students").iterdir()}

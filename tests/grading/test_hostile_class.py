@@ -19,7 +19,7 @@ from labkit.grading.grade import grade
 pytestmark = pytest.mark.long
 CANARY = "canary-7f3a9"
 EVERY = 20  # so many hostile students for each honest one
-MOST = {id: exercise(id).points for id in exercise_ids("02")}
+MOST = {id: exercise(id).points for id in exercise_ids("first-gpu-matmul")}
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def fill_in(text, classroom):
 
 def honest(classroom, name):
     def comment(notebook, cells):
-        cells["exercise-02-1"]["source"] += f"\n# {CANARY}"
+        cells["exercise-write-saxpy"]["source"] += f"\n# {CANARY}"
 
-    hand_in(classroom / "class" / name / "02.ipynb", "02", comment)
+    hand_in(classroom / "class" / name / "02.ipynb", "first-gpu-matmul", comment)
 
 
 def graded(classroom, **options):
@@ -66,15 +66,15 @@ def test_answers_that_attack_earn_nothing_and_harm_nobody(classroom):
     for number, name in enumerate(names):
         if number % EVERY == 0:
             honest(classroom, f"honest-{number}")
-        hand_in(classroom / "class" / name / "02.ipynb", "02", e1=fill_in(ANSWERS[name], classroom))
+        hand_in(classroom / "class" / name / "02.ipynb", "first-gpu-matmul", e1=fill_in(ANSWERS[name], classroom))
     started_s = time.monotonic()
     found = graded(classroom, cell_timeout_s=30)
     assert time.monotonic() - started_s < 120 + 10 * len(names)
     for number, name in enumerate(names):
         if number % EVERY == 0:
             assert_honest(found, f"honest-{number}")
-        assert not found[name, "02.1"].points, name
-        rest = {id: found[name, id].points for id in MOST if id != "02.1"}
+        assert not found[name, "write-saxpy"].points, name
+        rest = {id: found[name, id].points for id in MOST if id != "write-saxpy"}
         assert rest == {id: MOST[id] for id in rest}, name
 
 
@@ -86,7 +86,7 @@ def test_files_that_attack_cost_their_own_rows(classroom):
     for name in [*hostile, *harmless]:
         folder = classroom / "class" / name.replace(" ", "-")
         folder.mkdir()
-        text = fill_in(chapter("02"), classroom)
+        text = fill_in(chapter("first-gpu-matmul"), classroom)
         (HOSTILE | HARMLESS)[name](folder, text)
         for path in folder.rglob("*"):  # the marks are in what was written
             if os.path.islink(path) and "$SECRET" in str(path.readlink()):
@@ -107,4 +107,4 @@ def test_files_that_attack_cost_their_own_rows(classroom):
 
 def test_there_are_eighty_of_them():
     assert len(ANSWERS) + len(HOSTILE) + len(HARMLESS) >= 80 or not WHOLE
-    assert all(exercise_cell_id(id) in json.dumps(chapter("02")) for id in MOST)
+    assert all(exercise_cell_id(id) in json.dumps(chapter("first-gpu-matmul")) for id in MOST)

@@ -31,14 +31,16 @@ def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path, cut):
 
 def test_another_answer_seed_or_setup_is_another_matter(tmp_path):
     journal = Journal(tmp_path, seed=5)
-    answers = {"02.1": "a", "02.2": "b", "02.3": "c"}
-    digest = journal.digest(["setup"], answers, "02.2")
-    assert digest == journal.digest(["setup"], answers | {"02.3": "changed"}, "02.2")
+    answers = {"write-saxpy": "a", "rows-and-columns": "b", "neighbours-together": "c"}
+    digest = journal.digest(["setup"], answers, "rows-and-columns")
+    assert digest == journal.digest(["setup"], answers | {"neighbours-together": "changed"}, "rows-and-columns")
     others = [
-        journal.digest(["setup"], answers | {"02.1": "changed"}, "02.2"),  # which may define what 02.2 uses
-        journal.digest(["setup"], answers | {"02.2": "changed"}, "02.2"),
-        journal.digest(["another"], answers, "02.2"),
-        Journal(tmp_path, seed=6).digest(["setup"], answers, "02.2"),
+        journal.digest(
+            ["setup"], answers | {"write-saxpy": "changed"}, "rows-and-columns"
+        ),  # which may define what 02.2 uses
+        journal.digest(["setup"], answers | {"rows-and-columns": "changed"}, "rows-and-columns"),
+        journal.digest(["another"], answers, "rows-and-columns"),
+        Journal(tmp_path, seed=6).digest(["setup"], answers, "rows-and-columns"),
     ]
     assert digest not in others and len(set(others)) == 4
 

@@ -15,12 +15,12 @@ from labkit.grading.judge import Judge
 
 @pytest.fixture
 def judged(capsys):
-    """Judges answers to chapter 02; the lines that are printed, by exercise."""
+    """Judges answers to a chapter; the lines that are printed, by exercise."""
 
     def judge(text, **others):
-        of_notebook = Judge(setup_texts("02"), seed=1)
+        of_notebook = Judge(setup_texts("first-gpu-matmul"), seed=1)
         verdicts = {}
-        for id, answer in {"02.1": text, **others}.items():
+        for id, answer in {"write-saxpy": text, **others}.items():
             of_notebook(id, answer)
             verdicts[id] = capsys.readouterr().out.splitlines()
         return verdicts
@@ -40,7 +40,7 @@ def judged(capsys):
     ],
 )
 def test_right_answers_are_right_whatever_stands_around_them(judged, text):
-    assert judged(text)["02.1"] == ["solved"]
+    assert judged(text)["write-saxpy"] == ["solved"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_right_answers_are_right_whatever_stands_around_them(judged, text):
     ),
 )
 def test_a_forged_check_earns_nothing(judged, forgery):
-    assert judged(forgery)["02.1"][0] == "not solved"
+    assert judged(forgery)["write-saxpy"][0] == "not solved"
 
 
 def test_nothing_of_an_answer_runs(judged, tmp_path):
@@ -68,30 +68,30 @@ def test_nothing_of_an_answer_runs(judged, tmp_path):
     text = (
         f"{touch}\nA = {touch}\n@cuda.jit({touch})\ndef saxpy(a, x: {touch}, y, out={touch}) -> {touch}:\n    {touch}"
     )
-    assert judged(text + SAXPY.replace("@cuda.jit", "@cuda.jit\n@" + touch))["02.1"][0] == "not solved"
+    assert judged(text + SAXPY.replace("@cuda.jit", "@cuda.jit\n@" + touch))["write-saxpy"][0] == "not solved"
     assert not mark.exists()
 
 
 def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own(judged):
     add = "\n\n@cuda.jit\ndef add(A, B, C):\n    col, row = cuda.grid(2)\n    if row < N:\n        C[row, col] = 1"
-    verdicts = judged("N = 10\n" + SAXPY, **{"02.2": add})
-    assert verdicts["02.1"] == ["solved"]
-    said = json.loads(verdicts["02.2"][1])
+    verdicts = judged("N = 10\n" + SAXPY, **{"rows-and-columns": add})
+    assert verdicts["write-saxpy"] == ["solved"]
+    said = json.loads(verdicts["rows-and-columns"][1])
     assert said["line"] == 7 and "Line 7" in said["message"]
 
 
 def test_an_error_of_syntax_is_told_with_its_line(judged):
-    said = json.loads(judged("x = 1\ndef saxpy(")["02.1"][1])
+    said = json.loads(judged("x = 1\ndef saxpy(")["write-saxpy"][1])
     assert (said["line"], said["message"]) == (2, "The cell fails in line 2: SyntaxError: '(' was never closed")
 
 
 def test_the_answers_of_another_notebook_are_not_seen(judged):
     judged("N = 10\n" + SAXPY)
-    assert judged(SAXPY.replace("out.size", "N"))["02.1"][0] == "not solved"
+    assert judged(SAXPY.replace("out.size", "N"))["write-saxpy"][0] == "not solved"
 
 
 def test_a_constant_that_would_take_for_ever_is_left_out(judged):
-    assert judged("N = 9 ** 9 ** 9" + SAXPY)["02.1"] == ["solved"]
+    assert judged("N = 9 ** 9 ** 9" + SAXPY)["write-saxpy"] == ["solved"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_constant_that_would_take_for_ever_is_left_out(judged):
     ],
 )
 def test_a_cell_without_its_function_is_told_what_it_defines(judged, text, said):
-    assert json.loads(judged(text)["02.1"][1])["message"].startswith(said)
+    assert json.loads(judged(text)["write-saxpy"][1])["message"].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_a_cell_without_its_function_is_told_what_it_defines(judged, text, said)
     ],
 )
 def test_a_constant_that_only_running_the_cell_would_tell_is_named_with_its_line(judged, before, line, said):
-    said_of = json.loads(judged(before + SAXPY.replace("out.size", "N"))["02.1"][1])
+    said_of = json.loads(judged(before + SAXPY.replace("out.size", "N"))["write-saxpy"][1])
     assert said_of["line"] == line
     assert said_of["message"].startswith(said)
 
 
 def test_a_constant_of_an_earlier_answer_is_named_too(judged):
     add = "@cuda.jit\ndef add(A, B, C):\n    C[0, 0] = N"
-    said = json.loads(judged("N = choose()" + SAXPY, **{"02.2": add})["02.2"][1])
+    said = json.loads(judged("N = choose()" + SAXPY, **{"rows-and-columns": add})["rows-and-columns"][1])
     assert said["message"].startswith("The value of `N`, of an earlier cell, is not known")
 
 
 def test_a_constant_of_a_helper_is_named_too(judged):
     helper = "A = choose()\n\n@cuda.jit(device=True)\ndef twice(v):\n    return v * A\n"
-    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["02.1"][1])
+    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["write-saxpy"][1])
     assert "the value of `A` is not known" in said["message"]
 
 
@@ -146,12 +146,12 @@ def test_a_constant_of_a_helper_is_named_too(judged):
 )
 def test_a_name_that_nothing_defines_is_told_with_what_to_do(judged, old, new, said):
     text = SAXPY.replace(old, new).replace("y[", "y[0 *\\\n        ") + "SIZE = 4\n"
-    assert json.loads(judged(text)["02.1"][1])["message"].startswith(said)
+    assert json.loads(judged(text)["write-saxpy"][1])["message"].startswith(said)
 
 
 def test_a_name_that_nothing_defines_is_told_of_a_helper_too(judged):
     helper = "@cuda.jit(device=True)\ndef twice(v):\n    return v * factor\n"
-    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["02.1"][1])
+    said = json.loads(judged(helper + SAXPY.replace("x[i] +", "twice(x[i]) +"))["write-saxpy"][1])
     assert (said["line"], "`factor` is not defined; if another" in said["message"]) == (3, True)
 
 
@@ -166,9 +166,9 @@ def test_a_name_that_nothing_defines_is_told_of_a_helper_too(judged):
     ],
 )
 def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
-    verdicts = judged(text, **{"02.2": "x = 1"})
-    assert json.loads(verdicts["02.1"][1])["reason"] == reason
-    assert json.loads(verdicts["02.2"][1])["reason"] == "not a kernel"
+    verdicts = judged(text, **{"rows-and-columns": "x = 1"})
+    assert json.loads(verdicts["write-saxpy"][1])["reason"] == reason
+    assert json.loads(verdicts["rows-and-columns"][1])["reason"] == "not a kernel"
 
 
 def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
@@ -176,14 +176,14 @@ def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     name = "\U00020000" * 20_000
     drawn = '"' * picture.MOST_CHARACTERS, "\U00020000" * 20_000
     monkeypatch.setattr("labkit.grading.judge.picture_of", lambda trace, line: drawn)
-    said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["02.1"][1]
+    said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
     assert len(said) < plugin.MOST_CHARACTERS - 100
 
 
 def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):
     monkeypatch.setattr("IPython.core.inputtransformer2.TRANSFORM_LOOP_LIMIT", 3)
-    said = json.loads(judged("!x\n" * 4)["02.1"][1])
+    said = json.loads(judged("!x\n" * 4)["write-saxpy"][1])
     assert said["reason"] == "syntax" and "RuntimeError" in said["message"]
 
 
@@ -207,6 +207,8 @@ print([str(one) for one in after if one.py_func.__module__.startswith("labkit") 
 
 
 def test_what_is_compiled_beforehand_is_all_that_answers_need():
-    code = COMPILED.replace("SETUPS", ascii(setup_texts("03"))).replace("ANSWERS", ascii(solutions("03")))
+    code = COMPILED.replace("SETUPS", ascii(setup_texts("tiled-gemm"))).replace(
+        "ANSWERS", ascii(solutions("tiled-gemm"))
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["solved"] * 4 + ["[]"]

@@ -64,18 +64,24 @@ def worker(monkeypatch):
 @pytest.mark.parametrize(
     ("fate", "verdict"), [("hangs", "too slow"), ("dies", None), ("vanishes", None), ("ends the worker", None)]
 )
-@pytest.mark.parametrize("place", ["02.1", "02.2", "02.3"])
+@pytest.mark.parametrize("place", ["write-saxpy", "rows-and-columns", "neighbours-together"])
 def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
-    answers = {"02.1": "solved", "02.2": "race", "02.3": "solved"}
+    answers = {"write-saxpy": "solved", "rows-and-columns": "race", "neighbours-together": "solved"}
     expected = {(name, id): reason for name in ("ann", "mal", "zoe") for id, reason in answers.items()}
     expected["mal", place] = verdict
-    tasks = [Task((name, "02"), answers | ({place: fate} if name == "mal" else {})) for name in ("ann", "mal", "zoe")]
-    assert judged(tasks, ["02"]) == expected
+    tasks = [
+        Task((name, "first-gpu-matmul"), answers | ({place: fate} if name == "mal" else {}))
+        for name in ("ann", "mal", "zoe")
+    ]
+    assert judged(tasks, ["first-gpu-matmul"]) == expected
 
 
 def test_a_worker_that_dies_once_loses_nothing(worker):
-    tasks = [Task((name, "02"), {"02.1": "ends the worker once", "02.2": "race"}) for name in ("ann", "ben")]
-    reasons = judged(tasks, ["02"])
+    tasks = [
+        Task((name, "first-gpu-matmul"), {"write-saxpy": "ends the worker once", "rows-and-columns": "race"})
+        for name in ("ann", "ben")
+    ]
+    reasons = judged(tasks, ["first-gpu-matmul"])
     assert set(reasons.values()) == {"solved", "race"} and len(reasons) == 4
 
 
@@ -85,26 +91,28 @@ def test_a_cell_that_fails_otherwise_than_by_its_verdict_is_no_zero(worker, monk
     monkeypatch.setattr(
         judging,
         "run_batch",
-        lambda *_: {START: started, "answer-0-02-1": CellResult(False, False, False, next(lines))},
+        lambda *_: {START: started, "answer-0-write-saxpy": CellResult(False, False, False, next(lines))},
     )
-    assert judged([Task(("ann", "02"), {"02.1": "x"})], ["02"]) == {("ann", "02.1"): None}
+    assert judged([Task(("ann", "first-gpu-matmul"), {"write-saxpy": "x"})], ["first-gpu-matmul"]) == {
+        ("ann", "write-saxpy"): None
+    }
 
 
 def test_work_is_shared_among_the_workers(worker):
-    tasks = [Task((f"{n:03}", "02"), {"02.1": "solved"}) for n in range(60)]
-    judged(tasks, ["02"], workers=4)
+    tasks = [Task((f"{n:03}", "first-gpu-matmul"), {"write-saxpy": "solved"}) for n in range(60)]
+    judged(tasks, ["first-gpu-matmul"], workers=4)
     assert sorted(map(len, worker.batches)) == [15, 15, 15, 15]
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not WHOLE, reason="takes a minute: the workers above stand in for it")
 def test_an_answer_that_takes_for_ever_costs_itself_alone():
-    answers = solutions("02") | {"02.2": "x = 1"}
-    tasks = [Task(("mal", "01"), {"01.1": HANGS}), Task(("ann", "02"), answers)]
-    reasons = judged(tasks, ["01", "02"], cell_timeout_s=10)
+    answers = solutions("first-gpu-matmul") | {"rows-and-columns": "x = 1"}
+    tasks = [Task(("mal", "triple-loop"), {"the-wrong-loop": HANGS}), Task(("ann", "first-gpu-matmul"), answers)]
+    reasons = judged(tasks, ["triple-loop", "first-gpu-matmul"], cell_timeout_s=10)
     expected = {("ann", id): "solved" for id in answers} | {
-        ("ann", "02.2"): "not a kernel",
-        ("mal", "01.1"): "too slow",
+        ("ann", "rows-and-columns"): "not a kernel",
+        ("mal", "the-wrong-loop"): "too slow",
     }
     assert reasons == expected
 
@@ -126,6 +134,6 @@ def test_a_kernel_killed_from_outside_is_replaced(monkeypatch, tmp_path):
         return notebook
 
     monkeypatch.setattr(judging, "trusted_notebook", with_a_killer)
-    tasks = [Task((name, "02"), {"02.1": SAXPY}) for name in ("ann", "ben")]
-    assert judged(tasks, ["02"]) == {("ann", "02.1"): "solved", ("ben", "02.1"): "solved"}
+    tasks = [Task((name, "first-gpu-matmul"), {"write-saxpy": SAXPY}) for name in ("ann", "ben")]
+    assert judged(tasks, ["first-gpu-matmul"]) == {("ann", "write-saxpy"): "solved", ("ben", "write-saxpy"): "solved"}
     assert mark.exists()

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from handed_in import SAXPY, setup_texts, solutions
 
+from labkit.exercises import chapter_of
 from labkit.grading import judge as judging
 from labkit.grading.judge import NOT_SOLVED, Judge
 
@@ -15,14 +16,14 @@ LINE = {text: number for number, text in enumerate(WRONG.splitlines(), 1)}["    
 
 
 def said(capsys, id, text):
-    Judge(setup_texts(id[:2]), seed=1)(id, text)
+    Judge(setup_texts(chapter_of(id)), seed=1)(id, text)
     verdict, words = capsys.readouterr().out.split("\n", 1)
     assert verdict == NOT_SOLVED
     return json.loads(words)
 
 
 def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
-    found = said(capsys, "02.1", WRONG)
+    found = said(capsys, "write-saxpy", WRONG)
     assert (found["reason"], found["line"]) == ("result", LINE)
     assert f"line {LINE}: warp 0 loads x[0:32] and y[0:32] and writes out[0:32]" in found["pictured"]
     assert "saxpy" in found["pictured"] and not set("`*") & set(found["pictured"])
@@ -35,47 +36,47 @@ def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
             own = value.startswith(("#", "data:image/png;base64,"))
             assert own if name.endswith("href") else not name.startswith("on"), (name, value)
     assert len(json.dumps(found)) < 100_000
-    assert said(capsys, "02.1", WRONG) == found
+    assert said(capsys, "write-saxpy", WRONG) == found
 
 
 def test_the_step_is_the_one_at_the_line(capsys):
-    found = said(capsys, "02.4", solutions("02")["02.4"].replace("+=", "-="))
+    found = said(capsys, "write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
     assert "what stores into C" in found["message"]
     assert f", line {found['line']}: warp 0 writes C" in found["pictured"]
 
 
 def test_an_error_is_drawn_in_the_block_in_which_it_is(capsys):
-    found = said(capsys, "02.1", SAXPY.replace("i < out.size", "i <= out.size"))
+    found = said(capsys, "write-saxpy", SAXPY.replace("i < out.size", "i <= out.size"))
     assert found["reason"] == "bounds" and "of block 7" in found["message"]
     assert "block (7, 0)" in found["pictured"]
 
 
 def test_a_run_on_sizes_that_are_drawn_anew_is_not_drawn(capsys):
-    found = said(capsys, "02.1", HIDDEN)
+    found = said(capsys, "write-saxpy", HIDDEN)
     assert "drawn with seed" in found["launch"]
     assert (found["picture"], found["pictured"]) == ("", "")
 
 
 @pytest.mark.parametrize("text", ["saxpy = None", "x", SAXPY.replace("out[i]", "nothing[i]")])
 def test_an_answer_that_never_ran_has_no_picture(capsys, text):
-    assert said(capsys, "02.1", text)["picture"] == ""
+    assert said(capsys, "write-saxpy", text)["picture"] == ""
 
 
 def test_what_cannot_be_drawn_changes_no_verdict(capsys, monkeypatch):
-    expected = said(capsys, "02.1", WRONG)
+    expected = said(capsys, "write-saxpy", WRONG)
     monkeypatch.setattr("labkit.views.base.View.to_svg", lambda *_: 1 / 0)
-    assert said(capsys, "02.1", WRONG) == expected | {"picture": "", "pictured": ""}
+    assert said(capsys, "write-saxpy", WRONG) == expected | {"picture": "", "pictured": ""}
 
 
 def test_a_picture_that_is_too_long_is_left_out(capsys, monkeypatch):
     monkeypatch.setattr("labkit.grading.picture.MOST_CHARACTERS", 1000)
-    assert said(capsys, "02.1", WRONG)["picture"] == ""
+    assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
     monkeypatch.undo()
     monkeypatch.setattr("labkit.grading.picture.MOST_ACCESSES", 10)
-    assert said(capsys, "02.1", WRONG)["picture"] == ""
+    assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
 
 
 def test_a_solved_answer_is_not_drawn(capsys, monkeypatch):
     monkeypatch.setattr(judging, "picture_of", lambda *_: pytest.fail("drawn"))
-    Judge(setup_texts("02"), seed=1)("02.1", SAXPY)
+    Judge(setup_texts("first-gpu-matmul"), seed=1)("write-saxpy", SAXPY)
     assert capsys.readouterr().out == "solved\n"

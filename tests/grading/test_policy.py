@@ -13,7 +13,7 @@ from labkit.grading.roster import RosterError, read_roster, student_of
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def row(points, file="a.ipynb", exercise="02.1", reason="result", student="ann"):
+def row(points, file="a.ipynb", exercise="write-saxpy", reason="result", student="ann"):
     return Grade(student, file, exercise, points, 4, "", reason="solved" if points == 4 else reason)
 
 
@@ -47,10 +47,10 @@ def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
 
 
 def test_the_best_of_several_answers_counts():
-    rows = [row(0, "a"), row(4, "b"), row(0, "c", reason="missing"), row(0, "a", "02.2")]
+    rows = [row(0, "a"), row(4, "b"), row(0, "c", reason="missing"), row(0, "a", "rows-and-columns")]
     first, second = best(rows)
     assert (first.points, first.submission, first.note) == (4, "b", "The best of 2 answers.")
-    assert (second.exercise, second.note) == ("02.2", "")
+    assert (second.exercise, second.note) == ("rows-and-columns", "")
     assert best([row(0, "a"), row(None, "b")])[0].points is None
     assert best([row(4, "a"), row(None, "b")])[0].points == 4
     assert best([row(0, "a", reason="missing"), row(0, "b")])[0].submission == "b"
@@ -74,36 +74,36 @@ def given_by_hand(tmp_path, rows, text):
 
 
 def test_points_by_hand_replace_those_of_the_judge(tmp_path):
-    text = "student,exercise,points,comment\nann,02.1,3.5,a good idea\n"
+    text = "student,exercise,points,comment\nann,write-saxpy,3.5,a good idea\n"
     (graded,) = given_by_hand(tmp_path, [row(None)], text)
     assert (graded.points, graded.by_hand) == (3.5, "Points given by hand. a good idea")
 
 
 def test_a_comment_is_no_duty(tmp_path):
-    (graded,) = given_by_hand(tmp_path, [row(0)], "student,exercise,points\nann,02.1,4\n")
+    (graded,) = given_by_hand(tmp_path, [row(0)], "student,exercise,points\nann,write-saxpy,4\n")
     assert (graded.points, graded.by_hand) == (4, "Points given by hand.")
 
 
 def test_points_by_hand_are_not_those_of_a_late_answer(tmp_path):
     late = Deadline(DUE, 10).applied(row(4), committed(25))
-    (graded,) = given_by_hand(tmp_path, [late], "student,exercise,points\nann,02.1,4\n")
+    (graded,) = given_by_hand(tmp_path, [late], "student,exercise,points\nann,write-saxpy,4\n")
     assert (graded.points, graded.late) == (4, "")
 
 
 @pytest.mark.parametrize("points", ["4.5", "-1"])
 def test_points_beyond_the_exercise_s_are_given_on_purpose_alone(tmp_path, points):
-    with pytest.raises(RosterError, match=f"ann gets {points} of 4 points for 02.1; give 0 to 4"):
-        given_by_hand(tmp_path, [row(0)], f"student,exercise,points\nann,02.1,{points}\n")
+    with pytest.raises(RosterError, match=f"ann gets {points} of 4 points for write-saxpy; give 0 to 4"):
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points\nann,write-saxpy,{points}\n")
     with pytest.raises(RosterError, match="column `extra`"):
-        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},\n")
-    (graded,) = given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},yes\n")
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,write-saxpy,{points},\n")
+    (graded,) = given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,write-saxpy,{points},yes\n")
     assert graded.points == float(points)
 
 
 @pytest.mark.parametrize("points", ["", "many", "nan", "inf"])
 def test_what_is_no_number_of_points_is_refused(tmp_path, points):
     with pytest.raises(RosterError, match="no number of points"):
-        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,02.1,{points},yes\n")
+        given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,write-saxpy,{points},yes\n")
 
 
 def test_a_roster_has_each_student_once(tmp_path):

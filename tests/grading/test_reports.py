@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import mistune
 import pytest
 
+from labkit.exercises import exercise, exercise_ids
 from labkit.grading import reports
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
@@ -27,23 +28,46 @@ HOSTILE = (
 )
 TEXT = 'x = "</pre><script>alert(2)</script>"\ny = 1\nz = "\x1b[2J"\n'
 PICTURES = {
-    ("a\\x1b.ipynb", "03.2"): Picture("<svg onload='alert(3)'><script>alert(3)</script></svg>", printable(HOSTILE)),
-    ("c.ipynb", "03.4"): Picture("<svg>M=33</svg>", "33 elements"),
+    ("a\\x1b.ipynb", "pad-the-tile"): Picture(
+        "<svg onload='alert(3)'><script>alert(3)</script></svg>", printable(HOSTILE)
+    ),
+    ("c.ipynb", "write-the-tiled-matmul"): Picture("<svg>M=33</svg>", "33 elements"),
 }
 GRADES = [
-    Grade("=ann|<b>", "a\\x1b.ipynb", "03.1", 2, 2, "Solved.", 7),
-    Grade("=ann|<b>", "a\\x1b.ipynb", "03.2", 0, 2, printable(HOSTILE), 7, "result", line=1, note=printable(HOSTILE)),
-    Grade("=ann|<b>", "a\\x1b.ipynb", "03.3", None, 2, "Not graded.", 7, "not graded"),
+    Grade("=ann|<b>", "a\\x1b.ipynb", "put-the-barrier-back", 2, 2, "Solved.", 7),
+    Grade(
+        "=ann|<b>",
+        "a\\x1b.ipynb",
+        "pad-the-tile",
+        0,
+        2,
+        printable(HOSTILE),
+        7,
+        "result",
+        line=1,
+        note=printable(HOSTILE),
+    ),
+    Grade("=ann|<b>", "a\\x1b.ipynb", "choose-the-tile", None, 2, "Not graded.", 7, "not graded"),
     Grade("ben", "b.ipynb", "", 0, 0, "The file is not a notebook.", 7, "unreadable"),
     Grade(
-        "ben", "c.ipynb", "03.4", 0, 4, "C[3] is 17.5, should be 18.5", 7, "result", 2, "M=33, drawn with seed 9", True
+        "ben",
+        "c.ipynb",
+        "write-the-tiled-matmul",
+        0,
+        4,
+        "C[3] is 17.5, should be 18.5",
+        7,
+        "result",
+        2,
+        "M=33, drawn with seed 9",
+        True,
     ),
 ]
 
 
 @pytest.fixture
 def written(tmp_path):
-    texts = {("a\\x1b.ipynb", "03.2"): TEXT, ("c.ipynb", "03.4"): "a\nb\nc"}
+    texts = {("a\\x1b.ipynb", "pad-the-tile"): TEXT, ("c.ipynb", "write-the-tiled-matmul"): "a\nb\nc"}
     write_reports(GRADES, tmp_path / "new", texts, printable(HOSTILE), PICTURES)
     return tmp_path / "new"
 
@@ -93,15 +117,19 @@ def test_no_cell_of_a_table_is_a_formula_however_it_is_split(written):
     rows = list(csv.DictReader((written / "grades.csv").open(encoding="utf-8", newline="")))
     assert [row["points"] for row in rows] == ["2", "0", "", "0", "0"]
     book = {row["student"]: row for row in csv.DictReader((written / "gradebook.csv").open(encoding="utf-8"))}
-    assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["03.4"]) == ("2", "1", "0")
+    assert (book["'=ann|<b>"]["points"], book["'=ann|<b>"]["not_graded"], book["ben"]["write-the-tiled-matmul"]) == (
+        "2",
+        "1",
+        "0",
+    )
 
 
 def test_the_gradebook_has_the_further_columns_of_the_roster(tmp_path):
-    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    rows = [Grade(name, "a.ipynb", "put-the-barrier-back", 1, 2, "Late.", 7) for name in ("ann", "eve")]
     roster = {"ann": {"section": "B", "points": "9", "email": "=a@x"}}
     write_reports(rows, tmp_path, assessment=Assessment(students=roster))
     assert list(csv.reader((tmp_path / "gradebook.csv").open(encoding="utf-8", newline=""))) == [
-        ["student", "section", "points", "email", "out_of", "not_graded", "03.1"],
+        ["student", "section", "points", "email", "out_of", "not_graded", "put-the-barrier-back"],
         ["ann", "B", "1", "'=a@x", "2", "0", "1"],
         ["eve", "", "1", "", "2", "0", "1"],
     ]
@@ -109,7 +137,10 @@ def test_the_gradebook_has_the_further_columns_of_the_roster(tmp_path):
 
 def test_points_are_written_alike_in_every_report(tmp_path):
     """Points after a deduction, by hand, or of a teacher's course.json are floats."""
-    rows = [Grade("ann", "a.ipynb", "03.1", 3.0, 4.0, "Late.", 7), Grade("ann", "a.ipynb", "03.2", 1.5, 4, "Late.", 7)]
+    rows = [
+        Grade("ann", "a.ipynb", "put-the-barrier-back", 3.0, 4.0, "Late.", 7),
+        Grade("ann", "a.ipynb", "pad-the-tile", 1.5, 4, "Late.", 7),
+    ]
     for path in write_reports(rows, tmp_path, assessment=Assessment(assignment="hw")):
         text = path.read_text(encoding="utf-8")
         assert path.name == "grades.json" or ("3.0" not in text and "4.0" not in text), path
@@ -118,12 +149,12 @@ def test_points_are_written_alike_in_every_report(tmp_path):
 
 def test_canvas_and_moodle_get_the_sums_of_whom_all_is_graded(tmp_path):
     rows = [
-        Grade("ada", "a.ipynb", "03.1", 1.5, 2, "Late.", 7),
-        Grade("ada", "a.ipynb", "03.2", 2, 2, "Solved.", 7),
-        Grade("ben", "", "03.1", 0, 4, "Nothing was handed in.", 7),
-        Grade("eve", "e.ipynb", "03.1", 2, 2, "Solved.", 7),
-        Grade("eve", "e.ipynb", "03.2", None, 2, "Not graded.", 7),
-        Grade("=mal", "m.ipynb", "03.1", 0, 4, "Wrong.", 7),
+        Grade("ada", "a.ipynb", "put-the-barrier-back", 1.5, 2, "Late.", 7),
+        Grade("ada", "a.ipynb", "pad-the-tile", 2, 2, "Solved.", 7),
+        Grade("ben", "", "put-the-barrier-back", 0, 4, "Nothing was handed in.", 7),
+        Grade("eve", "e.ipynb", "put-the-barrier-back", 2, 2, "Solved.", 7),
+        Grade("eve", "e.ipynb", "pad-the-tile", None, 2, "Not graded.", 7),
+        Grade("=mal", "m.ipynb", "put-the-barrier-back", 0, 4, "Wrong.", 7),
     ]
     write_reports(rows, tmp_path, assessment=Assessment(assignment="hw2"))
     lines = list(csv.reader((tmp_path / "canvas.csv").open(encoding="utf-8", newline="")))
@@ -159,7 +190,7 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
 
 
 def test_what_an_earlier_run_wrote_and_this_one_does_not_is_gone_and_nothing_else(tmp_path):
-    ann, eve = (Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "Eve"))
+    ann, eve = (Grade(name, "a.ipynb", "put-the-barrier-back", 1, 2, "Late.", 7) for name in ("ann", "Eve"))
     write_reports([eve, ann], tmp_path, assessment=Assessment(assignment="hw2"))
     kept = {"students/ann.html", "students/mine.html", "notes.csv", "grades.json", "gradebook.csv"}
     for name in ("students/mine.html", "notes.csv"):
@@ -179,7 +210,7 @@ def test_reports_are_written_over_data_that_cannot_be_read(tmp_path, content):
 
 
 def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
-    rows = [Grade(name, "a.ipynb", "03.1", 1, 2, "Late.", 7) for name in ("ann", "eve")]
+    rows = [Grade(name, "a.ipynb", "put-the-barrier-back", 1, 2, "Late.", 7) for name in ("ann", "eve")]
     collected = {
         "ann": Collected("ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00"),
         "eve": Collected("eve", problem="Not fetched."),
@@ -196,14 +227,18 @@ def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_
 
 
 def test_what_is_missing_for_one_reason_is_said_once():
-    rows = [Grade("ann", "", f"02.{n}", 0, 2, "Nothing was handed in.", 7, "missing") for n in (1, 2, 3, 4)]
-    rows += [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2)]
+    rows = [
+        Grade("ann", "", id, 0, 2, "Nothing was handed in.", 7, "missing") for id in exercise_ids("first-gpu-matmul")
+    ]
+    rows += [Grade("ann", "a.ipynb", id, 0, 2, "Wrong.", 7, "result") for id in exercise_ids("tiled-gemm")[:2]]
     rows += [
-        Grade("ann", "", f"04.{n}", n, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.") for n in (1, 2)
+        Grade("ann", "", id, n, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.")
+        for n, id in enumerate(exercise_ids("roofline")[:2], 1)
     ]
     text = Tags(page("ann", rows, {}, {}, Assessment())).text
     assert text.count("Nothing was handed in.") == 3 and text.count("Wrong.") == 2
-    assert "02.1, 02.2, 02.3, 02.4: 0 of 8 points" in text and "3 of 16 points" in text
+    numbers = ", ".join(exercise(id).number for id in exercise_ids("first-gpu-matmul"))
+    assert f"{numbers}: 0 of 8 points" in text and "3 of 16 points" in text
 
 
 def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
@@ -211,12 +246,12 @@ def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
     (image,) = [attributes for tag, attributes in Tags(text).found if tag == "img"]
     prefix, _, source = image["src"].partition(",")
     assert prefix == "data:image/svg+xml;base64"
-    assert b64decode(source).decode() == PICTURES["a\\x1b.ipynb", "03.2"].svg
+    assert b64decode(source).decode() == PICTURES["a\\x1b.ipynb", "pad-the-tile"].svg
     assert image["alt"] == printable(HOSTILE)
 
 
 def test_a_page_has_an_end_however_many_pictures_there_are():
-    rows = [Grade("ann", "a.ipynb", f"03.{n}", 0, 2, "Wrong.", 7, "result") for n in (1, 2, 3, 4)] * 3
+    rows = [Grade("ann", "a.ipynb", id, 0, 2, "Wrong.", 7, "result") for id in exercise_ids("tiled-gemm")] * 3
     pictures = {("a.ipynb", row.exercise): Picture("<svg>" + "a" * 55_000, "words") for row in rows}
     text = page("ann", rows, {}, pictures, Assessment())
     assert 100_000 < len(text) < 200_000
@@ -240,7 +275,7 @@ def test_a_summary_is_text_in_tables(written):
 
 def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone(tmp_path):
     def written(folder, verbatim):
-        rows = [Grade("ann", "a.ipynb", "03.1", 1, 2, "Wrong.", 7, "result", verbatim=verbatim)]
+        rows = [Grade("ann", "a.ipynb", "put-the-barrier-back", 1, 2, "Wrong.", 7, "result", verbatim=verbatim)]
         return {path.name: path.read_bytes() for path in write_reports(rows, tmp_path / folder)}
 
     with_it, without = written("with", True), written("without", False)
@@ -248,7 +283,18 @@ def test_that_an_answer_is_the_book_s_is_told_to_the_teacher_alone(tmp_path):
 
 
 def test_the_teacher_s_words_stand_first_on_the_page_and_in_the_summary(tmp_path):
-    row = Grade("ann", "a.ipynb", "03.1", 1, 2, "C[3] is 17.5", 7, "result", note="A note.", by_hand="Well tried.")
+    row = Grade(
+        "ann",
+        "a.ipynb",
+        "put-the-barrier-back",
+        1,
+        2,
+        "C[3] is 17.5",
+        7,
+        "result",
+        note="A note.",
+        by_hand="Well tried.",
+    )
     write_reports([row], tmp_path)
     page = Tags((tmp_path / "students" / "ann.html").read_text(encoding="utf-8")).text
     assert page.index("1 of 2 points") < page.index("Well tried.") < page.index("C[3] is") < page.index("A note.")

@@ -15,16 +15,19 @@ from sampling import sampled
 from test_hostile_class import CANARY, classroom, fill_in, graded  # noqa: F401
 
 from labkit import places
+from labkit.exercises import exercise_ids
 from labkit.grading import sandbox, second_pass
 from labkit.grading.rebuild import chapters
 from labkit.grading.trusted import Task
 
+CHAPTER = "first-gpu-matmul"
 needs_bubblewrap = pytest.mark.needs("bubblewrap")
 
 
 def ran(**answers):
-    """What became of answers to chapter 02."""
-    task = Task(("ann", "02"), solutions("02") | {f"02.{name[1:]}": text for name, text in answers.items()})
+    """What became of answers to a chapter."""
+    ids = exercise_ids(CHAPTER)
+    task = Task(("ann", CHAPTER), solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
     with ThreadPoolExecutor(1) as executor:
         return {id: said for _, id, said in second_pass.second_pass([task], chapters(), executor)}
 
@@ -34,9 +37,9 @@ def ran(**answers):
 def test_what_becomes_of_an_answer_is_told():
     assert set(ran().values()) == {"It runs."}
     said = ran(e2="add = undefined", e3="import os\nos._exit(1)")
-    assert said["02.1"] == "It runs."
-    assert said["02.2"] == "It fails: NameError: name 'undefined' is not defined"
-    assert said["02.4"] == second_pass.NOT_REACHED
+    assert said["write-saxpy"] == "It runs."
+    assert said["rows-and-columns"] == "It fails: NameError: name 'undefined' is not defined"
+    assert said["write-the-matmul"] == second_pass.NOT_REACHED
 
 
 def test_without_a_sandbox_nothing_runs_and_the_report_says_so_once(classroom, monkeypatch):  # noqa: F811
@@ -104,12 +107,14 @@ def test_programs_that_attack_harm_nobody_and_earn_nothing(classroom, monkeypatc
     ours = sha256(b"".join(path.read_bytes() for path in sorted(places.PACKAGE.rglob("*.py")))).digest()
     names = sampled(PROGRAMS, 3)
     (classroom / "class" / "honest").mkdir()
-    hand_in(classroom / "class" / "honest" / "02.ipynb", "02", e1=SAXPY + f"# {CANARY}")
+    hand_in(classroom / "class" / "honest" / "02.ipynb", "first-gpu-matmul", e1=SAXPY + f"# {CANARY}")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
         for name in names:
             text = fill_in(PROGRAMS[name], classroom).replace("$PORT", str(server.getsockname()[1]))
-            hand_in(classroom / "class" / name / "02.ipynb", "02", e1=text, e2="x = 1", e3="x = 1", e4="x = 1")
+            hand_in(
+                classroom / "class" / name / "02.ipynb", "first-gpu-matmul", e1=text, e2="x = 1", e3="x = 1", e4="x = 1"
+            )
         found = graded(classroom, run=True)
         with pytest.raises(TimeoutError):
             server.accept()

@@ -16,7 +16,7 @@ from labkit.grading.judging import CannotJudge, Limits, judge_tasks
 from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task
 
-ANN = Task(("ann", "02"), {"02.1": SAXPY})
+ANN = Task(("ann", "first-gpu-matmul"), {"write-saxpy": SAXPY})
 
 
 @pytest.fixture
@@ -33,7 +33,12 @@ def broken(tmp_path, monkeypatch):
 
 def judged():
     with ThreadPoolExecutor(1) as executor:
-        return [judgement for *_, judgement in judge_tasks([ANN], {"02": setup_texts("02")}, Limits(1), executor, 1)]
+        return [
+            judgement
+            for *_, judgement in judge_tasks(
+                [ANN], {"first-gpu-matmul": setup_texts("first-gpu-matmul")}, Limits(1), executor, 1
+            )
+        ]
 
 
 def run_cells(*sources):
@@ -43,7 +48,7 @@ def run_cells(*sources):
 
 def test_grade_says_that_the_judge_does_not_start_and_blames_nobody(tmp_path, broken):
     broken("coverage")  # nbval imports it
-    hand_in(tmp_path / "class" / "ann" / "02.ipynb", "02")
+    hand_in(tmp_path / "class" / "ann" / "02.ipynb", "first-gpu-matmul")
     done = CliRunner().invoke(app, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades")])
     assert done.exit_code == 1
     assert "The judge does not start" in done.output and "coverage is broken" in done.output

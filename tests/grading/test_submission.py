@@ -26,20 +26,25 @@ def notebook(tmp_path):
 
 def test_only_exercise_cells_are_read_as_text(notebook):
     path = notebook(
-        cell("import os", "03-code-001"), cell(["a = 1\n", "b = 2"], "exercise-03-1"), cell("?", "check-03-1")
+        cell("import os", "03-code-001"),
+        cell(["a = 1\n", "b = 2"], "exercise-put-the-barrier-back"),
+        cell("?", "check-put-the-barrier-back"),
     )
-    assert read_submission(path).answers == {"03.1": "a = 1\nb = 2"}
+    assert read_submission(path).answers == {"put-the-barrier-back": "a = 1\nb = 2"}
 
 
 def test_colab_keeps_the_id_in_the_metadata(notebook):
-    colab = {**cell("a = 1"), "metadata": {"id": "exercise-03-1"}}
-    assert read_submission(notebook(colab)).answers == {"03.1": "a = 1"}
+    colab = {**cell("a = 1"), "metadata": {"id": "exercise-put-the-barrier-back"}}
+    assert read_submission(notebook(colab)).answers == {"put-the-barrier-back": "a = 1"}
 
 
 def test_nbgraders_id_and_the_book_s_own_tag_tell_the_exercise_too(notebook):
-    released = cell("a = 1", "4f2a", nbgrader={"grade_id": "exercise-03-1"})
-    tagged = cell("a = 2", tags=["exercise"], exercise="03.2")
-    assert read_submission(notebook(released, tagged)).answers == {"03.1": "a = 1", "03.2": "a = 2"}
+    released = cell("a = 1", "4f2a", nbgrader={"grade_id": "exercise-put-the-barrier-back"})
+    tagged = cell("a = 2", tags=["exercise"], exercise="pad-the-tile")
+    assert read_submission(notebook(released, tagged)).answers == {
+        "put-the-barrier-back": "a = 1",
+        "pad-the-tile": "a = 2",
+    }
 
 
 def test_answers_whose_cells_lost_their_ids_are_found_by_function(notebook):
@@ -47,40 +52,42 @@ def test_answers_whose_cells_lost_their_ids_are_found_by_function(notebook):
         cell("def saxpy(a, x, y, out):\n    pass"),
         cell("def add(A, B, C):\n    pass", "8c3d"),
         cell("def column_total(A, out):\n    pass", "02-code-007"),
-        cell("print('saxpy')", "exercise-02-4"),
+        cell("print('saxpy')", "exercise-write-the-matmul"),
     )
     submission = read_submission(path)
-    assert set(submission.answers) == {"02.1", "02.2", "02.4"}
-    assert submission.recovered == {"02.1", "02.2"}
+    assert set(submission.answers) == {"write-saxpy", "rows-and-columns", "write-the-matmul"}
+    assert submission.recovered == {"write-saxpy", "rows-and-columns"}
 
 
 def test_two_cells_of_one_function_are_not_chosen_from(notebook):
     submission = read_submission(notebook(cell("def saxpy(a):\n    pass"), cell("def saxpy(b):\n    pass")))
-    assert (dict(submission.answers), submission.recovered) == ({}, {"02.1"})
-    assert "2 cells" in submission.refused["02.1"]
+    assert (dict(submission.answers), submission.recovered) == ({}, {"write-saxpy"})
+    assert "2 cells" in submission.refused["write-saxpy"]
 
 
 def test_a_cell_that_was_copied_with_its_text_counts_once(notebook):
-    assert read_submission(notebook(cell("a = 1", "exercise-03-1"), cell("a = 1", "exercise-03-1"))).answers == {
-        "03.1": "a = 1"
-    }
+    assert read_submission(
+        notebook(cell("a = 1", "exercise-put-the-barrier-back"), cell("a = 1", "exercise-put-the-barrier-back"))
+    ).answers == {"put-the-barrier-back": "a = 1"}
 
 
 def test_a_byte_order_mark_and_other_line_ends_change_nothing(tmp_path):
     path = tmp_path / "a.ipynb"
-    text = json.dumps({"cells": [cell("a = 1\r\nb = 2\rc = 3", "exercise-03-1")]}, indent=1)
+    text = json.dumps({"cells": [cell("a = 1\r\nb = 2\rc = 3", "exercise-put-the-barrier-back")]}, indent=1)
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    assert read_submission(path).answers == {"03.1": "a = 1\nb = 2\nc = 3"}
+    assert read_submission(path).answers == {"put-the-barrier-back": "a = 1\nb = 2\nc = 3"}
 
 
 def test_an_answer_given_twice_is_refused_with_the_count(notebook):
-    submission = read_submission(notebook(cell("a = 1", "exercise-03-1"), cell("a = 2", "exercise-03-1")))
+    submission = read_submission(
+        notebook(cell("a = 1", "exercise-put-the-barrier-back"), cell("a = 2", "exercise-put-the-barrier-back"))
+    )
     assert submission.answers == {}
-    assert "2 cells" in submission.refused["03.1"]
+    assert "2 cells" in submission.refused["put-the-barrier-back"]
 
 
 def test_a_markdown_cell_is_no_answer(notebook):
-    assert read_submission(notebook(cell("a = 1", "exercise-03-1", type="markdown"))).answers == {}
+    assert read_submission(notebook(cell("a = 1", "exercise-put-the-barrier-back", type="markdown"))).answers == {}
 
 
 @pytest.mark.parametrize(
@@ -103,18 +110,26 @@ def test_a_broken_file_gets_a_reason(tmp_path, content, complaint):
 
 
 def test_one_broken_cell_costs_no_other(notebook, tmp_path):
-    path = notebook(None, 3, cell(None, "exercise-03-1"), cell([1], "exercise-03-2"), cell("a = 1", "exercise-03-3"))
-    assert read_submission(path).answers == {"03.3": "a = 1"}
-    cells = [{**cell("a = 1", "exercise-03-3"), "metadata": None}]
+    path = notebook(
+        None,
+        3,
+        cell(None, "exercise-put-the-barrier-back"),
+        cell([1], "exercise-pad-the-tile"),
+        cell("a = 1", "exercise-choose-the-tile"),
+    )
+    assert read_submission(path).answers == {"choose-the-tile": "a = 1"}
+    cells = [{**cell("a = 1", "exercise-choose-the-tile"), "metadata": None}]
     for labkit in (None, [], "x"):
         path.write_text(json.dumps({"cells": cells, "metadata": {"labkit": labkit}}), encoding="utf-8")
-        assert read_submission(path).answers == {"03.3": "a = 1"}
+        assert read_submission(path).answers == {"choose-the-tile": "a = 1"}
 
 
 def test_half_a_surrogate_pair_is_no_stumbling_block(tmp_path):
     path = tmp_path / "a.ipynb"
-    path.write_text('{"cells": [{"cell_type": "code", "id": "exercise-03-1", "source": "a = \'\\ud800\'"}]}')
-    assert read_submission(path).answers == {"03.1": "a = '?'"}
+    path.write_text(
+        '{"cells": [{"cell_type": "code", "id": "exercise-put-the-barrier-back", "source": "a = \'\\ud800\'"}]}'
+    )
+    assert read_submission(path).answers == {"put-the-barrier-back": "a = '?'"}
 
 
 def test_a_file_that_is_not_there_gets_a_reason(tmp_path):
@@ -147,11 +162,13 @@ def test_folders_are_searched_without_jupyters_checkpoints(tmp_path):
 def test_a_long_cell_is_cut_and_the_answers_beside_it_are_kept(notebook):
     submission = read_submission(
         notebook(
-            cell("x" * (3 << 20), type="markdown"), cell("#" * (3 << 20), "exercise-03-1"), cell("a", "exercise-03-2")
+            cell("x" * (3 << 20), type="markdown"),
+            cell("#" * (3 << 20), "exercise-put-the-barrier-back"),
+            cell("a", "exercise-pad-the-tile"),
         )
     )
-    assert submission.answers["03.2"] == "a"
-    assert len(submission.answers["03.1"]) == MOST_CHARACTERS + 1
+    assert submission.answers["pad-the-tile"] == "a"
+    assert len(submission.answers["put-the-barrier-back"]) == MOST_CHARACTERS + 1
     assert sum(len(text) for _, text in submission.cells) < 1 << 20
 
 

@@ -33,11 +33,13 @@ def test_a_cluster_needs_dask(monkeypatch):
 def test_a_cluster_judges_and_a_worker_that_dies_loses_nothing():
     distributed = pytest.importorskip("distributed")
     options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    tasks = [Task((f"ann-{n}", "02"), {"02.1": SAXPY if n % 2 else "x = 1"}) for n in range(6)]
+    tasks = [Task((f"ann-{n}", "first-gpu-matmul"), {"write-saxpy": SAXPY if n % 2 else "x = 1"}) for n in range(6)]
     with distributed.LocalCluster(**options) as cluster, workers_of(cluster.scheduler_address) as (executor, workers):
         assert workers == 2
         found = {}
-        for task, _, judgement in judge_tasks(tasks, {"02": setup_texts("02")}, Limits(1), executor, workers):
+        for task, _, judgement in judge_tasks(
+            tasks, {"first-gpu-matmul": setup_texts("first-gpu-matmul")}, Limits(1), executor, workers
+        ):
             if not found:
                 next(iter(cluster.workers.values())).process.process.kill()
             found[task.key[0]] = judgement and judgement.reason

@@ -62,7 +62,7 @@ def test_what_does_not_fit_together_is_refused():
 
 def emulation():
     """The function of the chapter that rounds as a format does."""
-    (source,) = places.folder("notebooks").glob("source/16-*.md")
+    source = places.folder("notebooks") / "source" / "flash-attention.md"
     cells = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst").cells
     (code,) = (cell.source for cell in cells if cell.source.startswith("def in_numpy("))
     names = {"np": np}

@@ -101,8 +101,8 @@ def plain_name(text: str) -> str:
 def headline(*rows: Grade) -> str:
     """What a row is on, or rows that are told together, and their points."""
     first, *more = rows
-    title = f"{first.exercise} {exercise(first.exercise).title}" if first.exercise else first.submission
-    title = ", ".join(row.exercise for row in rows) if more else title
+    title = exercise(first.exercise).headline if first.exercise else first.submission
+    title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
     points = [row.points for row in rows]
     if None in points:
         return f"{title}: not graded yet"

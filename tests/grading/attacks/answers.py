@@ -1,4 +1,4 @@
-"""Answers to exercise 02.1 that are wrong and want its points, or more: by name, the text of the cell.
+"""Answers to write-saxpy that are wrong and want its points, or more: by name, the text of the cell.
 
 `$MARK` is a file that none may make, `$SECRET` one that none may read. `WRONG` is a kernel that earns nothing.
 """

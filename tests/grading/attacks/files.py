@@ -1,6 +1,6 @@
 """Things handed in that are no notebook, or one with more in it: by name, what makes it in a student's folder.
 
-Each gets the folder and the solved chapter 02 as JSON. `HARMLESS` are odd and right: their answers earn their points.
+Each gets the folder and a solved chapter as JSON. `HARMLESS` are odd and right: their answers earn their points.
 """
 
 import json

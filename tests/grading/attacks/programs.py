@@ -55,8 +55,8 @@ PROGRAMS = {
     "floods its output": "import os\nwhile True:\n    os.write(1, b'x' * 65536)",
     "floods the notebook": "for _ in range(200_000):\n    print('x' * 100)",
     "forges results": (
-        "import os, json\nfor id in range(1, 5):\n"
-        "    os.write(1, json.dumps({'cell': f'exercise-02-{id}', 'passed': True, 'said': 'solved'}).encode() + b'\\n')"
+        "import os, json\nfor id in ('write-saxpy', 'rows-and-columns', 'neighbours-together', 'write-the-matmul'):\n"
+        "    os.write(1, json.dumps({'cell': f'exercise-{id}', 'passed': True, 'said': 'solved'}).encode() + b'\\n')"
     ),
     "forges results in kind": (
         "import os\nos.write(1, b'{\"cell\": [1], \"passed\": {}}\\n{' + b'[' * 100_000 + b'\\n{}\\n')"

@@ -1,0 +1,57 @@
+"""The table of contents, `notebooks/toc.yml`, and what follows from it: the chapters' numbers and exercises."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import yaml
+
+from labkit.exercises.contents import Chapter, Contents
+
+TOC = "toc.yml"
+_EXERCISE = re.compile(r"^:tags: \[exercise\]\n:exercise: (\S+)$", re.M)
+
+
+class SourceError(Exception):
+    """A chapter's source or the table of contents that cannot be built; the message says what to change."""
+
+
+def read_contents(notebooks: Path) -> Contents:
+    """The chapters of `toc.yml` with their numbers, and the exercises that their sources have, in order."""
+    chapters = []
+    number = 0
+    for part in yaml.safe_load((notebooks / TOC).read_text(encoding="utf-8")):
+        first = part.get("from", number)
+        if first < number:
+            raise SourceError(
+                f"{TOC}: {part['part']} begins at {first:02}, and {number - 1:02} is taken; raise `from`."
+            )
+        for number, slug in enumerate(part["chapters"], first):
+            path = source(notebooks, slug)
+            if not path.is_file():
+                raise SourceError(f"{TOC}: {slug} has no source/{slug}.md; write it, or take the line out.")
+            exercises = _EXERCISE.findall(path.read_text(encoding="utf-8"))
+            chapters.append(Chapter(slug, f"{number:02}", tuple(exercises)))
+        number = first + len(part["chapters"])
+    _require_once([chapter.slug for chapter in chapters], "the chapter")
+    _require_once([id for chapter in chapters for id in chapter.exercises], "the exercise")
+    unlisted = {path.stem for path in (notebooks / "source").glob("*.md")} - {chapter.slug for chapter in chapters}
+    if unlisted:
+        raise SourceError(f"source/{min(unlisted)}.md is not in {TOC}; give it a line there.")
+    return Contents(tuple(chapters))
+
+
+def source(notebooks: Path, slug: str) -> Path:
+    """The source of a chapter."""
+    return notebooks / "source" / f"{slug}.md"
+
+
+def title_of(path: Path) -> str:
+    """The title of the chapter with this source."""
+    return path.read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
+
+
+def _require_once(names, what):
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise SourceError(f"{what} {twice[0]} stands twice in the book; keep one.")

@@ -1,0 +1,98 @@
+"""The same choice in another field: which sort, by size, range of keys and memory."""
+
+from typing import NamedTuple
+
+from labkit.checking.exercise import Beyond, Exercise, Questions
+
+
+class Costs(NamedTuple):
+    """Nanoseconds, measured on the machine in question."""
+
+    insertion_ns: float  # for each pair of numbers
+    merge_ns: float  # for each number, in each round
+    counting_ns: float  # for each number, and for each key that there may be
+
+
+COSTS = Costs(0.5, 6.0, 2.0)
+BYTES = 4
+KEYS = 2**32  # that 4 bytes can hold
+NO_SLOWER = 1 + 1e-9  # products in another order are rounded otherwise
+CASES = (
+    (0, 0, 0, 0, COSTS),
+    (1, 5, 5, 0, COSTS),
+    (20, 0, 10**9, 10**6, COSTS),
+    (10**6, 0, 255, 10**6, COSTS),
+    (10**6, -128, 127, 1024, COSTS),
+    (10**6, -128, 127, 1023, COSTS),
+    (10**6, 0, 10**9, 4 * 10**6, COSTS),
+    (10**6, 0, 10**9, 4 * 10**6 - 1, COSTS),
+    (3000, 0, 60_000, 10**6, COSTS),
+    (3000, 0, 9_000, 10**6, COSTS),
+    (64, 0, 63, 256, COSTS),
+    (64, 0, 63, 255, COSTS),
+    (2, 7, 7, 4, Costs(50.0, 60.0, 2.0)),
+    (3 * 10**6, 0, 19 * 10**7, 10**9, COSTS),
+    (1024, 0, 5119, 10**6, Costs(1.0, 1.0, 1.0)),
+    (1025, 0, 10_249, 10**6, Costs(10.0, 1.0, 1.0)),
+)
+
+
+def launch(rng, count):
+    """The cases above, or so many drawn ones."""
+    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+
+    def wrong(answers):
+        for arguments, answer in zip(asked, answers, strict=True):
+            times = times_ns(*arguments)
+            if answer not in list(times) or times[answer] > NO_SLOWER * min(times.values()):
+                told = ", ".join(f"{name} {time:,.0f} ns" for name, time in sorted(times.items(), key=lambda t: t[1]))
+                numbers, lowest, highest, free_bytes, costs = arguments
+                what = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
+                return f"The answer for {what} is {answer!r}. What fits: {told}."
+        return ""
+
+    return Questions(f"{count} choices" if count else "choices made for it", asked, wrong)
+
+
+def times_ns(numbers, lowest, highest, free_bytes, costs):
+    """Of each sort that has the memory which it needs."""
+    rounds, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
+    times = {"insertion": costs.insertion_ns * numbers * numbers}
+    if BYTES * numbers <= free_bytes:
+        times["merge"] = costs.merge_ns * numbers * rounds
+    if BYTES * keys <= free_bytes:
+        times["counting"] = costs.counting_ns * (numbers + keys)
+    return times
+
+
+def drawn(rng):
+    """Machines of all kinds; ranges at which two sorts are about as fast; memory that is just enough or not."""
+    costs = Costs(*(float(10**power) for power in rng.uniform(-2, 3, 3)))
+    numbers = int(2 ** rng.uniform(0, 12 if rng.integers(2) else 34))
+    if rng.integers(3) == 0:
+        numbers = 2 ** int(rng.integers(0, 34)) + int(rng.integers(0, 2))
+    keys = int(2 ** rng.uniform(0, 32))
+    times = times_ns(numbers, 0, 0, BYTES * numbers, costs)
+    if rng.integers(2):
+        near = rng.uniform(0.93, 1.07) * min(times["insertion"], times["merge"])
+        keys = min(max(1, int(near / costs.counting_ns) - numbers), KEYS)
+    elif rng.integers(2) and numbers > 1:
+        near = rng.uniform(0.93, 1.07) * times["insertion"] * costs.merge_ns / times["merge"]
+        costs = costs._replace(merge_ns=float(near))
+    lowest = int(rng.integers(KEYS - keys + 1)) - KEYS // 2
+    memory = (BYTES * numbers, BYTES * numbers - 1, BYTES * keys, BYTES * keys - 1, *(2**60,) * 6, 10**6, 0)
+    return numbers, lowest, lowest + keys - 1, memory[rng.integers(len(memory))], costs
+
+
+EXERCISE = Exercise(
+    id="choose-a-sort",
+    title="Choose a sort",
+    task='Return the fastest of "insertion", "merge" and "counting" that the free memory allows. '
+    "The table says how long each takes and what it needs.",
+    points=3,
+    function="sort_by",
+    launch=launch,
+    sizes=((0,),),
+    drawn=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
+    machine="python",
+)

@@ -1,0 +1,104 @@
+"""The tile of scores that brings the fewest keys, within shared memory and registers."""
+
+import numpy as np
+from jaxtyping import Int
+
+from labkit.checking.exercise import Beyond, Exercise, Questions
+
+STEP, MOST = 16, 256  # of rows and of columns
+SIDES = np.arange(STEP, MOST + 1, STEP)
+NEVER = 2**40  # what is brought with a tile that does not fit
+CASES = (  # queries, keys, head_dim, causal, shared_bytes, registers
+    (512, 512, 64, False, 49_152, 16_384),
+    (512, 512, 64, True, 49_152, 16_384),
+    (100, 300, 128, False, 101_376, 65_536),
+    (300, 100, 128, True, 101_376, 65_536),
+    (1, 777, 96, True, 232_448, 65_536),
+    (777, 1, 96, True, 49_152, 32_768),
+    (64, 64, 64, False, 10_240, 1_280),
+    (64, 64, 64, False, 10_239, 1_280),
+    (64, 64, 64, False, 10_240, 1_279),
+    (1, 1, 1, True, 10**6, 10**6),
+)
+
+
+def launch(rng, count):
+    """The cases above, or so many drawn ones."""
+    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+
+    def wrong(answers):
+        for call, answer in zip(asked, answers, strict=True):
+            if why := misfit(call, answer):
+                queries, keys, head_dim, causal, shared_bytes, registers = call
+                return (
+                    f"Of {queries} queries and {keys} keys of {head_dim} numbers, {'not ' * (not causal)}causal, with "
+                    f"{shared_bytes:,} bytes of shared memory and {registers:,} registers, {answer!r} {why}."
+                )
+        return ""
+
+    return Questions(f"{count} attentions" if count else "attentions made for it", asked, wrong)
+
+
+def misfit(call: tuple, answer: object) -> str:
+    """What is wrong with a tile, in words that follow it; "" if none is better."""
+    fits, brought, rounds = tiles(*call)
+    if answer is None or not fits.any():
+        return "" if answer is None and not fits.any() else "is wrong: " + ("one fits" if fits.any() else "none fits")
+    whole = isinstance(answer, tuple | list) and len(answer) == 2 and all(type(side) is int for side in answer)
+    if not whole or not set(answer) <= set(SIDES.tolist()):
+        return "is no pair (rows, columns) of multiples of 16 up to 256"
+    at = tuple(side // STEP - 1 for side in answer)
+    if not fits[at]:
+        return "does not fit"
+    least = brought[fits].min()
+    if brought[at] > least:
+        return f"brings {brought[at]:,} keys, and {least:,} are enough"
+    fewest = rounds[fits & (brought == least)].min()
+    return f"takes {rounds[at]:,} rounds, and {fewest:,} are enough" if rounds[at] > fewest else ""
+
+
+def tiles(queries, keys, head_dim, causal, shared_bytes, registers) -> tuple[Int[np.ndarray, "rows columns"], ...]:
+    """Of each tile whether it fits, how many keys its blocks bring, and in how many rounds."""
+    rows, columns = SIDES[:, None], SIDES
+    fits = (2 * head_dim * (rows + 4 * columns) <= shared_bytes) & (rows * (head_dim + columns) <= registers)
+    brought, rounds = np.zeros((2, len(SIDES), len(SIDES)), int)
+    for at, side in enumerate(SIDES):
+        behind = np.minimum(np.arange(0, queries, side) + side, queries)  # of each block
+        seen = np.maximum(behind + keys - queries, 0) if causal else np.full(len(behind), keys)
+        of_block = -(-seen[:, None] // columns)
+        rounds[at] = of_block.sum(0)
+        brought[at] = np.minimum(of_block * columns, keys).sum(0)
+    return fits, brought, rounds
+
+
+def drawn(rng):
+    """An attention, and limits that often are just what a tile needs, or one less."""
+    queries, keys = (int(10 ** rng.uniform(0, 3)) for _ in range(2))
+    if rng.integers(2):
+        queries = keys = max(queries, keys)
+    head_dim = int(rng.choice((64, 128, rng.integers(1, 257))))
+    limits = []
+    for _ in range(2):
+        rows, columns = rng.choice(SIDES, 2).tolist()
+        need = 2 * head_dim * (rows + 4 * columns) if not limits else rows * (head_dim + columns)
+        limits.append(max(need - int(rng.integers(2)), 1) if rng.integers(4) else 10 * need)
+    return queries, keys, head_dim, bool(rng.integers(2)), *limits
+
+
+EXERCISE = Exercise(
+    id="choose-the-attention-tile",
+    title="Choose the tile",
+    task="Blocks of `rows` queries each go through the keys from the first one, `columns` at a time, and stop after "
+    "the last tile of which one of their queries sees something. A last tile that reaches beyond the final key "
+    "brings only the keys that there are. Both numbers are multiples of 16, and 256 at most. Shared memory, "
+    "`shared_bytes` a block, holds a tile of Q, two of K and two of V, of 2-byte numbers; `registers`, which hold"
+    " a number each, have rows * columns scores and rows * head_dim sums. Return the pair (rows, columns) that "
+    "fits into both and with which all blocks *together* bring the fewest keys; of several one with the fewest "
+    "tiles of all blocks together; None if nothing fits.",
+    points=3,
+    function="best_tile",
+    launch=launch,
+    sizes=((0,),),
+    drawn=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
+    machine="python",
+)

@@ -1,0 +1,64 @@
+"""The tile that takes the fewest products, edges counted."""
+
+import numpy as np
+
+from labkit.checking.budget import Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.problems import expect, grid_for
+
+BLOCK = (32,)
+MOST = 6  # outputs of a tile in a row
+SIZES = ((7, 60), (40, 230), (1, 12))  # layers, and the most rows of outputs
+
+
+def launch(rng, layers, most):
+    P, Q = (rng.integers(1, most + 1, layers).astype(np.int32) for _ in range(2))
+    R = rng.geometric(1 / 4, layers).astype(np.int32)
+    usual = slice(layers // 3)
+    P[usual] = Q[usual] = rng.choice((7, 13, 14, 28, 55), layers // 3)
+    R[usual] = 3
+    one_tile = np.arange(layers // 3, layers)[: 2 * MOST]  # each m is the best one for some of these, if there is room
+    m = rng.permutation(np.arange(len(one_tile)) % MOST + 1)
+    less = m - rng.integers(0, 2, len(m)) * (m > 1)  # or a little less than a tile
+    P[one_tile], Q[one_tile] = rng.permuted([m, less], axis=0)
+    R[one_tile] = rng.integers(3, 8, len(one_tile))
+    tied = slice(layers - layers // 8, layers)
+    P[tied], Q[tied], R[tied] = rng.permutation(_ties())[: layers // 8].T
+    counts = _counts(P, Q, R)
+    return Launch(
+        label=f"{layers} layer{'s'[: layers > 1]}",
+        args=(P, Q, R, unwritten((layers,), np.int32), unwritten((layers,), np.int32)),
+        outputs={3: expect(counts.min(axis=0)), 4: expect(counts.argmin(axis=0) + 1)},
+        grid=grid_for((layers,), BLOCK),
+        block=BLOCK,
+        budgets=(Budget("global stores", 2 * layers, "two numbers for each layer"),),
+    )
+
+
+def _counts(P, Q, R):
+    """The products of each m, a row each."""
+    m = np.arange(1, MOST + 1)[:, None]
+    return -(-P // m) * -(-Q // m) * (m + R - 1) ** 2
+
+
+def _ties():
+    """Small layers for which two tiles take as few products, and the smaller is not 1 or the larger is the largest."""
+    layers = np.indices((60, 60, 7)).reshape(3, -1) + 1
+    counts = _counts(*layers)
+    fewest = counts == counts.min(axis=0)
+    return layers.T[(fewest.sum(axis=0) > 1) & (~fewest[0] | fewest[-1])]
+
+
+EXERCISE = Exercise(
+    id="count-the-products",
+    title="Count the products",
+    task="Layer i has P[i] x Q[i] outputs, of R[i] x R[i] taps. How many products does F(m x m, R x R) take for them, "
+    "with one channel and one filter? Store the fewest that there are for m from 1 to 6 in `products[i]`, and that m "
+    "in `best[i]`; where several m take as few, the smallest. Store each number once.",
+    points=3,
+    function="fewest",
+    launch=launch,
+    sizes=SIZES,
+    drawn=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
+)

@@ -1,0 +1,110 @@
+"""An applicability rule, that of Winograd's F(4x4, 3x3)."""
+
+from dataclasses import replace
+
+from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.conv import Forward, ladder
+from labkit.formats import format_named
+
+PLAIN = Forward(N=2, C=8, H=12, W=12, K=8, R=3, S=3)
+CASES = (  # what differs from a plain problem
+    {},
+    {"top": 1, "bottom": 1, "left": 1, "right": 1},
+    {"top": 2, "right": 1},
+    {"top": 2, "bottom": 2, "left": 2, "right": 2},
+    {"H": 13, "W": 11},
+    {"H": 3, "W": 3},
+    {"N": 1, "C": 1, "K": 1},
+    {"flipped": True},
+    {"R": 5, "S": 5},
+    {"R": 1, "S": 1},
+    {"R": 1},
+    {"S": 1},
+    {"S": 5},
+    {"R": 9, "S": 1},
+    {"R": 1, "S": 9},
+    {"stride_h": 2, "stride_w": 2},
+    {"stride_h": 2},
+    {"stride_w": 2},
+    {"dilation_h": 2, "dilation_w": 2},
+    {"dilation_h": 3},
+    {"dilation_w": 2},
+    {"groups": 2},
+    {"groups": 8},
+    {"layout": "NHWC"},
+)
+MISFITS = (  # what is drawn to make a problem that does not fit
+    *(dict.fromkeys(axes, taps) for axes in (("R",), ("S",), ("R", "S")) for taps in (1, 2, 4, 5, 6, 7, 9, 12)),
+    *(
+        dict.fromkeys(axes, step)
+        for what in ("stride", "dilation")
+        for axes in ((f"{what}_h",), (f"{what}_w",), (f"{what}_h", f"{what}_w"))
+        for step in (2, 3, 4, 5, 6, 7, 9)
+    ),
+    *({"groups": groups} for groups in (2, 3, 4, 5, 7, 8, 16)),
+    *({"layout": "NHWC"},) * 5,
+    *({"format": format} for format in ("bfloat16", "float16", "tf32", "float8_e4m3")),
+)
+
+
+def launch(rng, count):
+    """As many problems as are asked for, or those of `CASES` if none are."""
+    asked = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
+    asked += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
+    asked += [drawn(rng) for _ in range(count)]
+
+    def wrong(answers):
+        for (problem, format), answer in zip(asked, answers, strict=True):
+            why = misfit(problem, format)
+            if answer is not True and answer is not False:
+                return f"For {problem} in {format} the answer is {answer!r}: return True or False."
+            if answer and why:
+                return f"For {problem} in {format} the answer is True, but it does not apply: {why}."
+            if not answer and not why:
+                return f"For {problem} in {format} the answer is False, but it does apply: the step computes it."
+        return ""
+
+    label = f"{len(asked)} problems" if count else "problems that differ in one thing each"
+    return Questions(label, tuple(asked), wrong)
+
+
+def misfit(problem, format):
+    """As the package's own step has it."""
+    step = ladder("winograd").step("f4x4")
+    if format_named(format) not in step.formats:
+        return f"this step takes {' or '.join(map(str, step.formats))}, and the arrays hold {format}"
+    return problem.misfit(step.module.TAKES).rstrip(".")
+
+
+def drawn(rng) -> tuple[Forward, str]:
+    """A problem with its format, in which one thing does not fit, or two, or none."""
+    choices = {"R": 3, "S": 3, "groups": 1, "flipped": bool(rng.integers(2)), "format": "float32"}
+    for _ in range(rng.choice((0, 0, 1, 1, 1, 2))):
+        choices |= MISFITS[rng.integers(len(MISFITS))]
+    sizes = {name: int(rng.integers(1, 300 if rng.integers(4) == 0 else 9)) for name in ("N", "C", "K")}
+    sizes |= {name: choices["groups"] * sizes[name] for name in ("C", "K")}
+    if choices["groups"] > 1 and rng.integers(2):
+        sizes["C"] = choices["groups"]  # as in depthwise convolutions
+    for side, taps, dilation, pads in (
+        ("H", "R", "dilation_h", ("top", "bottom")),
+        ("W", "S", "dilation_w", ("left", "right")),
+    ):
+        reach = choices.get(dilation, 1) * (choices[taps] - 1)
+        sizes |= {pad: int(rng.integers(0, reach + 1)) for pad in pads}
+        sizes[side] = reach + int(rng.integers(1, 600 if rng.integers(4) == 0 else 30))
+    format = choices.pop("format")
+    return Forward(**choices, **sizes), format
+
+
+EXERCISE = Exercise(
+    id="does-it-apply",
+    title="Does it apply?",
+    task="Say whether Winograd's F(4x4, 3x3) computes a problem: return True or False. "
+    "The rule in the cell refuses what the kernel computes, and takes what it does not.",
+    points=2,
+    function="applies",
+    launch=launch,
+    sizes=((0,),),
+    drawn=((range(300, 400),), (Beyond(400),)),
+    machine="python",
+)

@@ -1,0 +1,52 @@
+"""F(2, 5) on a line of several channels."""
+
+import numpy as np
+
+from labkit.checking.budget import FLOAT32_ALONE, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.conv.winograd.transforms import transforms
+from labkit.exercises.problems import grid_for
+from labkit.exercises.tiles_of_a_line import Line
+
+BLOCK = (32,)
+SIZES = ((1, 12), (3, 75), (2, 1))  # channels, outputs
+
+
+def launch(rng, channels, outputs, off=0):
+    matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
+    line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs, off=off)
+    x, U, V, y = line.arrays()
+    tiles = V.shape[2]
+    label = f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}"
+    return Launch(
+        label=label + ", and a U that no taps have" * off,
+        args=(x, U, V, y),
+        outputs={2: line.transformed(), 3: line.outputs()},
+        grid=grid_for((tiles,), BLOCK),
+        block=BLOCK,
+        budgets=(
+            Budget(
+                "global loads",
+                18 * channels * tiles,
+                "6 pixels and 6 numbers of U for each tile and channel, and those of V once more",
+                dict.fromkeys("xUV", 6 * channels * tiles),
+            ),
+            Budget("global stores", V.size + outputs, "each element of V and y once"),
+            FLOAT32_ALONE,
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    id="five-taps",
+    title="Five taps",
+    task="A line x of C channels meets a filter of five taps in each, and the sum over channels is y, by F(2, 5) with "
+    "the points 0, 1, -1, 2, -2 and infinity, in this order. U, 6 x C, is the transformed filter. Store transformed "
+    "pixels as V[place, channel, tile], and then the outputs. The last tile may reach beyond the end of both: zeros "
+    "stand in place of pixels that are not there.",
+    points=4,
+    function="five_taps",
+    launch=launch,
+    sizes=SIZES,
+    drawn=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
+)

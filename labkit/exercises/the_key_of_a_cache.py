@@ -1,0 +1,189 @@
+"""The key under which a choice is kept: as long as it must be, and no longer."""
+
+from typing import NamedTuple
+
+from labkit.checking.exercise import Beyond, Exercise, Questions
+
+
+class Call(NamedTuple):
+    """A convolution as it is called: all that could stand in a key."""
+
+    x: tuple[int, ...]  # shapes
+    w: tuple[int, ...]
+    stride: int | tuple[int, int]
+    padding: int | tuple[int, int, int, int]
+    layout: str
+    format: str
+    limit_bytes: int | None
+    gpu: str
+    address: int  # of x in memory
+    stream: int
+
+
+BASE = Call((8, 16, 12, 16), (32, 8, 3, 16), 1, 1, "NCHW", "float32", 2**20, "H100", 4096, 0)  # in both layouts
+SAME = ({"address": 8192}, {"stream": 7}, {"stride": (1, 1)}, {"padding": (1, 1, 1, 1)})
+LIMITS = (0, 1, 2**20 - 1, 2**31, 2**32, 2**63, *(10**power for power in (6, 9, 10, 12, 15, 18)))
+GPUS = ("H200", "H100 NVL", "H100 PCIe", "GH200", "A100", "A10", "L4", "L40", "T4", "RTX 4090", "RTX 4090 D")
+FORMATS = ("bfloat16", "float16", "tf32", "float8_e4m3")
+OTHERS = (
+    *({"x": x} for x in ((9, 16, 12, 16), (8, 32, 12, 16), (8, 16, 13, 16), (8, 16, 12, 17), (81, 16, 12, 16))),
+    *({"x": x} for x in ((16, 8, 12, 16), (4, 32, 12, 16), (16, 16, 12, 16), (8, 16, 16, 12), (8, 16, 24, 8))),
+    *({"x": x} for x in ((8, 16, 121, 6), (8, 16, 6, 32), (88, 16, 12, 16), (8, 16, 12, 161))),
+    *({"w": w} for w in ((64, 8, 3, 16), (32, 16, 3, 16), (16, 16, 3, 16), (32, 8, 4, 16), (32, 8, 3, 17))),
+    *({"w": w} for w in ((64, 4, 3, 16), (8, 8, 3, 16), (32, 8, 16, 3), (32, 8, 6, 8), (32, 8, 31, 6))),
+    {"x": (8, 32, 12, 16), "w": (8, 32, 3, 16)},
+    *({"stride": stride} for stride in (2, (1, 2), (2, 1), (11, 1), (1, 11), (2, 3), (3, 2))),
+    *({"padding": padding} for padding in (0, 2, (1, 1, 0, 0), (0, 0, 1, 1), (0, 1, 0, 1), (1, 0, 1, 0))),
+    *({"padding": padding} for padding in ((2, 0, 1, 1), (1, 1, 2, 0), (1, 1, 0, 2), (11, 1, 1, 1), (1, 11, 1, 1))),
+    *({"padding": padding} for padding in ((2, 0, 2, 0), (0, 2, 0, 2), (2, 0, 0, 2), (1, 1, 11, 1), (1, 1, 1, 11))),
+    {"layout": "NHWC"},
+    *({"format": format} for format in FORMATS),
+    *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS)),
+    *({"gpu": gpu} for gpu in GPUS),
+)
+STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some places in memory
+BASES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
+NEIGHBOURS = {  # neither is a number that groups must divide
+    "NCHW": (("x", 2), ("w", 2), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
+    "NHWC": (("x", 0), ("x", 1), ("w", 1), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
+}
+
+
+def launch(rng, count):
+    """Calls that differ in little each, or drawn ones, some of which differ in nothing that counts."""
+    if count == 0:
+        calls = [BASE, *(BASE._replace(**change) for change in (*SAME, *OTHERS))]
+        for layout, neighbours in NEIGHBOURS.items():
+            base = BASE._replace(layout=layout)
+            calls += [call for where in neighbours for step in BASES for call in run_together(base, *where, step)]
+    else:
+        calls = []
+        for _ in range(count // 2):
+            sizes, call = drawn(rng)
+            where = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
+            calls += [call, in_other_words(rng, call), changed(rng, sizes, call)]
+            calls += run_together(call, *where, int(2 ** rng.uniform(1, 21)))
+
+    def wrong(keys):
+        known = {}
+        for call, key in zip(calls, keys, strict=True):
+            try:
+                hash(key)
+            except TypeError:
+                return f"A key of {type(key).__name__} cannot be looked up: return a tuple of numbers and texts."
+            known.setdefault(meaning(call), (call, key))
+        owners = {}
+        for call, key in zip(calls, keys, strict=True):
+            first, its_key = known[meaning(call)]
+            if key != its_key:
+                names = difference(first, call)
+                two = f"{its_key} and {key}"
+                return f"The same problem has two keys, so its choice is not found again; {names}. They are {two}."
+            owner = owners.setdefault(key, call)
+            if meaning(owner) != meaning(call):
+                return f"Two problems share a key, so one gets the choice of the other; {difference(owner, call)}."
+        return ""
+
+    label = f"{len(calls)} calls" if count else "calls that differ in little each"
+    return Questions(label, tuple((call,) for call in calls), wrong)
+
+
+def meaning(call: Call) -> tuple:
+    """What a choice depends on."""
+    stride = call.stride if isinstance(call.stride, tuple) else (call.stride,) * 2
+    padding = call.padding if isinstance(call.padding, tuple) else (call.padding,) * 4
+    return call._replace(stride=stride, padding=padding, address=0, stream=0)
+
+
+def difference(one: Call, other: Call) -> str:
+    """In what two calls differ, in words."""
+    names = [name for name in Call._fields if getattr(one, name) != getattr(other, name)]
+    return "they differ in " + ", ".join(
+        f"`{name}` ({getattr(one, name)!r} and {getattr(other, name)!r})" for name in names
+    )
+
+
+def drawn(rng) -> tuple[dict[str, int], Call]:
+    """A call, whose sizes are small or large, and its sizes by their names; G is the channels of a group."""
+    groups, G = int(rng.choice((1, 1, 2, 3))), int(rng.integers(1, rng.choice((9, 65, 1000))))
+    N, k = (int(rng.integers(1, rng.choice((9, 65)))) for _ in range(2))
+    H, W = rng.integers(20, rng.choice((40, 200, 5000)), 2).tolist()
+    R, S = rng.integers(1, 13, 2).tolist()
+    sizes = {"N": N, "C": groups * G, "H": H, "W": W, "K": 12 * k, "G": G, "R": R, "S": S}
+    stride = tuple(rng.integers(1, rng.choice((3, 5, 15)), 2).tolist())
+    padding = tuple(rng.integers(0, rng.choice((2, 12)), 4).tolist())
+    layout = str(rng.choice(("NCHW", "NHWC")))
+    return sizes, Call(
+        **shapes(sizes, layout),
+        stride=stride[0] if rng.integers(2) else stride,
+        padding=padding[0] if rng.integers(2) else padding,
+        layout=layout,
+        format=str(rng.choice(("float32", *FORMATS))),
+        limit_bytes=(None, int(rng.choice((0, 2**20, 10**9))), int(2 ** rng.uniform(0, 45)))[rng.integers(3)],
+        gpu=str(rng.choice(("H100", *GPUS))),
+        address=int(rng.integers(1, 2**38)) * 256,
+        stream=int(rng.choice(STREAMS)),
+    )
+
+
+def shapes(sizes, layout) -> dict[str, tuple[int, ...]]:
+    """Of images and filters, in the order of a layout."""
+    orders = {"NCHW": ("NCHW", "KGRS"), "NHWC": ("NHWC", "KRSG")}[layout]
+    return {name: tuple(sizes[axis] for axis in order) for name, order in zip("xw", orders)}
+
+
+def in_other_words(rng, call: Call) -> Call:
+    """The same problem, called anew."""
+    said = {}
+    for name, count in (("stride", 2), ("padding", 4)):
+        value = getattr(call, name)
+        if not isinstance(value, tuple):
+            said[name] = (value,) * count
+        elif len(set(value)) == 1:
+            said[name] = value[0]
+    return call._replace(**said, address=call.address + 256 * int(rng.integers(1, 9)), stream=int(rng.choice(STREAMS)))
+
+
+def changed(rng, sizes: dict[str, int], call: Call) -> Call:
+    """Another problem, in one thing that is drawn."""
+    name = str(rng.choice(("N", "C", "H", "W", "K", "R", "S", "sides", "taps", "stride", "padding", "choice")))
+    match name:
+        case "sides" | "taps":
+            one, other = "HW" if name == "sides" else "RS"
+            longer = sizes[one] == sizes[other]
+            return call._replace(**shapes(sizes | {one: sizes[other] + longer, other: sizes[one]}, call.layout))
+        case "stride" | "padding":
+            values = list(getattr(meaning(call), name))
+            values[rng.integers(len(values))] += int(rng.choice((1, 2, 8)))
+            return call._replace(**{name: tuple(values)})
+        case "choice":
+            others = {"format": ("float32", *FORMATS), "gpu": ("H100", *GPUS), "limit_bytes": (None, 0, 1)}
+            if call.limit_bytes:
+                others["limit_bytes"] += (call.limit_bytes + 1, call.limit_bytes - 1)
+            name = str(rng.choice(list(others)))
+            values = [value for value in others[name] if value != getattr(call, name)]
+            return call._replace(**{name: values[rng.integers(len(values))]})
+    more = {"C": sizes["C"], "K": 12}.get(name, int(rng.choice((1, 2, 8))))  # which groups divide
+    return call._replace(**shapes(sizes | {name: sizes[name] + more}, call.layout))
+
+
+def run_together(call: Call, name: str, at: int, base: int) -> tuple[Call, Call]:
+    """Two problems that differ in two neighbours, as a digit is carried: alike for whoever makes one number of them."""
+    value = getattr(meaning(call), name)
+    front, (high, low), back = value[:at], value[at : at + 2], value[at + 2 :]
+    carried = (high + 1, low), (high, low + base)
+    return tuple(call._replace(**{name: (*front, *middle, *back)}) for middle in carried)
+
+
+EXERCISE = Exercise(
+    id="the-key-of-a-cache",
+    title="The key of a cache",
+    task="Return the key under which the choice for a call is kept. Two problems must never have the same key, and "
+    "the same problem must have the same key whenever and however it is called.",
+    points=3,
+    function="key",
+    launch=launch,
+    sizes=((0,),),
+    drawn=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
+    machine="python",
+)

@@ -1,0 +1,75 @@
+"""Sums relative to an origin that moves late, and what has to move with it."""
+
+import numpy as np
+
+from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
+from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking.unwritten import unwritten
+from labkit.exercises.exact_scores import EPS, LEAST_NORMAL, queries_and_keys
+from labkit.exercises.exact_scores import NUMBERS as HEAD
+from labkit.exercises.problems import matrix
+from labkit.ladder import Expected
+
+QUERIES, KEYS = 32, 8  # threads of a block, keys of a tile
+SIZES = ((40, 70), (33, 41), (1, 3))  # queries, keys
+LATE = 8  # above the origin
+
+
+def launch(rng, queries, keys):
+    Q, K = queries_and_keys(rng, queries, keys)
+    V = matrix(rng, keys, HEAD)
+    scores = Q.astype(float) @ K.T
+    origins = late_origins(scores)
+    weights = np.exp(scores - origins[:, None])
+    tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
+    off = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
+    size = np.abs(V.astype(float))
+    return Launch(
+        label=f"{queries} queries and {keys} keys",
+        args=(Q.T.copy(), K, V, unwritten((HEAD, queries)), unwritten((queries,)), unwritten((queries,))),
+        outputs={
+            3: Expected((weights @ V).T, (off @ size + LEAST_NORMAL * size.sum(0)).T),
+            4: Expected(weights.sum(1), off.sum(1) + keys * LEAST_NORMAL),
+            5: Expected(origins, np.zeros(queries)),
+        },
+        grid=(blocks,),
+        block=(QUERIES,),
+        budgets=(
+            Budget(
+                "global loads",
+                queries * HEAD + 2 * blocks * keys * HEAD,
+                "a query once, and each key and value once for each block",
+            ),
+            Budget("global stores", queries * (HEAD + 2), "8 sums, a total and an origin for each query"),
+            Budget("load requests", blocks * (HEAD + 4 * tiles), "8 of a warp for its queries, and 4 for each tile"),
+            Budget(KEPT, 2 * HEAD + KEYS + 8, "32: a query, its sums, and the scores of a tile"),
+            Budget(SHARED_BYTES, 8 * KEYS * HEAD, "those of a tile of K and one of V"),
+            Budget(BARRIERS, 2 * blocks * tiles, "two for each tile of each block"),
+            FLOAT32_ALONE,
+        ),
+    )
+
+
+def late_origins(scores):
+    """The last origin of each row: a tile moves it to its largest score, if that is more than 8 above it."""
+    origins = np.full(len(scores), -np.inf)
+    for left in range(0, scores.shape[1], KEYS):
+        most = scores[:, left : left + KEYS].max(1)
+        origins = np.where(most > origins + LATE, most, origins)
+    return origins
+
+
+EXERCISE = Exercise(
+    id="the-missing-rescale",
+    title="The missing rescale",
+    task="These blocks have some of the keys, and a later kernel merges what they find with what was found for the "
+    "others. So a query keeps its sums of weight times value undivided, the total of its weights, and the origin that "
+    "both are relative to. The origin moves late: a tile moves it to its largest score, and only if that is more than "
+    "8 above it. There are two mistakes in what happens when the origin moves. Repair both, keep the late origin "
+    "(`origins` is checked too), and load each key and value once for each block.",
+    points=3,
+    function="part_of_attention",
+    launch=launch,
+    sizes=SIZES,
+    drawn=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
+)

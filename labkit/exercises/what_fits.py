@@ -1,0 +1,104 @@
+"""The fastest algorithm within a limit of workspace."""
+
+from typing import NamedTuple
+
+from labkit.checking.exercise import Beyond, Exercise, Questions
+
+MB = 2**20
+
+
+class Candidate(NamedTuple):
+    """A row of a ranking: time and workspace, or the reason why it cannot be taken."""
+
+    algorithm: str
+    time_ms: float | None
+    workspace_bytes: int | None
+    reason: str = ""
+
+
+DIRECT = Candidate("direct", 4.0, 0)
+GEMM = Candidate("gemm", 1.5, 3 * MB)
+WINOGRAD = Candidate("winograd", 0.75, 200 * MB)
+FFT = Candidate("fft", 0.5, 900 * MB)
+NONE = Candidate("fft", None, None, "the stride is 2")
+FASTER = Candidate("tensor", None, 0, "the arrays hold float32")
+REASONS = (
+    "it does not apply",
+    "this step takes groups = 1, and the convolution has groups = 2",
+    "a block of it takes 300000 bytes of shared memory, more than this GPU gives",
+    "99 x 99 taps, and tiles have 64 x 64",
+    "stride",
+)
+CASES = (
+    ((WINOGRAD, DIRECT, FFT, GEMM), None),
+    ((WINOGRAD, DIRECT, FFT, GEMM), 200 * MB),
+    ((WINOGRAD, DIRECT, FFT, GEMM), 200 * MB - 1),
+    ((FFT, WINOGRAD, GEMM, DIRECT), 0),
+    ((FFT, WINOGRAD, GEMM), 0),
+    ((FFT, WINOGRAD), 100 * MB),
+    ((NONE, GEMM, DIRECT), None),
+    ((NONE, FASTER, DIRECT, GEMM), 0),
+    ((FASTER, NONE), None),
+    ((), None),
+    ((), 5),
+    ((GEMM, Candidate("implicit", 1.5, 2 * MB)), None),
+    ((Candidate("implicit", 1.5, 2 * MB), GEMM), None),
+    ((Candidate("large", 0.25, 900 * MB), GEMM, Candidate("implicit", 1.5, 0)), 4 * MB),
+    ((Candidate("slow", 2000.0, 1), Candidate("slower", 3000.0, 1)), 1),
+    ((Candidate("a", 1.0, 7), Candidate("b", 1.0, 7)), None),
+)
+
+
+def launch(rng, count):
+    """The cases above, or so many drawn ones."""
+    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+
+    def wrong(answers):
+        for (rows, limit_bytes), answer in zip(asked, answers, strict=True):
+            expected = best(rows, limit_bytes)
+            if answer != expected or type(answer) is not type(expected):
+                told = "; ".join(
+                    f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}"
+                    for row in rows
+                )
+                limit = "no limit" if limit_bytes is None else f"a limit of {limit_bytes:,} bytes"
+                return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {told or 'no rows'}."
+        return ""
+
+    return Questions(f"{count} rankings" if count else "rankings made for it", asked, wrong)
+
+
+def best(rows, limit_bytes):
+    """The name of the fastest that fits; of several as fast, the one with the least workspace, then the first."""
+    fits = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
+    return min(fits, key=lambda row: (row.time_ms, row.workspace_bytes)).algorithm if fits else None
+
+
+def drawn(rng):
+    """Candidates in any order, of whose times and needs many tie or nearly so; a limit that often is one's need."""
+    times_ms = 10 ** rng.uniform(-3, 7, 3) * rng.choice((1, 1 + 1e-6, 1.003), (3, 3)).T
+    needs = [int(need) for need in 10 ** rng.uniform(0, 12, 3) for need in (need, need + 1)] + [0, 1, MB]
+    rows = []
+    for number in rng.permutation(int(rng.integers(1, rng.choice((9, 9, 40))))).tolist():
+        name, workspace_bytes = f"algorithm {number}", needs[rng.integers(len(needs))]
+        if rng.integers(4) == 0:
+            need = workspace_bytes if rng.integers(2) else None
+            rows.append(Candidate(name, None, need, str(rng.choice(REASONS))))
+        else:
+            rows.append(Candidate(name, float(rng.choice(times_ms.ravel())), workspace_bytes))
+    near = int(rng.choice([row.workspace_bytes or 0 for row in rows])) + int(rng.integers(-1, 2))
+    return tuple(rows), None if rng.integers(4) == 0 else max(0, near)
+
+
+EXERCISE = Exercise(
+    id="what-fits",
+    title="What fits",
+    task="Return the name of the fastest algorithm that can be taken within a limit of workspace, or None if there is "
+    "none. Of two that are as fast take the one that needs less, and of two alike the one that stands first.",
+    points=2,
+    function="fitting",
+    launch=launch,
+    sizes=((0,),),
+    drawn=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
+    machine="python",
+)

@@ -1,0 +1,135 @@
+"""Numbers follow from the table of contents: inserting a chapter is a file and a line, and ids stay."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from labkit import places
+from labkit.book.contents import SourceError, read_contents
+from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.contents import FILE, book_contents
+
+NOTEBOOKS = places.folder("notebooks")
+SOURCES = sorted(NOTEBOOKS.glob("source/*.md"))
+TINY = """# A tiny chapter
+
+After [](chapter:batchnorm-fused), before [the layouts of chapter {}](chapter:layouts-nhwc) and
+[](exercise:pad-the-pixels).
+"""
+
+
+def test_the_package_has_the_contents_of_the_sources():
+    assert FILE.read_text(encoding="utf-8") == read_contents(NOTEBOOKS).to_json(), "run `make notebooks`"
+
+
+def test_every_exercise_stands_in_a_chapter_and_is_called_as_its_file():
+    files = [path for path in FILE.parent.glob("*.py") if "\nEXERCISE = " in path.read_text(encoding="utf-8")]
+    assert {path.stem.replace("_", "-") for path in files} == {*exercise_ids()}
+    assert all(exercise(id).id == id for id in exercise_ids())
+
+
+def test_the_ids_of_cells_are_short_enough_for_a_notebook():
+    assert max(len(f"exercise-{id}") for id in exercise_ids()) <= 64
+    assert max(len(f"{chapter.slug}-code-001") for chapter in book_contents().chapters) <= 64
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_source_names_chapters_and_exercises_by_slug(path):
+    """A number would be wrong as soon as a chapter is inserted before; chapters of other people's books are meant."""
+    numbers = "|".join(chapter.number for chapter in book_contents().chapters)
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(rf"\b[Cc]hapters? (?:{numbers})\b|\b[Ee]xercises? \d\d\.\d|\]\(\d\d-[^)]*ipynb", text)
+
+
+@pytest.fixture
+def book(tmp_path):
+    (tmp_path / "source").mkdir()
+    for name in ("first", "second"):
+        (tmp_path / "source" / f"{name}.md").write_text(f"# The {name}\n", encoding="utf-8")
+
+    def write(toc):
+        (tmp_path / "toc.yml").write_text(toc, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_a_part_may_leave_numbers_free(book):
+    found = read_contents(book("- {part: A, from: 0, chapters: [second]}\n- {part: B, from: 90, chapters: [first]}\n"))
+    assert [chapter.name for chapter in found.chapters] == ["00-second", "90-first"]
+
+
+@pytest.mark.parametrize(
+    ("toc", "said"),
+    [
+        ("- {part: A, chapters: [first]}", r"source/second\.md is not in toc\.yml"),
+        ("- {part: A, chapters: [first, second, third]}", r"third has no source/third\.md"),
+        ("- {part: A, chapters: [first, second, first]}", "the chapter first stands twice"),
+        ("- {part: A, from: 3, chapters: [first]}\n- {part: B, from: 3, chapters: [second]}", "B begins at 03"),
+    ],
+)
+def test_a_faulty_table_of_contents_is_refused_with_what_to_change(book, toc, said):
+    with pytest.raises(SourceError, match=said):
+        read_contents(book(toc))
+
+
+def test_an_exercise_stands_in_one_chapter(book):
+    folder = book("- {part: A, chapters: [first, second]}")
+    for name in ("first", "second"):
+        cell = "```{code-cell} ipython3\n:tags: [exercise]\n:exercise: pad-the-tile\n```\n"
+        (folder / "source" / f"{name}.md").write_text(cell, encoding="utf-8")
+    with pytest.raises(SourceError, match="the exercise pad-the-tile stands twice"):
+        read_contents(folder)
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """A copy of the book, with a chapter more before the layouts, built."""
+    folder = tmp_path_factory.mktemp("book")
+    hidden = shutil.ignore_patterns("__pycache__", "*.pyc")
+    for name in ("labkit", "notebooks", "kernels"):
+        shutil.copytree(places.CHECKOUT / name, folder / name, ignore=hidden)
+    shutil.copy(places.CHECKOUT / "pyproject.toml", folder)
+    (folder / "notebooks" / "source" / "tiny.md").write_text(TINY, encoding="utf-8")
+    toc = (folder / "notebooks" / "toc.yml").read_text(encoding="utf-8")
+    line = "  - layouts-nhwc\n"
+    assert toc.count(line) == 1
+    (folder / "notebooks" / "toc.yml").write_text(toc.replace(line, f"  - tiny\n{line}"), encoding="utf-8")
+    run = [sys.executable, "-m", "labkit.cli", "build"]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    subprocess.run(run, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return folder / "notebooks"
+
+
+def cells(path):
+    return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+
+
+@pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
+def test_a_chapter_is_inserted_by_a_file_and_a_line(longer):
+    names = [path.stem for path in sorted(longer.glob("*.ipynb"))]
+    assert names == [path.stem for path in sorted(longer.glob("solutions/*.ipynb"))]
+    assert "13-tiny" in names and "14-layouts-nhwc" in names and "13-layouts-nhwc" not in names
+    assert "15-attention-and-online-softmax" in names
+    (tiny,) = cells(longer / "13-tiny.ipynb").values()
+    assert tiny.source == (
+        "# 13 · A tiny chapter\n\nAfter [chapter 12](12-batchnorm-fused.ipynb), before "
+        "[the layouts of chapter 14](14-layouts-nhwc.ipynb) and\n[exercise 14.1](14-layouts-nhwc.ipynb)."
+    )
+
+
+@pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
+def test_what_stands_behind_it_has_new_numbers_and_the_same_ids(longer):
+    before = cells(NOTEBOOKS / "solutions" / "13-layouts-nhwc.ipynb")
+    after = cells(longer / "solutions" / "14-layouts-nhwc.ipynb")
+    assert [*after] == [*before]
+    assert after["check-pad-the-pixels"].source == before["check-pad-the-pixels"].source
+    assert "### Exercise 14.1 · Pad the pixels (" in "\n".join(cell.source for cell in after.values())
+    assert "✓ 14.1 Pad the pixels: solved" in str(after["check-pad-the-pixels"].outputs)
+    elsewhere = "\n".join(cell.source for cell in cells(longer / "12-batchnorm-fused.ipynb").values())
+    assert "[chapter 14](14-layouts-nhwc.ipynb)" in elsewhere and "13-layouts-nhwc" not in elsewhere

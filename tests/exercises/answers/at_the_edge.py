@@ -1,0 +1,123 @@
+"""Other answers to at-the-edge."""
+
+from . import Answer, right, shortcut, wrong
+
+_GUARD = """    if 2 * tile_y >= y.shape[0] or 2 * tile_x >= y.shape[1]:
+        return
+"""
+
+_WHOLE_TILES = """    if 2 * tile_y + 1 >= y.shape[0] or 2 * tile_x + 1 >= y.shape[1]:
+        return
+"""
+
+_LOAD = """            d[i, j] = 0
+            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:
+                d[i, j] = x[row, col]
+"""
+
+_CLAMPED = """            d[i, j] = x[min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)]
+"""
+
+_ENDS_ALONE = """            d[i, j] = 0
+            if row < x.shape[0] and col < x.shape[1]:
+                d[i, j] = x[row, col]
+"""
+
+_BEGINNINGS_ALONE = """            d[i, j] = 0
+            if row >= 0 and col >= 0:
+                d[i, j] = x[row, col]
+"""
+
+_STORE = """        if row < y.shape[0]:
+            y[row, col] ="""
+
+_TERNARY = """            there = 0 <= row < x.shape[0] and 0 <= col < x.shape[1]
+            d[i, j] = x[row, col] if there else np.float32(0)
+"""
+
+_TAPS_FROM_U = """    g = cuda.local.array((3, 3), np.float32)
+    for i in range(3):
+        for j in range(3):
+            g[i, j] = U[i, j]
+    for i in range(2):
+        row, col = 2 * tile_y + i, 2 * tile_x
+        for j in range(3):
+            out[i, j] = 0
+            for k in range(3):
+                out[i, j] += g[k, j] * d[i + k, j]
+"""
+
+VARIANTS = (
+    Answer("no pixel asked for", "bounds", ((_LOAD, "            d[i, j] = x[row, col]\n"),)),
+    Answer("the ends of the image alone", "result", ((_LOAD, _ENDS_ALONE),)),
+    Answer("its beginnings alone", "bounds", ((_LOAD, _BEGINNINGS_ALONE),)),
+    Answer("the last pixels again and again", "result", ((_LOAD, _CLAMPED),)),
+    Answer("no zeros", "uninitialised", (("            d[i, j] = 0\n", ""),)),
+    Answer("whole tiles alone", "unwritten", ((_GUARD, _WHOLE_TILES),)),
+    Answer("pad to the other side", "result", (("2 * tile_y + i - pad", "2 * tile_y + i + pad"),)),
+    Answer("pad in columns alone", "result", (("2 * tile_y + i - pad", "2 * tile_y + i"),)),
+    Answer(
+        "outputs moved as well",
+        "result",
+        (("row, col = 2 * tile_y + i, 2 * tile_x\n", "row, col = 2 * tile_y + 1 - i, 2 * tile_x\n"),),
+    ),
+    Answer("rows of outputs not asked for", "bounds", ((_STORE, "        if True:\n            y[row, col] ="),)),
+    Answer("columns of outputs not asked for", "bounds", (("if col + 1 < y.shape[1]", "if True"),)),
+    Answer("threads beyond the last tile", "budget", ((_GUARD, ""),)),
+    Answer("a condition in place of a branch", "solved", ((_LOAD, _TERNARY),)),
+)
+
+RIGHT = (
+    right(
+        "by unsigned comparisons",
+        (
+            "0 <= row < x.shape[0] and 0 <= col < x.shape[1]",
+            "np.uint64(row) < np.uint64(x.shape[0]) and np.uint64(col) < np.uint64(x.shape[1])",
+        ),
+    ),
+    right(
+        "a branch around all",
+        (
+            "            d[i, j] = 0\n            if 0 <= row",
+            "            d[i, j] = np.float32(0)\n            if 0 <= row",
+        ),
+    ),
+    right(
+        "both outputs asked for",
+        (
+            "        if row < y.shape[0]:\n            y[row, col] =",
+            "        if row < y.shape[0] and col < y.shape[1]:\n            y[row, col] =",
+        ),
+    ),
+    right(
+        "columns first",
+        ("0 <= row < x.shape[0] and 0 <= col < x.shape[1]", "0 <= col < x.shape[1] and 0 <= row < x.shape[0]"),
+    ),
+)
+
+WRONG = (
+    wrong("a single row of zeros", ("tile_y + i - pad", "tile_y + i - min(pad, 1)")),
+    wrong("the zeros that are published, in columns", ("tile_x + j - pad", "tile_x + j - min(pad, 1)")),
+    wrong("the columns that are published", ("2 * tile_x >= y.shape[1]", "2 * tile_x >= min(y.shape[1], 18)")),
+    wrong("the rows that are published", ("2 * tile_y >= y.shape[0]", "2 * tile_y >= min(y.shape[0], 9)")),
+    wrong("as many rows of pixels as of outputs", ("0 <= row < x.shape[0]", "0 <= row < min(x.shape[0], y.shape[0])")),
+    wrong("the first rows alone at the end", ("0 <= row < x.shape[0]", "0 <= row < x.shape[0] + pad // 2")),
+    wrong("an even number of columns at the end", ("if col + 1 < y.shape[1]", "if col + 2 < y.shape[1]")),
+    wrong("no zeros on the left where there are two", ("0 <= col", "(0 <= col or pad == 2 and col == -2)")),
+)
+
+SHORTCUTS = (
+    shortcut("another's kernel", cell="from labkit.conv.winograd.s01_f2x2 import f2x2 as up_to_the_edge\n"),
+    shortcut(
+        "pixels by atomics",
+        ("d[i, j] = x[row, col]", "d[i, j] = cuda.atomic.add(x, (row, col), np.float32(0))"),
+        (
+            "            d[i, j] = 0\n            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:\n    ",
+            "            row, col = min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)\n",
+        ),
+    ),
+    shortcut(
+        "the definition, by taps that U gives away",
+        ("    for i in range(2):\n        row, col = 2 * tile_y + i, 2 * tile_x\n", _TAPS_FROM_U),
+    ),
+)

@@ -1,0 +1,72 @@
+"""Other answers to neighbours-together."""
+
+from . import Answer, right, shortcut, wrong
+
+_START = "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x"
+
+_INDEX = "i = start + j * cuda.blockDim.x"
+
+_TWO_NEIGHBOURS = """@cuda.jit
+def double(x, out):
+    start = cuda.blockIdx.x * cuda.blockDim.x * 4 + cuda.threadIdx.x * 2
+    for j in range(4):
+        i = start + j // 2 * 2 * cuda.blockDim.x + j % 2
+        if i < x.size:
+            value = x[i]
+            out[i] = value + value
+"""
+
+_FOUR_BLOCKS = """@cuda.jit
+def double(x, out):
+    for j in range(4):
+        i = cuda.grid(1) + j * 256
+        if i < x.size:
+            value = x[i]
+            out[i] = value + value
+"""
+
+_STRIDE = """@cuda.jit
+def double(x, out):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        value = x[i]
+        out[i] = value + value
+"""
+
+VARIANTS = (
+    Answer(
+        "the bug itself",
+        "budget",
+        ((_START, "start = cuda.grid(1) * PER_THREAD"), (_INDEX, "i = start + j")),
+    ),
+    Answer("blocks that overlap", "unwritten", ((_START, "start = cuda.grid(1)"),)),
+    Answer("no guard", "bounds", (("if i < x.size:", "if True:"),)),
+    Answer("one element a thread", "unwritten", (("range(PER_THREAD)", "range(1)"),)),
+    Answer("the index added", "result", (("value + value", "value + i"),)),
+    Answer("two neighbours a thread", "budget", cell=_TWO_NEIGHBOURS),
+    Answer("the book's grid", "unwritten", cell=_FOUR_BLOCKS),
+    Answer("x is read twice", "solved", (("            value = x[i]\n", ""), ("value + value", "x[i] + x[i]"))),
+    Answer("a loop with a grid's stride", "solved", cell=_STRIDE),
+)
+
+RIGHT = (
+    right("constants in a chain", ("PER_THREAD = 4", "N = PER_THREAD = 4")),
+    right("a constant that is added to", ("PER_THREAD = 4", "PER_THREAD = 3\nPER_THREAD += 1")),
+)
+
+WRONG = (
+    wrong("the elements that are published", ("if i < x.size:", "if i < min(x.size, 2000):")),
+    wrong("an even number of elements", ("if i < x.size:", "if i < x.size // 2 * 2:")),
+    wrong("blocks of 64", ("j * cuda.blockDim.x", "j * 64")),
+)
+
+SHORTCUTS = (
+    shortcut(
+        "neighbours of its own, by atomics",
+        (
+            "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x",
+            "start = cuda.grid(1) * PER_THREAD",
+        ),
+        ("i = start + j * cuda.blockDim.x", "i = start + j"),
+        ("value = x[i]", "value = cuda.atomic.max(x, i, np.float32(-1e30))"),
+    ),
+)

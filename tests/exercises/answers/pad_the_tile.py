@@ -1,0 +1,45 @@
+"""Other answers to pad-the-tile."""
+
+from . import Answer, right, shortcut, wrong
+
+VARIANTS = (
+    Answer("the bug itself", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE"),)),
+    Answer("two columns of padding", "budget", (("WIDTH = TILE + 1", "WIDTH = TILE + 2"),)),
+    Answer("a tile too narrow", "bounds", (("WIDTH = TILE + 1", "WIDTH = TILE - 1"),)),
+    Answer("no barrier", "race", (("    cuda.syncthreads()\n", ""),)),
+    Answer("no shared memory at all", "budget", (("T[row, col] = tile[x, y]", "T[row, col] = A[col, row]"),)),
+    Answer(
+        "no guard",
+        "bounds",
+        (("    if row < A.shape[0] and col < A.shape[1]:\n        tile", "    tile"),),
+    ),
+    Answer("a copy instead of a transpose", "result", (("= tile[x, y]", "= tile[y, x]"),)),
+    Answer(
+        "the book's shapes",
+        "unwritten",
+        (("row < T.shape[0] and col < T.shape[1]", "row < min(96, T.shape[0]) and col < T.shape[1]"),),
+    ),
+    Answer("three columns of padding", "solved", (("WIDTH = TILE + 1", "WIDTH = TILE + 3"),)),
+    Answer("an odd width of its own", "solved", (("WIDTH = TILE + 1", "WIDTH = 65"),)),
+)
+
+RIGHT = (
+    right("a width from the ceiling", ("WIDTH = TILE + 1", "import math\nWIDTH = math.ceil(TILE * 33 / 32)")),
+    right("a width in steps", ("WIDTH = TILE + 1", "WIDTH = TILE\nWIDTH += 1")),
+)
+
+WRONG = (
+    wrong("the rows that are published", ("row < T.shape[0]", "row < min(T.shape[0], 136)")),
+    wrong("an even number of columns", ("col < T.shape[1]", "col < T.shape[1] // 2 * 2")),
+    wrong("wide enough for the columns alone", ("WIDTH = TILE + 1", "WIDTH = 31")),
+)
+
+SHORTCUTS = (
+    shortcut(
+        "reads by atomics",
+        ("WIDTH = TILE + 1", "WIDTH = TILE"),
+        ("= tile[x, y]", "= cuda.atomic.add(tile, (x, y), np.float32(0))"),
+    ),
+    shortcut("the tile filled and left aside", ("= tile[x, y]", "= A[col, row] + np.float32(0) * tile[0, 0]")),
+    shortcut("straight from A, by atomics", ("= tile[x, y]", "= cuda.atomic.add(A, (col, row), np.float32(0))")),
+)

@@ -1,0 +1,37 @@
+"""Other answers to rows-and-columns."""
+
+from . import Answer, right, wrong
+
+_ALONE = """@cuda.jit
+def add(A, B, C):
+    col, row = cuda.grid(2)
+    if row == 0 and col == 0:
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                C[i, j] = A[i, j] + B[i, j]
+"""
+
+_MAPPING = "col, row = cuda.grid(2)"
+
+_GUARD = "row < C.shape[0] and col < C.shape[1]"
+
+VARIANTS = (
+    Answer("the bug itself", "unwritten", ((_MAPPING, "row, col = cuda.grid(2)"),)),
+    Answer("the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)),
+    Answer("no guard", "bounds", ((_GUARD, "True"),)),
+    Answer("half a guard", "bounds", ((_GUARD, "col < C.shape[1]"),)),
+    Answer("transposed reads", "bounds", (("A[row, col]", "A[col, row]"),)),
+    Answer("a difference", "result", (("A[row, col] + B", "A[row, col] - B"),)),
+    Answer("one thread does everything", "budget", cell=_ALONE),
+    Answer("the book's rows", "unwritten", ((_GUARD, "row < 70 and row < C.shape[0] and col < C.shape[1]"),)),
+    Answer("other names", "solved", ((_MAPPING, "x, y = cuda.grid(2)\n    col = x\n    row = y"),)),
+)
+
+RIGHT = (right("no names for the indices", ("A[row, col] + B[row, col]", "B[row][col] + A[row][col]")),)
+
+WRONG = (
+    wrong("the rows that are published", ("row < C.shape[0]", "row < min(C.shape[0], 120)")),
+    wrong("the columns that are published", ("col < C.shape[1]", "col < min(C.shape[1], 140)")),
+    wrong("an even number of columns", ("col < C.shape[1]", "col < C.shape[1] // 2 * 2")),
+    wrong("at least two rows", ("row < C.shape[0]", "row < max(C.shape[0], 2)")),
+)
