@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 IN_ROOT = set(
     ".ci .gitattributes .github .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md "
-    "constraints.txt environment.yml kernels labkit notebooks pyproject.toml tests".split()
+    "constraints.txt environment.yml kernels labkit notebooks pyproject.toml site tests".split()
 )
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
 LONGEST = 140  # characters; Windows takes 260, with the folder of the checkout

@@ -70,7 +70,7 @@ def test_a_chapter_imports_what_is_offered_and_nothing_deeper(path):
     "code, name",
     [
         ("from labkit.machine.gpus import gpu", "labkit.machine.gpus.gpu"),
-        ("from labkit import gpus", "labkit.machine.gpus"),
+        ("from labkit import places", "labkit.places"),
         ("import labkit.calls.timing", "labkit.calls.timing"),
         ("import labkit\nlabkit.simulator.run", "labkit.simulator"),
         ("def late():\n    from labkit import gemm\n    gemm.tensor.operands.in_format", "labkit.gemm.tensor"),
