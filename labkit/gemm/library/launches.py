@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from labkit import cuda, ptx
+from labkit import cuda, formats, ptx
 from labkit.arrays.views import as_batch, as_bits, as_words, matrix_of, turned
 from labkit.arrays.workspace import Workspace
-from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
 from labkit.gemm.library.epilogue import Output
 from labkit.gemm.library.form import Form, compiled_for
@@ -15,8 +14,9 @@ from labkit.gemm.library.split import Parts
 from labkit.gemm.library.tilings import Tiling, check_tiling
 from labkit.gemm.tensor.operands import check_operands
 from labkit.ladder import Launch
+from labkit.ptx import warpgroups
 
-FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}
+FORMATS = {format.dtype: format for format in formats.FORMATS.values() if format.number in warpgroups.FORMATS}
 
 
 def launches(
