@@ -9,12 +9,12 @@ from jaxtyping import Float, Float64, Shaped
 from labkit.formats.kinds.format import Format
 
 
-def to_the_largest(amax: Float64[np.ndarray, ...], format: Format) -> Float64[np.ndarray, ...]:
+def to_the_largest(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
     """Return scales by which the largest number of each block becomes the format's largest."""
     return amax / format.largest
 
 
-def of_exponents(amax: Float64[np.ndarray, ...], format: Format) -> Float64[np.ndarray, ...]:
+def of_exponents(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
     """Return powers of two by which the largest number of each block gets the exponent of the format's largest.
 
     (Open Compute Project, Microscaling Formats Specification, 2023, section 6.3.)
@@ -43,7 +43,7 @@ class BlockScales:
 
     def encode(
         self, values: Float[np.ndarray, "*rows columns"], format: Format
-    ) -> tuple[Shaped[np.ndarray, ...], Shaped[np.ndarray, ...]]:
+    ) -> tuple[Shaped[np.ndarray, "..."], Shaped[np.ndarray, "..."]]:
         """Return the codes of values in a format, and the codes of their blocks' scales.
 
         Raises
@@ -66,7 +66,7 @@ class BlockScales:
         return format.encode(shares.reshape(values.shape)), scales
 
     def decode(
-        self, codes: Shaped[np.ndarray, ...], scales: Shaped[np.ndarray, ...], format: Format
+        self, codes: Shaped[np.ndarray, "..."], scales: Shaped[np.ndarray, "..."], format: Format
     ) -> Float64[np.ndarray, "*rows columns"]:
         """Return what codes stand for with their scales; the reverse of `encode`."""
         values = format.decode(codes)
