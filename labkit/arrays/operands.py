@@ -74,7 +74,8 @@ def format_of(
     if None in declared or declared[0] != declared[1]:
         *others, last = types
         cure = _to_float32(next((name for name, X in zip(names, (A, B)) if type_name(X) == "float64"), None), A)
-        raise TypeError(f"{held}: give two arrays of one type, {', '.join(others)} or {last}{cure}")
+        advice = "convert both to" if type_name(A) == type_name(B) else "give two arrays of one type,"
+        raise TypeError(f"{held}: {advice} {', '.join(others)} or {last}{cure}")
     return declared[0]
 
 

@@ -60,7 +60,8 @@ class MiniFloat(Format):
 
     def encode(self, values):
         values, steps, sign = np.asarray(values), self._steps, self.bits - 1
-        size = np.minimum(np.abs(values).astype(np.float64), steps[-1])
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            size = np.minimum(np.abs(values).astype(np.float64), steps[-1])
         above = np.searchsorted(steps, size).clip(1, len(steps) - 1)
         below = above - 1
         gap_below, gap_above = size - steps[below], steps[above] - size

@@ -106,7 +106,8 @@ def multiplied_format(format: str | Format) -> Format:
     """Return a format by its name; raise ValueError if there is none, or it is not multiplied here."""
     format = format_named(format)
     if format not in multiplied():
-        raise ValueError(f"{format} is not multiplied here: give {' or '.join(map(str, multiplied()))}")
+        *others, last = map(str, multiplied())
+        raise ValueError(f"{format} is not multiplied here: give {', '.join(others)} or {last}")
     return format
 
 

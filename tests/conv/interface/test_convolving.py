@@ -285,11 +285,11 @@ REFUSED = {
     "mixed types": (lambda: conv.forward(X, W.astype(np.float16)), "x holds float32 and w float16: give two"),
     "float64": (
         lambda: conv.forward(X.astype(float), W.astype(float)),
-        "x holds float64 and w float64: give two arrays of one type, float32, float16 or bfloat16",
+        "x holds float64 and w float64: convert both to float32, float16 or bfloat16",
     ),
     "bytes": (
         lambda: conv.forward(X.astype(np.uint8), W.astype(np.uint8)),
-        "x holds uint8 and w uint8: give two arrays of one type, float32, float16 or bfloat16",
+        "x holds uint8 and w uint8: convert both to float32, float16 or bfloat16",
     ),
     "a reason for many": (
         lambda: conv.forward(X, W, format="tf32"),
