@@ -30,13 +30,17 @@ class MiniFloat(Format):
     infinity: int | None = None
     nan: int | None = None
 
+    @property
+    def _bias(self) -> int:
+        return (1 << self.exponent_bits - 1) - 1
+
     @cached_property
     def _sizes(self) -> np.ndarray:
         """Numbers of the codes without a sign."""
         codes = np.arange(1 << self.bits - 1)
         exponent, fraction = np.divmod(codes, 1 << self.fraction_bits)
         fraction = fraction / (1 << self.fraction_bits)
-        bias = (1 << self.exponent_bits - 1) - 1
+        bias = self._bias
         sizes = np.where(exponent == 0, fraction * 2.0 ** (1 - bias), (1 + fraction) * 2.0 ** (exponent - bias))
         sizes[codes == self.infinity] = np.inf
         if self.nan is not None:
@@ -49,25 +53,20 @@ class MiniFloat(Format):
         return np.concatenate([self._sizes, -self._sizes]).astype(np.float32)
 
     @cached_property
-    def _steps(self) -> np.ndarray:
-        """Finite sizes, by their codes, and what would follow the last in the place of infinity."""
-        finite = self._sizes[np.isfinite(self._sizes)]
-        return finite if self.infinity is None else np.append(finite, 2 * finite[-1] - finite[-2])
-
-    @property
     def largest(self):
         return float(self._sizes[np.isfinite(self._sizes)][-1])
 
     def encode(self, values):
-        values, steps, sign = np.asarray(values), self._steps, self.bits - 1
+        values = np.asarray(values)
+        nan, sign, least = np.isnan(values), self.bits - 1, 1 - self._bias
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-            size = np.minimum(np.abs(values).astype(np.float64), steps[-1])
-        above = np.searchsorted(steps, size).clip(1, len(steps) - 1)
-        below = above - 1
-        gap_below, gap_above = size - steps[below], steps[above] - size
-        nearest = np.where((gap_below < gap_above) | ((gap_below == gap_above) & (below % 2 == 0)), below, above)
-        codes = np.where(np.isnan(values), (1 << sign) - 1, nearest | np.signbit(values) << sign)
-        return packed(codes.astype(self.dtype), self.bits)
+            size = np.where(nan, 0, np.minimum(np.abs(values).astype(np.float64), 2 * self.largest))
+        exponent = np.frexp(np.maximum(size, 2.0**least))[1] - 1
+        # Codes of one exponent follow one another as fractions do, and those of the next exponent follow them.
+        codes = (exponent - least << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
+        last = np.count_nonzero(np.isfinite(self._sizes)) - (self.infinity is None)
+        codes = np.where(nan, (1 << sign) - 1, np.minimum(codes, last)).astype(self.dtype)
+        return packed(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
 
     def multiplied(self, array):
         return self._numbers.take(codes_of(array, self.bits))
