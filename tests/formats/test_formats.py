@@ -101,3 +101,9 @@ def test_tf32_is_no_float32():
     for wrong in ("fp4", ["fp4"], 4):
         with pytest.raises(ValueError, match=re.escape(f"there is no format {wrong!r}; there are float32, tf32")):
             format_named(wrong)
+
+
+def test_tensor_cores_cut_float32_off_behind_ten_bits():
+    bits = np.array([0x3F801FFF, 0xC0003000, 0x00002000], np.uint32)
+    assert TF32.multiplied(bits.view(np.float32)).view(np.uint32).tolist() == [0x3F800000, 0xC0002000, 0x00002000]
+    assert (TF32.decode(bits.view(np.float32)) == bits.view(np.float32)).all()  # memory keeps all of them
