@@ -140,7 +140,7 @@ def tune(
         list[str],
         typer.Argument(metavar="SIZES...", help="Of gemm M N K; else of the problem, in its order or as NAME=VALUE."),
     ],
-    format: Annotated[str, typer.Option(help="float32, tf32, bfloat16, float16 or float8_e4m3.")] = "bfloat16",
+    format: Annotated[str, typer.Option(help="A number format, such as bfloat16, float32 or tf32.")] = "bfloat16",
     transpose_a: Annotated[bool, typer.Option("--transpose-a", help="Of gemm: A.T in place of A.")] = False,
     transpose_b: Annotated[bool, typer.Option("--transpose-b", help="Of gemm: B.T in place of B.")] = False,
     batches: Annotated[int, typer.Option(help="Of gemm: how many such products at once.")] = 1,

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from labkit import layout
+from labkit.formats import TYPES
 
 Space = Literal["global", "shared", "local", "constant"]
 Kind = Literal["load", "store", "atomic"]
@@ -22,7 +23,8 @@ WARP_LANES = 32
 BANKS = 32
 TENSOR = " tensor"  # the end of the names of what tensor cores do
 
-_NUMPY_NAMES = {"boolean": "bool", "bfloat16": "uint16"}  # of types that numba names otherwise
+# NumPy's names of types that numba names otherwise, or that NumPy lacks.
+_NUMPY_NAMES = {"boolean": "bool"} | {name: str(format.dtype) for name, format in TYPES.items() if format.is_bits}
 
 
 @dataclass(frozen=True)

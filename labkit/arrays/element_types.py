@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from labkit.formats import BF16, E4M3
+from labkit.formats import TYPES
 
-BITS = {"bfloat16": BF16.dtype, "float8_e4m3fn": E4M3.dtype}  # types of the bits, for types that NumPy lacks
+BITS = {name: format.dtype for name, format in TYPES.items() if format.is_bits}  # types that NumPy lacks
 
 
 def type_name(X) -> str:
@@ -23,6 +23,12 @@ def dtype_of(X) -> np.dtype:
         return np.dtype(name)
     except TypeError:
         return np.dtype(f"V{X.element_size()}")  # no kernel accepts it
+
+
+def are_alike(X, Y) -> bool:
+    """Return whether two arrays hold the same elements; bits may be those of any format of their size."""
+    names = {type_name(X), type_name(Y)}
+    return dtype_of(X) == dtype_of(Y) and len(names & BITS.keys()) < 2
 
 
 def numpy_type(type_name: str) -> np.dtype:

@@ -7,19 +7,13 @@ torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (m
 from collections.abc import Mapping, Sequence
 
 from labkit.arrays.addresses import PIECE_BYTES, address_of
-from labkit.arrays.element_types import BITS, dtype_of, type_name
+from labkit.arrays.element_types import BITS, are_alike, dtype_of, type_name
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import View
-from labkit.formats import BF16, E4M3, FP16, FP32, Format, format_named
+from labkit.formats import TYPES, Format, format_named
 from labkit.simulator.host import DeviceArray
 
-DECLARED = {  # formats by the names of element types
-    "float32": FP32,
-    "float16": FP16,
-    "bfloat16": BF16,
-    "float8_e4m3fn": E4M3,
-}
-DECLARING = {format: name for name, format in DECLARED.items()}  # names of element types by format
+DECLARING = {format: name for name, format in TYPES.items()}  # names of element types by format
 
 
 def check_array(name: str, X, is_written: bool = False) -> None:
@@ -47,7 +41,7 @@ def strides_of(X) -> tuple[int, ...]:
 def holds(X, format: Format) -> bool:
     """Return whether an array may hold numbers of a format: it has the format's type, or bits of that size."""
     name = type_name(X)
-    return DECLARED[name] is format if name in BITS else dtype_of(X) == format.dtype
+    return TYPES[name] == format if name in BITS else dtype_of(X) == format.dtype
 
 
 def format_of(
@@ -55,7 +49,7 @@ def format_of(
     B,
     format: str | Format | None = None,
     names: Sequence[str] = "AB",
-    formats: Sequence[Format] = tuple(DECLARED.values()),
+    formats: Sequence[Format] = tuple(TYPES.values()),
 ) -> Format:
     """Return the format of two operands: the named one, else the one of `formats` that their type declares.
 
@@ -72,15 +66,16 @@ def format_of(
         if not (holds(A, wanted) and holds(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
-    types = {name: one for name, one in DECLARED.items() if one in formats}
+    types = {name: one for name, one in TYPES.items() if one in formats}
     declared = [types.get(type_name(X)) for X in (A, B)]
-    bits = [one for name, one in types.items() if name in BITS and BITS[name] == dtype_of(A) == dtype_of(B)]
+    bits = [one for one in types.values() if one.is_bits and holds(A, one) and holds(B, one)]
     if declared[0] is None and bits:
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
-    if None in declared or declared[0] is not declared[1]:
+    if None in declared or declared[0] != declared[1]:
         *others, last = types
         cure = _to_float32(next((name for name, X in zip(names, (A, B)) if type_name(X) == "float64"), None), A)
-        raise TypeError(f"{held}: give two arrays of one type, {', '.join(others)} or {last}{cure}")
+        advice = "convert both to" if type_name(A) == type_name(B) else "give two arrays of one type,"
+        raise TypeError(f"{held}: {advice} {', '.join(others)} or {last}{cure}")
     return declared[0]
 
 
@@ -104,9 +99,9 @@ def format_held(name: str, X, format: str | Format | None, formats: Sequence[For
                 f"{name} holds {type_name(X)}, but {wanted} is held by arrays of {wanted.dtype}: convert it"
             )
         return wanted
-    declared = DECLARED.get(type_name(X))
+    declared = TYPES.get(type_name(X))
     if declared not in formats:
-        bits = [str(one) for one in formats if str(one) in BITS and BITS[str(one)] == dtype_of(X)]
+        bits = [one for one in formats if one.is_bits and holds(X, one)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
         hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
         raise TypeError(f"{name} holds {type_name(X)}: give {known}{hint}")
@@ -129,7 +124,7 @@ def check_alike(arrays: Mapping[str, object], first: str) -> None:
     for name, X in arrays.items():
         if tuple(X.shape) != tuple(like.shape):
             raise ValueError(f"{name} is {sides(X.shape)}, but {sides(like.shape)} beside {first}: change it")
-        if dtype_of(X) != dtype_of(like):
+        if not are_alike(X, like):
             raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")
 
 

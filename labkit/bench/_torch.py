@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from labkit import formats
 from labkit.formats import Format
 
 
@@ -18,14 +17,13 @@ def tensors(format: Format, *arrays) -> tuple:
     """Arrays of the device as torch tensors of the same memory; bits as the format whose they are."""
     import torch
 
-    kinds = {formats.BF16: torch.bfloat16, formats.E4M3: torch.float8_e4m3fn}
-
     def tensor(array):
         if not hasattr(array, "dtype"):
             return array
         own = format if array.dtype == format.dtype else format.result
         found = torch.as_tensor(array, device="cuda")
-        return found.view(kinds[own]) if array.dtype == own.dtype and own.is_bits else found
+        is_own = array.dtype == own.dtype and own.is_bits
+        return found.view(getattr(torch, own.type_name)) if is_own else found
 
     return tuple(map(tensor, arrays))
 

@@ -5,7 +5,7 @@ from collections import Counter
 from labkit import results
 from labkit.book import surroundings
 from labkit.checking.source import python_function
-from labkit.formats import BF16, FP32, Format
+from labkit.formats import BF16, FP32, Format, format_named
 from labkit.ladder import Ladder, Step, every_ladder, ladder, ladders
 from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
 from labkit.ptx.capabilities import CAPABILITIES, lacks
@@ -53,16 +53,13 @@ def libraries() -> dict[str, Standing]:
     return found
 
 
-ARITHMETIC = {"float16": "float16 tensor", "float32": "float32"}  # what cuBLAS multiplies with
-
-
 def batches(dtype: str) -> dict[str, Standing]:
     """cuBLAS with more and more inputs at a time, as it was recorded: "batch 1", "batch 4", ..."""
     found = {}
     for machine, row in _rows("batch", dtype=dtype):
         name = f"batch {row['batch']}"
         speeds = found[name].measured_tflops if name in found else {}
-        found[name] = Standing(ARITHMETIC[dtype], _intensity(row), {**speeds, machine: row["tflops"]})
+        found[name] = Standing(format_named(dtype).arithmetic, _intensity(row), {**speeds, machine: row["tflops"]})
     return found
 
 

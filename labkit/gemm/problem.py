@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64, Shaped
 from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.operands import check_array, sides
-from labkit.formats import E4M3, E4M3_LOSS, FP32, TF32, Format
+from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
 LARGE = 1024  # rows or columns, of which SOME tell the error
@@ -49,8 +49,7 @@ class Problem(ladder.Problem):
         """
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
         value, size = left @ right, np.abs(left) @ np.abs(right)
-        of_each = self.K * np.finfo(np.float32).eps + (4 * TF32.rounding if format == TF32 else 0)
-        of_each += self.K * E4M3_LOSS if format == E4M3 else 0
+        of_each = self.K * (np.finfo(np.float32).eps + format.sum_loss) + 2 * format.operand_loss
         return {2: ladder.Expected(value, of_each * size + format.result.rounding * np.abs(value))}
 
     def part(self, operands: tuple) -> tuple:

@@ -20,7 +20,7 @@ from jaxtyping import Shaped
 
 from labkit import ladder
 from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.element_types import dtype_of
+from labkit.arrays.element_types import are_alike
 from labkit.arrays.operands import check_array, sides
 from labkit.arrays.views import as_bits, reshaped
 from labkit.formats import FP32, Format
@@ -30,7 +30,6 @@ LAYOUTS: tuple[Layout, ...] = "NCHW", "NHWC", "NCHW_VECT_C"
 VECTORS = 4, 32  # channels in the innermost axis of NCHW_VECT_C
 MOST = 2**31
 LARGE = 2**24  # elements, above which the first and the last image tell the error
-FINITE = {2: 0xBFFF, 4: 0xBFFFFFFF}  # bits that leave a number below 2, by the bytes of an element
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,8 @@ class Conversion(ladder.Problem):
         """Images of random bits, all of them finite numbers; NaN, which stay where nothing is written; the problem."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.W])
         bits = np.dtype(f"u{format.itemsize}")
-        x = rng.integers(0, 1 << 8 * format.itemsize, self.shape("NCHW"), bits) & bits.type(FINITE[format.itemsize])
+        below_2 = ~bits.type(1 << format.bits - 2)  # without the highest bit of the exponent
+        x = rng.integers(0, 1 << format.bits, self.shape("NCHW"), bits) & below_2
         y = np.full(self.shape(self.target), format.encode(np.nan), format.dtype)
         return self._from_nchw(x, self.source).view(format.dtype), y, self
 
@@ -176,7 +176,7 @@ class Conversion(ladder.Problem):
                 raise ValueError(
                     f"{name} is not in C order, as steps take it: use layouts.convert, which takes any strides"
                 )
-        if dtype_of(x) != dtype_of(y):
+        if not are_alike(x, y):
             raise TypeError(f"x holds {x.dtype} and y {y.dtype}, but elements are moved as they are: make them alike")
 
     def _to_nchw(self, X, layout):

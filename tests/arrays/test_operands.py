@@ -5,7 +5,7 @@ import pytest
 
 from labkit import cuda
 from labkit.arrays import operands
-from labkit.formats import BF16, E4M3, FP16, FP32
+from labkit.formats import BF16, E4M3, E5M2, FP16, FP32, INT8
 
 
 class Tensor:
@@ -30,6 +30,8 @@ WHOLE = np.arange(32, dtype=np.float32).reshape(4, 8)
         (WHOLE.astype(np.float16), FP16),
         (Tensor(BITS16, "bfloat16"), BF16),
         (Tensor(BITS8, "float8_e4m3fn"), E4M3),
+        (Tensor(BITS8, "float8_e5m2"), E5M2),
+        (WHOLE.astype(np.int8), INT8),
         (Tensor(WHOLE), FP32),
     ],
 )
@@ -51,10 +53,26 @@ def test_what_nobody_declared_is_refused_and_so_is_what_cannot_be_meant():
         operands.format_of(Tensor(BITS16), Tensor(BITS16))
     with pytest.raises(TypeError, match="A holds float8_e4m3fn"):
         operands.format_of(Tensor(BITS8, "float8_e4m3fn"), Tensor(BITS8, "float8_e4m3fn"), "bfloat16")
-    with pytest.raises(TypeError, match="A holds float8_e5m2"):
-        operands.format_of(Tensor(BITS8, "float8_e5m2"), Tensor(BITS8, "float8_e5m2"))
+    e5m2 = Tensor(BITS8, "float8_e5m2")
+    with pytest.raises(
+        TypeError, match="^A holds float8_e5m2 and B float8_e5m2: convert both to float32 or float8_e4m3fn$"
+    ):
+        operands.format_of(e5m2, e5m2, formats=(FP32, E4M3))
+    with pytest.raises(TypeError, match="A holds float8_e5m2 and B float8_e5m2, but float8_e4m3 is held by arrays of"):
+        operands.format_of(e5m2, e5m2, "float8_e4m3")
+    with pytest.raises(TypeError, match="^x holds float8_e5m2: give float32 or float8_e4m3$"):  # no bits of that
+        operands.format_held("x", e5m2, None, (FP32, E4M3))
+    with pytest.raises(TypeError, match='^x holds uint8: give float32 or float8_e4m3, or say format="float8_e4m3" if'):
+        operands.format_held("x", BITS8, None, (FP32, E4M3))
     with pytest.raises(TypeError, match="A holds bfloat16 and B float32"):
         operands.format_of(Tensor(BITS16, "bfloat16"), WHOLE)
+
+
+def test_arrays_of_two_formats_of_one_size_are_not_alike():
+    e4m3, e5m2, bits = Tensor(BITS8, "float8_e4m3fn"), Tensor(BITS8, "float8_e5m2"), BITS8
+    operands.check_alike({"x": e4m3, "y": bits, "z": e4m3}, "x")
+    with pytest.raises(TypeError, match="x holds float8_e4m3fn and y float8_e5m2: make them alike"):
+        operands.check_alike({"x": e4m3, "y": e5m2}, "x")
 
 
 def test_the_cure_for_float64_is_told():

@@ -1,6 +1,6 @@
 """The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from labkit.arrays.addresses import in_pieces, lies_in_pieces
 from labkit.arrays.views import turned
 from labkit.calls import tuning
 from labkit.calls.choice import by_estimates, fastest_first, recorded_ms
-from labkit.formats import FP32, TF32, Format
+from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
 from labkit.ladder import Step, ladder, ladders
@@ -95,14 +95,33 @@ def _lies(X, well="along k") -> str:
     return "across k" if well == "along k" and lies_in_pieces(turned(X), (cols, rows)) else "anyhow"
 
 
+@cache
+def multiplied() -> tuple[Format, ...]:
+    """Return the formats that are multiplied here: those of the ladders' steps."""
+    known = {format for one in ladders("gemm") for step in one for format in step.formats}
+    return tuple(format for format in FORMATS.values() if format in known)
+
+
+def multiplied_format(format: str | Format) -> Format:
+    """Return a format by its name; raise ValueError if there is none, or it is not multiplied here."""
+    format = format_named(format)
+    if format not in multiplied():
+        *others, last = map(str, multiplied())
+        raise ValueError(f"{format} is not multiplied here: give {', '.join(others)} or {last}")
+    return format
+
+
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
     """What computes such a product on a GPU of a compute capability, or on this one, by the time it took or may take.
 
     Raises
     ------
+    ValueError
+        The format is not multiplied here.
     RuntimeError
         The GPU is too old for this format.
     """
+    multiplied_format(format)
     device = cuda.get_current_device()
     capability = capability or tuple(device.compute_capability)
     return _candidates(format, shape, capability, device.MULTIPROCESSOR_COUNT, tuning.gpu_name())

@@ -38,7 +38,7 @@ def launches(
     """
     product = left, right, C if added is None else added, C, alpha, beta
     if candidate.tiling is not None:
-        return by_tiling(candidate.tiling, *product, workspace)
+        return by_tiling(candidate.tiling, format, *product, workspace)
     if candidate.step == "gemv":
         return by_gemv(*product, workspace)
     step = step_of(candidate, format)
@@ -47,7 +47,7 @@ def launches(
     return by_step(step, format, *product, workspace)
 
 
-def by_tiling(tiling: Tiling, left, right, added, C, alpha, beta, workspace):
+def by_tiling(tiling: Tiling, format: Format, left, right, added, C, alpha, beta, workspace):
     """By the library's kernel, which knows alpha, beta and batches.
 
     Where one operand is a batch and the other a matrix, the matrices take a launch each.
@@ -69,7 +69,7 @@ def by_tiling(tiling: Tiling, left, right, added, C, alpha, beta, workspace):
     alike = len({len(X.shape) for X in (left, right, C)}) == 1
     for z in range(1 if alike else C.shape[0]):
         *operands, its = (X if alike else matrix_of(X, z) for X in (left, right, result, added))
-        made += library.launches(*operands, tiling, alpha, beta, workspace, its)
+        made += library.launches(*operands, tiling, alpha, beta, workspace, its, format)
     if result is not C:
         made.append(rearrange(result, C))
     return made

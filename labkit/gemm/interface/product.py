@@ -18,7 +18,7 @@ from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
-from labkit.gemm.interface.candidates import Candidate, choice
+from labkit.gemm.interface.candidates import Candidate, choice, multiplied, multiplied_format
 from labkit.gemm.interface.combine import scaled
 from labkit.gemm.interface.launches import launches
 from labkit.ladder import Launch
@@ -92,7 +92,8 @@ class Product(Operation):
         return launches(candidate, self.format, left, right, C, alpha, beta, workspace, added)
 
     def _format(self, given) -> Format:
-        return format_of(given["A"], given["B"], self.format)
+        format = None if self.format is None else multiplied_format(self.format)
+        return format_of(given["A"], given["B"], format, formats=multiplied())
 
     def _shape(self, given) -> tuple[int, ...]:
         """Of C; raises where A and B do not fit."""
@@ -169,8 +170,8 @@ def multiply(
         An operand is no array, or holds what is not multiplied, or bits that nobody declared, or a factor is no real
         number.
     ValueError
-        There is no such format, the shapes do not fit, C is missing where beta is not 0, a bias is given there, or C
-        shares memory with A, B, bias or itself.
+        There is no such format or it is not multiplied, the shapes do not fit, C is missing where beta is not 0, a bias
+        is given there, or C shares memory with A, B, bias or itself.
     RuntimeError
         The GPU has no instructions for such operands.
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.calls.tuner import MOST_SETS, check_gpu, sets_beyond_l2, tune_sets
-from labkit.formats import format_named
-from labkit.gemm.interface.candidates import Candidate
+from labkit.gemm.interface.candidates import Candidate, multiplied_format
 from labkit.gemm.interface.product import Product
 
 RANDOM_VALUES = 2**20  # which repeat in larger operands
@@ -47,11 +46,11 @@ def tune(
     Raises
     ------
     ValueError
-        There is no such format, or a size is not positive.
+        There is no such format, it is not multiplied, or a size is not positive.
     RuntimeError
         There is no GPU, or none that multiplies such operands.
     """
-    format = format_named(format)
+    format = multiplied_format(format)
     if min(M, N, K, batches, most) < 1:
         raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
     check_gpu()

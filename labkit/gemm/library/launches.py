@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from labkit import cuda, ptx
+from labkit import cuda, formats, ptx
 from labkit.arrays.views import as_batch, as_bits, as_words, matrix_of, turned
 from labkit.arrays.workspace import Workspace
-from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
 from labkit.gemm.library.epilogue import Output
 from labkit.gemm.library.form import Form, compiled_for
@@ -15,17 +14,25 @@ from labkit.gemm.library.split import Parts
 from labkit.gemm.library.tilings import Tiling, check_tiling
 from labkit.gemm.tensor.operands import check_operands
 from labkit.ladder import Launch
+from labkit.ptx import warpgroups
 
-FORMATS = {format.dtype: format for format in (BF16, FP16, TF32, E4M3)}
+FORMATS = tuple(format for format in formats.FORMATS.values() if format.number in warpgroups.FORMATS)
 
 
 def launches(
-    A, B, C, tiling: Tiling, alpha: float = 1.0, beta: float = 0.0, workspace: Workspace | None = None, added=None
+    A,
+    B,
+    C,
+    tiling: Tiling,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    workspace: Workspace | None = None,
+    added=None,
+    format: formats.Format | None = None,
 ) -> list[Launch]:
     """The launch of C = alpha * A @ B.T + beta * C, cut up by a tiling; three matrices, or three batches of as many.
 
     Rows of A and B, of 16 bits, may also be columns in memory: neighbours along k lie apart, those along M or N do not.
-    The format is told by what A holds; float32 is multiplied as TF32.
 
     Parameters
     ----------
@@ -34,6 +41,9 @@ def launches(
     added
         What is multiplied by beta in the place of C, an array of its shape. If that holds 16-bit numbers, each two
         neighbours of a row are a word of 32 bits of it, unless operands change places.
+    format
+        What A and B hold; if it is None, the first of the tensor cores' formats that has such arrays. Arrays of float32
+        are multiplied as TF32.
 
     Raises
     ------
@@ -45,9 +55,10 @@ def launches(
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
     check_tiling(tiling)
-    if A.dtype not in FORMATS:
-        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {', '.join(map(str, FORMATS))}")
-    format = FORMATS[A.dtype]
+    format = format or next((one for one in FORMATS if one.dtype == A.dtype), None)
+    if format is None:
+        held = ", ".join(dict.fromkeys(str(one.dtype) for one in FORMATS))
+        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {held}")
     check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
     form = Form.of(A, B, format, tiling)
     added = C if added is None else added

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.element_types import dtype_of, type_name
+from labkit.arrays.element_types import are_alike, dtype_of, type_name
 from labkit.arrays.operands import sides
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import Workspace
@@ -53,7 +53,7 @@ class Convert(Operation):
             raise ValueError(
                 f"y is {sides(y.shape)}, but {problem.target} of these images is {sides(needed)}: change it"
             )
-        if dtype_of(x) != dtype_of(y):
+        if not are_alike(x, y):
             raise TypeError(
                 f"x holds {type_name(x)} and y {type_name(y)}, but elements are moved as they are: make them alike"
             )

@@ -1,22 +1,31 @@
 """Number formats of the tensor cores, and conversions to them.
 
 A step keeps its operands' format in a module constant, such as `FORMAT = ptx.BF16`. Arrays hold the formats that
-NumPy has no name for as bits: bfloat16 as uint16, e4m3 as uint8. (PTX ISA, "Alternate Floating-Point Data Formats";
-Micikevicius and others, FP8 Formats for Deep Learning, 2022.)
+NumPy has no name for as bits: bfloat16 as uint16, e4m3 as uint8. Names and numbers are those of `labkit.formats`. (PTX
+ISA, "Alternate Floating-Point Data Formats"; Micikevicius and others, FP8 Formats for Deep Learning, 2022.)
 """
 
-from labkit.ptx.formats import on_lanes
-from labkit.ptx.formats.on_lanes import Pack, PackBytes, Round, Unpack
+from typing import TYPE_CHECKING
+
+from labkit import formats
+from labkit.ptx.formats.on_lanes import Pack, PackBytes, Round, Unpack, in_registers
 from labkit.ptx.instruction import instruction
 
-__all__ = ["BF16", "E4M3", "FP16", "INT8", "TF32", "pack2", "pack4", "to_tf32", "unpack2"]
+KNOWN = {symbol: format for symbol, format in formats.SYMBOLS.items() if format.ptx_name}
+NUMBERS = {symbol: format.number for symbol, format in KNOWN.items()}
+NAMES = {number: symbol for symbol, number in NUMBERS.items()}
+globals().update(NUMBERS)
 
-BF16, FP16, TF32, E4M3, INT8 = range(5)
-NAMES = ("BF16", "FP16", "TF32", "E4M3", "INT8")
-BYTES = {BF16: 2, FP16: 2, TF32: 4, E4M3: 1, INT8: 1}
-ON_LANES = {BF16: on_lanes.BF16, FP16: on_lanes.FP16, TF32: on_lanes.TF32, E4M3: on_lanes.E4M3, INT8: on_lanes.INT8}
-HALVES = {number: ON_LANES[number] for number in (BF16, FP16)}
-QUARTERS = {E4M3: ON_LANES[E4M3]}
+__all__ = [*NUMBERS, "pack2", "pack4", "to_tf32", "unpack2"]
+
+ON_LANES = {format.number: in_registers(symbol, format) for symbol, format in KNOWN.items()}
+# What conversions take.
+HALVES = {format.number: ON_LANES[format.number] for format in (formats.BF16, formats.FP16)}
+QUARTERS = {format.number: ON_LANES[format.number] for format in (formats.E4M3,)}
+
+if TYPE_CHECKING:
+
+    def __getattr__(symbol: str) -> int: ...
 
 
 @instruction(Pack(HALVES), needs=(8, 0))
@@ -37,6 +46,6 @@ def unpack2(bits, FORMAT):
     """The two float32 that the halves of a uint32 stand for, the low one first; the reverse of `pack2`."""
 
 
-@instruction(Round(on_lanes.TF32), needs=(8, 0))
+@instruction(Round(ON_LANES[formats.TF32.number]), needs=(8, 0))
 def to_tf32(value):
     """The bits, a uint32, of a float32 rounded to TF32: 10 bits of fraction, the rest zeros; ties away from zero."""

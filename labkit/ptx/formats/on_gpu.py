@@ -7,15 +7,20 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import formats
 from labkit.ptx.intrinsics import F32, I32, assembly, fixed, intrinsic, literal
 
-PTX_NAMES = {formats.BF16: "bf16", formats.FP16: "f16", formats.TF32: "tf32", formats.E4M3: "e4m3", formats.INT8: "s8"}
-HALVES = {formats.BF16: "bf16", formats.FP16: "f16"}
+PTX_NAMES = {format.number: format.ptx_name for format in formats.KNOWN.values()}
+
+
+def listed(numbers, last: str) -> str:
+    """Return formats by their names in a sentence: "BF16, FP16 or TF32"."""
+    *others, end = (formats.NAMES[number] for number in numbers)
+    return f"{', '.join(others)} {last} {end}" if others else end
 
 
 def _half(kind):
     number = literal(kind, "the format")
-    if number not in HALVES:
-        raise TypingError("a uint32 has two halves of BF16 or FP16; choose one of these formats")
-    return HALVES[number]
+    if number not in formats.HALVES:
+        raise TypingError(f"a uint32 has two halves of {listed(formats.HALVES, 'or')}; choose one of these formats")
+    return PTX_NAMES[number]
 
 
 @intrinsic(formats.pack2)
@@ -40,7 +45,7 @@ mov.b32 $0, {{low, high}};
 def _pack4(typing, a, b, c, d, FORMAT):
     number = literal(FORMAT, "the format")
     if number not in formats.QUARTERS:
-        raise TypingError("a uint32 has four bytes of E4M3; choose that format")
+        raise TypingError(f"a uint32 has four bytes of {listed(formats.QUARTERS, 'or')}; choose that format")
     text = PACK4.format(PTX_NAMES[number])
 
     def code(context, builder, signature, arguments):

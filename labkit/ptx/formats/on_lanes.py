@@ -30,7 +30,7 @@ class Format:
     bits: int
     flops: str
     decode: Callable[[np.ndarray], np.ndarray]
-    encode: Callable[[np.ndarray], np.ndarray] | None = None
+    encode: Callable[[np.ndarray], np.ndarray]
 
     @property
     def each(self) -> int:
@@ -43,14 +43,6 @@ def _parts(dtype):
     return lambda bits: np.asarray(bits, order="C")[..., None].view(dtype)
 
 
-def _e4m3(codes):
-    """Sign, 4 bits of exponent, 3 of fraction; no infinities, and one NaN of each sign."""
-    exponent, fraction = codes >> 3 & 15, codes & 7
-    size = np.where(exponent == 0, fraction / 8 * 2.0**-6, (1 + fraction / 8) * 2.0 ** (exponent - 7.0))
-    return np.where(codes & 0x7F == 0x7F, np.nan, np.where(codes & 0x80, -size, size)).astype(np.float32)
-
-
-_E4M3 = _e4m3(np.arange(256))
 _HALF_NAN = np.uint32(0x7FFF)  # the one that a conversion gives
 
 
@@ -65,31 +57,25 @@ def _to_tf32(value):
     return np.where(np.isfinite(value), rounded, cut)[()]
 
 
-BF16 = Format(
-    "BF16",
-    16,
-    "bfloat16 tensor",
-    lambda bits: half.from_bits(_parts(np.uint16)(bits)),
-    _encoded_half(lambda value: half.to_bits(half.to_bfloat16(value))),
-)
-FP16 = Format(
-    "FP16",
-    16,
-    "float16 tensor",
-    lambda bits: _parts(np.float16)(bits).astype(np.float32),
-    _encoded_half(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
-)
-TF32 = Format(
-    "TF32", 32, "tfloat32 tensor", lambda bits: _parts(np.float32)(bits & np.uint32(0xFFFFE000)), _to_tf32
-)  # whose hardware reads the upper 19 bits alone
-E4M3 = Format(
-    "E4M3",
-    8,
-    "float8 tensor",
-    lambda bits: _E4M3.take(_parts(np.uint8)(bits)),
-    lambda value: formats.E4M3.encode(value).astype(np.uint32),
-)
-INT8 = Format("INT8", 8, "int8 tensor", lambda bits: _parts(np.int8)(bits).astype(np.int32))
+# How conversions round float32, where that differs from the format's own `encode`.
+_ENCODERS = {
+    formats.BF16: _encoded_half(lambda value: half.to_bits(half.to_bfloat16(value))),
+    formats.FP16: _encoded_half(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
+    formats.TF32: _to_tf32,
+}
+
+
+def in_registers(name: str, format: formats.Format) -> Format:
+    """Return a format as registers hold it, by its name in the kernel language."""
+    parts = _parts(format.dtype)
+
+    def decode(bits):
+        return format.multiplied(parts(bits))
+
+    def encode(value):
+        return format.encode(value).astype(np.uint32)
+
+    return Format(name, format.bits, format.arithmetic, decode, _ENCODERS.get(format, encode))
 
 
 def format_of(translator, node, argument, formats: dict[int, Format]) -> Format:

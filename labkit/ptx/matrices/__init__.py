@@ -12,9 +12,10 @@ Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, o
 9.0.
 """
 
-from numba import types
+from numba.np.numpy_support import from_dtype
 
-from labkit.ptx.formats import E4M3, INT8, ON_LANES
+from labkit.formats import BF16, E4M3, FP16, INT8, TF32
+from labkit.ptx.formats import ON_LANES
 from labkit.ptx.instruction import instruction
 from labkit.ptx.matrices.on_lanes import LoadMatrices, Multiply, StoreMatrices
 
@@ -28,8 +29,10 @@ __all__ = [
     "stmatrix4_transposed",
 ]
 
-SUMS = {number: types.int32 if number == INT8 else types.float32 for number in ON_LANES}
-MMA_NEEDS = {number: (8, 9) if number == E4M3 else (8, 0) for number in ON_LANES}
+MULTIPLIED = BF16, FP16, TF32, E4M3, INT8
+FORMATS = {format.number: ON_LANES[format.number] for format in MULTIPLIED}
+SUMS = {format.number: from_dtype(format.sums) for format in MULTIPLIED}
+MMA_NEEDS = {format.number: (8, 9) if format == E4M3 else (8, 0) for format in MULTIPLIED}
 
 
 @instruction(LoadMatrices(2), needs=(7, 5))
@@ -66,7 +69,7 @@ def stmatrix4_transposed(tile, index, a, b, c, d):
     """The reverse of `ldmatrix4_transposed`: a lane's two elements become those of rows 2 t and 2 t + 1, column g."""
 
 
-@instruction(Multiply(ON_LANES, SUMS), needs=MMA_NEEDS)
+@instruction(Multiply(FORMATS, SUMS), needs=MMA_NEEDS)
 def mma(acc, index, a, b, FORMAT):
     """acc += A @ B by one warp: A has 16 rows, B 8 columns, and k is 16 for BF16 and FP16, 8 for TF32, 32 for 8 bits.
 

@@ -4,7 +4,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import formats, matrices
-from labkit.ptx.formats.on_gpu import PTX_NAMES
+from labkit.ptx.formats.on_gpu import PTX_NAMES, listed
 from labkit.ptx.intrinsics import (
     F32,
     I32,
@@ -19,7 +19,8 @@ from labkit.ptx.intrinsics import (
     unpacked,
 )  # fmt: skip
 
-DEPTH = {formats.BF16: 16, formats.FP16: 16, formats.TF32: 8, formats.E4M3: 32, formats.INT8: 32}
+K_BITS = 256  # of each row of an operand that one product takes
+DEPTH = {number: K_BITS // format.bits for number, format in formats.ON_LANES.items()}
 
 
 def _ldmatrix(count, transposed):
@@ -73,10 +74,10 @@ def accumulators(context, builder, array_type, index_type, array, index, count, 
 def check_accumulators(acc, index, FORMAT):
     """The format's number; raises where the accumulators have another type than it adds up."""
     number = literal(FORMAT, "the format")
-    if number not in PTX_NAMES:
-        raise TypingError("the format is one of ptx.BF16, FP16, TF32, E4M3 and INT8")
+    if number not in matrices.FORMATS:
+        raise TypingError(f"the format is one of ptx.{listed(matrices.FORMATS, 'and')}")
     index_kinds(acc, index)
-    sums = types.int32 if number == formats.INT8 else types.float32
+    sums = matrices.SUMS[number]
     if acc.dtype != sums:
         raise TypingError(f"this format adds up in {sums}: make the accumulators of that type")
     return number
@@ -86,7 +87,7 @@ def check_accumulators(acc, index, FORMAT):
 def _mma(typing, acc, index, a, b, FORMAT):
     number = check_accumulators(acc, index, FORMAT)
     name, depth = PTX_NAMES[number], DEPTH[number]
-    result, sums = (I32, "s32") if number == formats.INT8 else (F32, "f32")
+    result, sums = (I32, "s32") if matrices.SUMS[number] == types.int32 else (F32, "f32")
 
     def code(context, builder, signature, arguments):
         places = accumulators(context, builder, acc, index, *arguments[:2], 4)

@@ -13,7 +13,8 @@ An operand's tile has a row along k for each row of A or of B: it is *K-major*. 
 other way, *MN-major*: a row for each k, of 64 elements, one for each row of A or B; N above 64 takes several of them.
 """
 
-from labkit.ptx.formats import BF16, E4M3, FP16, ON_LANES, TF32
+from labkit.formats import BF16, E4M3, FP16, TF32
+from labkit.ptx.formats import ON_LANES
 from labkit.ptx.instruction import instruction
 from labkit.ptx.warpgroups import on_lanes
 from labkit.ptx.warpgroups.on_lanes import Multiply
@@ -37,7 +38,7 @@ __all__ = [
 
 K_MAJOR, MN_MAJOR = range(2)
 HOPPER_ALONE = (9, 0, "a")
-FORMATS = {number: ON_LANES[number] for number in (BF16, FP16, TF32, E4M3)}
+FORMATS = {format.number: ON_LANES[format.number] for format in (BF16, FP16, TF32, E4M3)}
 
 
 @instruction(Multiply(FORMATS), needs=HOPPER_ALONE)

@@ -3,8 +3,8 @@
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
-from labkit.ptx import formats, warpgroups
-from labkit.ptx.formats.on_gpu import PTX_NAMES
+from labkit.ptx import formats, matrices, warpgroups
+from labkit.ptx.formats.on_gpu import PTX_NAMES, listed
 from labkit.ptx.intrinsics import (
     F32,
     I32,
@@ -54,7 +54,7 @@ def _major(kind, FORMAT) -> int:
     major = literal(kind, "how an operand lies")
     if major not in (K_MAJOR, MN_MAJOR):
         raise TypingError(f"an operand lies ptx.K_MAJOR or ptx.MN_MAJOR, and {major} is neither")
-    if major == MN_MAJOR and formats.BYTES[literal(FORMAT, "the format")] != 2:
+    if major == MN_MAJOR and formats.ON_LANES[literal(FORMAT, "the format")].bits != 16:
         raise TypingError("operands of BF16 or FP16 may lie MN-major: copy others into rows along k")
     return major
 
@@ -69,12 +69,13 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
     `scale` has the types of `keeps` and `SIGN`, where there are these; the code takes the value of `keeps` last.
     """
     number, columns = check_accumulators(acc, index, FORMAT), literal(N, "N")
-    if number == formats.INT8:
-        raise TypingError("wgmma takes BF16, FP16, TF32 or E4M3 here; use mma for INT8")
+    if number not in warpgroups.FORMATS:
+        of_mma = listed(matrices.FORMATS.keys() - warpgroups.FORMATS.keys(), "or")
+        raise TypingError(f"wgmma takes {listed(warpgroups.FORMATS, 'or')} here; use mma for {of_mma}")
     if columns % 8 or not 8 <= columns <= 256:
         raise TypingError(f"N is 8 to 256 in steps of 8, not {columns}")
     name, depth, count = PTX_NAMES[number], DEPTH[number], columns // 2
-    transposes = "".join(f", {major}" for major in majors) if formats.BYTES[number] == 2 else ""
+    transposes = "".join(f", {major}" for major in majors) if formats.ON_LANES[number].bits == 16 else ""
     keeps, sign = scale or (None, None)
     a_sign = _sign(sign) if scale else 1
 

@@ -285,11 +285,15 @@ REFUSED = {
     "mixed types": (lambda: conv.forward(X, W.astype(np.float16)), "x holds float32 and w float16: give two"),
     "float64": (
         lambda: conv.forward(X.astype(float), W.astype(float)),
-        "x holds float64 and w float64: give two arrays of one type, float32, float16 or bfloat16",
+        "x holds float64 and w float64: convert both to float32, float16 or bfloat16",
     ),
     "bytes": (
         lambda: conv.forward(X.astype(np.uint8), W.astype(np.uint8)),
-        "x holds uint8 and w uint8: give two arrays of one type, float32, float16 or bfloat16",
+        "x holds uint8 and w uint8: convert both to float32, float16 or bfloat16",
+    ),
+    "a format that nothing convolves": (
+        lambda: conv.forward(X.astype(np.int8), W.astype(np.int8), format="int8"),
+        "winograd/fused: this step takes float32, and the arrays hold int8",
     ),
     "a reason for many": (
         lambda: conv.forward(X, W, format="tf32"),
@@ -330,7 +334,7 @@ REFUSED = {
     "problem": (lambda: conv.heuristic(None), "the problem is None: give a conv.Forward"),
     "problem of a plan": (lambda: conv.plan(None, X, W, X), "the problem is None: give a conv.Forward"),
     "direction": (lambda: conv.find(conv.Convolution), "give a conv.Forward"),
-    "format of a heuristic": (lambda: conv.heuristic(conv.Forward(1, 1, 1, 1, 1, 1, 1), "int8"), "int8"),
+    "format of a heuristic": (lambda: conv.heuristic(conv.Forward(1, 1, 1, 1, 1, 1, 1), "half"), "no format 'half'"),
 }
 
 

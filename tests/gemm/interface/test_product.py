@@ -9,13 +9,14 @@ from labkit import cuda, gemm, simulate
 from labkit.arrays import views
 from labkit.arrays.workspace import Counted
 from labkit.calls.call import forget
-from labkit.formats import FORMATS, FP32
+from labkit.formats import FP32
 from labkit.gemm.interface import candidates, launches, product
 from labkit.gemm.library.tilings import Tiling
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import strided
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
+FORMATS = {format.name: format for format in candidates.multiplied()}
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
 SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 
@@ -449,6 +450,19 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
         ),
         ((A, B), {"format": "bfloat16"}, TypeError, "bfloat16 is held by arrays of uint16"),
         ((A, B), {"format": "half"}, ValueError, "there is no format 'half'"),
+        (
+            (A.astype(np.int8), B.astype(np.int8)),
+            {},
+            TypeError,
+            "A holds int8 and B int8: convert both to float32, float16, bfloat16 or float8_e4m3fn",
+        ),
+        ((A.astype(np.int8), B.astype(np.int8)), {"format": "int8"}, ValueError, "int8 is not multiplied here: give"),
+        (
+            (A.astype(np.uint8), B.astype(np.uint8)),
+            {"format": "float8_e5m2"},
+            ValueError,
+            "float8_e5m2 is not multiplied here: give float32, tf32, float16, bfloat16 or float8_e4m3",
+        ),
         ((A, B), {"format": ["x"]}, ValueError, "there is no format ['x']; there are float32"),
         ((A, B), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),
         ((SHARED[:4], B, C), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),

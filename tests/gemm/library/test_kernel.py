@@ -143,5 +143,5 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
             launches(A, B, C, tiling)
     with pytest.raises(ValueError, match="both run along k"):
         launches(A, B[:, :, :32], C, KINDS["one warpgroup"])
-    with pytest.raises(TypeError, match="A holds int64, but tensor cores multiply arrays of uint16, float16"):
+    with pytest.raises(TypeError, match="A holds int64, but tensor cores multiply arrays of float32, float16, uint16"):
         launches(A.astype(np.int64), B, C, KINDS["one warpgroup"])

@@ -8,7 +8,7 @@ from cells import kernel_in
 
 import labkit
 from labkit import ptx
-from labkit.ptx.formats import on_lanes as formats
+from labkit.ptx.formats import ON_LANES
 from labkit.simulator.errors import KernelError
 
 PACK = """
@@ -142,7 +142,7 @@ def test_tf32_has_ten_bits_of_fraction_and_ties_go_away_from_zero():
 
 def test_e4m3_has_no_infinity_and_one_nan_of_each_sign():
     codes = np.arange(256, dtype=np.uint32)
-    decoded = formats.E4M3.decode(codes)[:, 0]
+    decoded = ON_LANES[ptx.E4M3].decode(codes)[:, 0]
     expected = [np.nan if c & 0x7F == 0x7F else value_of(c, 4, 3, has_infinity=False) for c in range(256)]
     assert np.array_equal(decoded, np.float32(expected), equal_nan=True)
     assert (decoded[0x7E], decoded[0x01], decoded[0x38]) == (448, 2.0**-9, 1)
@@ -150,8 +150,8 @@ def test_e4m3_has_no_infinity_and_one_nan_of_each_sign():
 
 def test_a_register_holds_the_lowest_number_first():
     register = np.array([0x80FF7F01], np.uint32)
-    assert formats.INT8.decode(register).tolist() == [[1, 127, -1, -128]]
-    assert formats.TF32.decode(np.array([0x3F801FFF], np.uint32)).tolist() == [[1.0]]
+    assert ON_LANES[ptx.INT8].decode(register).tolist() == [[1, 127, -1, -128]]
+    assert ON_LANES[ptx.TF32].decode(np.array([0x3F801FFF], np.uint32)).tolist() == [[1.0]]
 
 
 def test_a_format_that_is_none_here_is_refused():

@@ -8,7 +8,7 @@ from numba import uint8, uint16, uint32
 
 import labkit
 from labkit import ptx
-from labkit.ptx.formats import on_lanes as formats
+from labkit.ptx.formats import ON_LANES
 from labkit.simulator.errors import KernelError
 
 NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, uint32=uint32)
@@ -26,11 +26,11 @@ def multiply(a, b, sums):
         sums[t, i] = acc[1, 1 + i]
 """
 CASES = {
-    ptx.BF16: (16, np.uint16, formats.BF16, 4096),
-    ptx.FP16: (16, np.uint16, formats.FP16, 4096),
-    ptx.TF32: (8, np.uint32, formats.TF32, 2048),
-    ptx.E4M3: (32, np.uint8, formats.E4M3, 8192),
-    ptx.INT8: (32, np.uint8, formats.INT8, 8192),
+    ptx.BF16: (16, np.uint16, ON_LANES[ptx.BF16], 4096),
+    ptx.FP16: (16, np.uint16, ON_LANES[ptx.FP16], 4096),
+    ptx.TF32: (8, np.uint32, ON_LANES[ptx.TF32], 2048),
+    ptx.E4M3: (32, np.uint8, ON_LANES[ptx.E4M3], 8192),
+    ptx.INT8: (32, np.uint8, ON_LANES[ptx.INT8], 8192),
 }
 FLOPS = {
     ptx.BF16: "bfloat16 tensor",

@@ -1,0 +1,59 @@
+"""Number formats: what arrays hold them, rounding to them, and what their bits stand for, in NumPy.
+
+A file of this folder is a format: `bfloat16.py` defines `BF16`, whose name is "bfloat16", and says all that is known of
+it. Every table of formats (here, and of types, tensors, kernels and instructions) is read from these files. `kinds` has
+the classes that they share.
+
+NumPy has no bfloat16 and no 8-bit or 4-bit floats: arrays of uint16 and uint8 hold their bits, which count as numbers
+only where a format is named with them. (Micikevicius and others, FP8 Formats for Deep Learning, 2022; Open Compute
+Project, Microscaling Formats Specification, 2023; PTX ISA, "Alternate Floating-Point Data Formats".)
+
+>>> from labkit.formats import BF16
+>>> A = BF16.encode(rng.standard_normal((64, 64)))
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from labkit.formats.bfloat16 import BF16_NAN
+from labkit.formats.float8_e4m3 import E4M3_LOSS, E4M3_MOST, E4M3_NAN
+from labkit.formats.kinds.format import Format
+
+
+def _formats() -> Iterator[tuple[str, Format]]:
+    """Yield the symbol and the format that each file of this folder defines."""
+    for file in iter_modules(__path__):
+        if not file.ispkg:
+            for symbol, value in vars(import_module(f"{__name__}.{file.name}")).items():
+                if isinstance(value, Format) and value.name == file.name:
+                    yield symbol, value
+
+
+SYMBOLS: dict[str, Format] = dict(sorted(_formats(), key=lambda found: found[1].order))  # "BF16"
+FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()}  # "bfloat16"
+TYPES: dict[str, Format] = {format.type_name: format for format in SYMBOLS.values() if format.type_name}  # of elements
+globals().update(SYMBOLS)
+
+__all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MOST", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
+__all__ += list(SYMBOLS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(symbol: str) -> Format: ...
+
+
+def format_named(name: str | Format) -> Format:
+    """Return a format by its name, or itself.
+
+    Raises
+    ------
+    ValueError
+        There is no such format; the message lists those there are.
+    """
+    if isinstance(name, Format):
+        return name
+    if not isinstance(name, str) or name not in FORMATS:
+        raise ValueError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]

@@ -1,0 +1,15 @@
+"""float16: IEEE 754's binary16."""
+
+import numpy as np
+
+from labkit.formats.kinds.of_numpy import OfNumPy
+
+FP16 = OfNumPy(
+    name="float16",
+    number=1,
+    dtype=np.dtype(np.float16),
+    fraction_bits=10,
+    ptx_name="f16",
+    arithmetic="float16 tensor",
+    type_name="float16",
+)

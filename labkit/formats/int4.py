@@ -1,0 +1,17 @@
+"""int4: -8 to 7; two numbers in a byte, and a float16 scale for each 32 numbers."""
+
+import numpy as np
+
+from labkit.formats.float16 import FP16
+from labkit.formats.int32 import INT32
+from labkit.formats.kinds.block_scales import BlockScales
+from labkit.formats.kinds.integer import Integer
+
+INT4 = Integer(
+    name="int4",
+    dtype=np.dtype(np.uint8),
+    bits=4,
+    fraction_bits=2,
+    result=INT32,
+    block_scales={"group": BlockScales(32, FP16)},
+)

@@ -1,0 +1,75 @@
+"""Floating-point formats of at most 8 bits, whose codes are looked up in a table."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from labkit.formats.kinds.format import Format
+from labkit.formats.kinds.packing import codes_of, packed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MiniFloat(Format):
+    """Sign, exponent and fraction in a few bits; an exponent of 0 is that of subnormal numbers.
+
+    What is too large becomes infinity if the format has one, else its largest number. NaN becomes the code whose bits
+    below the sign are all ones, which is the largest number of a format without NaN. (PTX ISA, `cvt`.)
+
+    Attributes
+    ----------
+    exponent_bits
+        Bits of the exponent, whose bias is half of their range.
+    infinity
+        Code of infinity, without its sign; None if there is none.
+    nan
+        Smallest code, without its sign, that is NaN; None if there is none.
+    """
+
+    exponent_bits: int
+    infinity: int | None = None
+    nan: int | None = None
+
+    @property
+    def _bias(self) -> int:
+        return (1 << self.exponent_bits - 1) - 1
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """Numbers of the codes without a sign."""
+        codes = np.arange(1 << self.bits - 1)
+        exponent, fraction = np.divmod(codes, 1 << self.fraction_bits)
+        fraction = fraction / (1 << self.fraction_bits)
+        bias = self._bias
+        sizes = np.where(exponent == 0, fraction * 2.0 ** (1 - bias), (1 + fraction) * 2.0 ** (exponent - bias))
+        sizes[codes == self.infinity] = np.inf
+        if self.nan is not None:
+            sizes[self.nan :] = np.nan
+        return sizes
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        """Numbers of all codes."""
+        return np.concatenate([self._sizes, -self._sizes]).astype(np.float32)
+
+    @cached_property
+    def largest(self):
+        return float(self._sizes[np.isfinite(self._sizes)][-1])
+
+    def encode(self, values):
+        values = np.asarray(values)
+        nan, sign, least = np.isnan(values), self.bits - 1, 1 - self._bias
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            size = np.where(nan, 0, np.minimum(np.abs(values).astype(np.float64), 2 * self.largest))
+        exponent = np.frexp(np.maximum(size, 2.0**least))[1] - 1
+        # Codes of one exponent follow one another as fractions do, and those of the next exponent follow them.
+        codes = (exponent - least << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
+        last = np.count_nonzero(np.isfinite(self._sizes)) - (self.infinity is None)
+        codes = np.where(nan, (1 << sign) - 1, np.minimum(codes, last)).astype(self.dtype)
+        return packed(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
+
+    def multiplied(self, array):
+        return self._numbers.take(codes_of(array, self.bits))
+
+    def is_nan(self, array):
+        return np.isnan(self.multiplied(array))

@@ -1,0 +1,29 @@
+"""Floating-point formats that NumPy has."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labkit.formats.kinds.format import Format
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OfNumPy(Format):
+    """A format whose arrays are NumPy's own. What is too large becomes infinity."""
+
+    @property
+    def largest(self):
+        return float(np.finfo(self.dtype).max)
+
+    def encode(self, values):
+        with np.errstate(over="ignore"):
+            return np.asarray(values).astype(self.dtype)
+
+    def multiplied(self, array):
+        return np.asarray(array, np.float32)
+
+    def decode(self, array):
+        return array.astype(np.float64)
+
+    def is_nan(self, array):
+        return np.isnan(array)

@@ -1,0 +1,136 @@
+"""A format that nothing knows of but its own file: tables, rounding and refusals follow."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import labkit
+
+PACKAGE = Path(labkit.__file__).parent
+TOY = '''
+"""float8_e3m4: 3 bits of exponent, 4 of fraction."""
+
+import numpy as np
+
+from labkit.formats.bfloat16 import BF16
+from labkit.formats.kinds.mini_float import MiniFloat
+
+E3M4 = MiniFloat(
+    name="float8_e3m4",
+    number=77,
+    dtype=np.dtype(np.uint8),
+    exponent_bits=3,
+    fraction_bits=4,
+    nan=0x7F,
+    ptx_name="e3m4",
+    arithmetic="float8 tensor",
+    type_name="float8_e3m4fn",
+    result=BF16,
+)
+'''
+ASKED = """
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+import labkit
+from labkit import attention, cuda, elementwise, formats, gemm, ptx
+from labkit.arrays import operands
+from labkit.arrays.element_types import dtype_of, numpy_type
+from labkit.formats import BF16, E3M4, FORMATS, FP32, format_named
+from labkit.ptx.formats import NAMES, ON_LANES
+
+
+class Tensor:
+    shape, dtype = (16, 16), "torch.float8_e3m4fn"
+
+
+FORMAT = ptx.E3M4
+
+
+@cuda.jit
+def product(words, out):
+    acc = cuda.local.array(4, np.float32)
+    t = cuda.threadIdx.x
+    for i in range(4):
+        acc[i] = 0
+    q = words[t]
+    ptx.mma(acc, 0, (q, q, q, q), (q, q), FORMAT)
+    out[t] = acc[0]
+
+
+def message(call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except Exception as error:
+        return str(error)
+
+
+codes = np.arange(256, dtype=np.uint8)
+numbers = E3M4.decode(codes)
+bits = np.zeros((16, 16), np.uint8)
+words = np.zeros(32, np.uint32)
+print(json.dumps({
+    "path": labkit.__file__,
+    "order": list(FORMATS),
+    "round trip": [int(n) for n in codes if not np.isnan(numbers[n]) and E3M4.encode(numbers[n]) != n],
+    "numbers": [E3M4.largest, *numbers[[0x01, 0x10, 0x30, 0x7E, 0xB0]].tolist()],
+    "symbols": [formats.SYMBOLS["E3M4"] is E3M4, ptx.E3M4, NAMES[77], ON_LANES[77].each],
+    "types": [str(dtype_of(Tensor())), str(numpy_type("float8_e3m4fn")), operands.DECLARING[E3M4]],
+    "holds": [operands.holds(Tensor(), E3M4), operands.holds(Tensor(), formats.E4M3), operands.holds(bits, E3M4)],
+    "declared": str(operands.format_of(Tensor(), Tensor())),
+    "no such format": message(format_named, "fp4"),
+    "gemm": message(gemm.multiply, bits, bits, format="float8_e3m4"),
+    "a tensor": message(operands.format_of, Tensor(), Tensor(), None, "AB", (FP32, BF16)),
+    "one tensor": message(operands.format_held, "x", Tensor(), None, (FP32, BF16)),
+    "attention": message(attention.attend, *[np.zeros((1, 1, 16, 64), np.uint8)] * 3, format="float8_e3m4"),
+    "an instruction": message(labkit.simulate, product, 1, 32, words, np.zeros(32, np.float32)),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What the package says with one more file in the folder of formats."""
+    folder = tmp_path_factory.mktemp("package")
+    shutil.copytree(PACKAGE, folder / "labkit", ignore=shutil.ignore_patterns("__pycache__", "exercises", "views"))
+    (folder / "labkit" / "formats" / "float8_e3m4.py").write_text(TOY, encoding="utf-8")
+    (folder / "asked.py").write_text(ASKED, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(folder), "LABKIT_DEVICE": "simulator"}
+    done = subprocess.run(
+        [sys.executable, "asked.py"], capture_output=True, text=True, check=False, cwd=folder, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert Path(found["path"]).is_relative_to(folder)
+    return found
+
+
+def test_its_numbers_come_back(found):
+    assert found["round trip"] == []
+    assert found["numbers"] == [30, 2.0**-6, 2.0**-2, 1, 30, -1]
+
+
+def test_it_stands_in_every_table(found):
+    assert found["order"].index("float16") < found["order"].index("float8_e3m4") < found["order"].index("float8_e4m3")
+    assert found["symbols"] == [True, 77, "E3M4", 4]
+    assert found["types"] == ["uint8", "uint8", "float8_e3m4fn"]
+    assert found["holds"] == [True, False, True] and found["declared"] == "float8_e3m4"
+
+
+def test_refusals_know_it(found):
+    assert "there are float32, tf32, float16, bfloat16, float8_e3m4, float8_e4m3" in found["no such format"]
+    assert found["gemm"] == ("float8_e3m4 is not multiplied here: give float32, tf32, float16, bfloat16 or float8_e4m3")
+    assert found["a tensor"] == ("A holds float8_e3m4fn and B float8_e3m4fn: convert both to float32 or bfloat16")
+    assert found["one tensor"] == "x holds float8_e3m4fn: give float32 or bfloat16"
+    assert found["attention"] == "float8_e3m4 is not computed here: give float32 or bfloat16 or float16"
+    assert (
+        "the format of `ptx.mma` is `ptx.BF16`, `ptx.FP16`, `ptx.TF32`, `ptx.E4M3` or `ptx.INT8`, not 77"
+        in (found["an instruction"])
+    )
