@@ -273,7 +273,7 @@ class Log:
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         told = missing == races.WARP or self.launch.clocks.told(block, thread, other_block, other_thread)
-        copied = other_site in self.launch.program.copies
+        copied = self.launch.program.is_copy(other_site)
         how_far = across, told and across, missing, copied
         race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
