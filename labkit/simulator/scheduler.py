@@ -176,7 +176,7 @@ class Chunk:
 
     def barrier(self, w, mask, line) -> bool:
         """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
-        if self.launch.disturbance.what == BARRIERS:
+        if self.launch.disturbance.leaves_out(BARRIERS):
             return False
         self.launch.events.note(w, mask, "block", line)
         if w.whole_blocks:

@@ -1,6 +1,7 @@
 """A family of instructions that nothing knows of but its own folder works in the simulator and on a GPU.
 
-It brings what it asks of a program that uses it, and its own checks, of the program and of what threads do.
+It brings what it asks of a program that uses it, its own checks, of the program and of what threads do, and what a
+disturbed run leaves out.
 """
 
 from importlib import import_module
@@ -10,7 +11,9 @@ import pytest
 from cells import kernel_in
 
 from labkit import ptx, simulate
+from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.run import simulate_disturbed
 
 FILES = {
     "__init__.py": '''
@@ -40,19 +43,25 @@ FILES = {
         from numba import types
 
         from labkit.simulator import memory
+        from labkit.simulator.disturbance import Disturbed
         from labkit.simulator.family import Family
         from labkit.simulator.operands import check_count, element, waiting_line
         from labkit.simulator.values import Value
         from toy.findings import Sealed, check_calls
 
         TOY = Family(shared_states=(Sealed,), check=check_calls)
+        SWAPS = Disturbed("no `toy.swap_bytes`")
 
 
         class Swap:
             def translate(self, translator, node):
                 check_count(translator, node, 1)
                 word = translator.converted(translator.scalar(node.args[0], "a word"), types.uint32)
-                return translator.temp(f"{word}.byteswap()", types.uint32)
+                return translator.temp(f"{translator.constant(swap)}(w, {word})", types.uint32)
+
+
+        def swap(w, word):
+            return word if w.chunk.launch.disturbance.leaves_out(SWAPS) else word.byteswap()
 
 
         class Meet:
@@ -219,6 +228,14 @@ def test_its_own_check_sees_what_threads_do_to_shared_memory(toy, shared):
         ("error", "sealed", "s: it is sealed.", 1),
         ("advice", "sealed", "s: nobody else will write it.", 1),
     ]
+
+
+def test_a_disturbed_run_leaves_out_what_it_names(kernel):
+    disturbance = Disturbance(import_module("toy.on_lanes").SWAPS)
+    x = np.arange(64, dtype=np.uint32)
+    trace = simulate_disturbed(kernel, 1, 64, x, np.zeros(64, np.uint32), disturbance=disturbance)
+    assert np.array_equal(trace.outputs[1], x[::-1])
+    assert disturbance.tried == "no `toy.swap_bytes`"
 
 
 def test_its_own_check_sees_the_program(toy):
