@@ -76,7 +76,7 @@ FILES = {
             def translate(self, translator, node):
                 check_count(translator, node, 2)
                 subscript, array, index = element(translator, node, *node.args, ("shared",))
-                translator.program.use(TOY).add(node.lineno)
+                translator.program.families[TOY].add(node.lineno)
                 site, run = translator.site(subscript, array, "load"), translator.constant(seal)
                 translator.emit(f"{run}(w, {site}, {array.code}, {translator.mask}, {index})")
                 return Value("None", types.none)
@@ -171,7 +171,8 @@ def kernel(x, out):
 SEALING = """
 @cuda.jit
 def kernel(x, out):
-    s = SHARED
+    s = cuda.shared.array(SIZE, uint32)
+    b = cuda.shared.array(SIZE, uint8)
     t = cuda.threadIdx.x
     s[t] = x[t]
     meet()
@@ -180,8 +181,7 @@ def kernel(x, out):
     meet()
     out[t] = s[t]
     meet()
-    s[t] = 2
-    MORE
+    WRITE
 """
 
 
@@ -202,10 +202,10 @@ def kernel(toy):
     return kernel_in(KERNEL, "kernel", toy=toy, swap_bytes=toy.swap_bytes, meet=toy.meet, uint32=np.uint32)
 
 
-def sealing(toy, shared="cuda.shared.array(64, uint32)", more=""):
-    """A kernel that writes an element which it has sealed."""
-    text = SEALING.replace("SHARED", shared).replace("MORE", more)
-    return kernel_in(text, "kernel", toy=toy, meet=toy.meet, uint32=np.uint32, uint8=np.uint8)
+def sealing(toy, size, write):
+    """A kernel that seals an element of `s`, and goes on; arrays of size 0 begin at the same byte."""
+    text, kinds = SEALING.replace("WRITE", write), dict(uint32=np.uint32, uint8=np.uint8)
+    return kernel_in(text, "kernel", toy=toy, meet=toy.meet, SIZE=size, **kinds)
 
 
 def test_it_runs_in_the_simulator(kernel):
@@ -216,16 +216,15 @@ def test_it_runs_in_the_simulator(kernel):
 
 
 @pytest.mark.parametrize(
-    "shared",
-    ["cuda.shared.array(64, uint32)", "cuda.shared.array(0, uint32)\n    bytes_ = cuda.shared.array(0, uint8)"],
-    ids=["static", "in units of a byte"],
+    "size, write, name",
+    [(64, "s[t] = 2", "s"), (64, "s.T[t] = 2", "s"), (0, "s[t] = 2", "s"), (0, "b[4 * t] = 2", "b")],
 )
-def test_its_own_check_sees_what_threads_do_to_shared_memory(toy, shared):
-    made = sealing(toy, shared)
-    trace = simulate(made, 1, 64, np.ones(64, np.uint32), np.zeros(64, np.uint32), shared_bytes=4 * 64)
+def test_its_own_check_sees_what_threads_do_to_shared_memory(toy, size, write, name):
+    x, out = np.ones(64, np.uint32), np.zeros(64, np.uint32)
+    trace = simulate(sealing(toy, size, write), 1, 64, x, out, shared_bytes=4 * 64)
     told = [(f.severity, f.kind, f.message.partition(": ")[2], f.count) for f in trace.findings if f.kind == "sealed"]
     assert told == [
-        ("error", "sealed", "s: it is sealed.", 1),
+        ("error", "sealed", f"{name}: it is sealed.", 1),
         ("advice", "sealed", "s: nobody else will write it.", 1),
     ]
 
@@ -239,7 +238,7 @@ def test_a_disturbed_run_leaves_out_what_it_names(kernel):
 
 
 def test_its_own_check_sees_the_program(toy):
-    made = sealing(toy, more="toy.seal(s, 8)")
+    made = sealing(toy, 64, "toy.seal(s, 8)")
     with pytest.raises(KernelError, match="a kernel seals in one line, and this is another one"):
         simulate(made, 1, 64, np.ones(64, np.uint32), np.zeros(64, np.uint32))
 

@@ -62,7 +62,7 @@ class Copy:
         written = translator.site(to, tile, "store", elements)
         if width_bytes in self.past_l1:
             translator.program.past_l1 |= {*site_numbers(translator, read)}
-        translator.program.use(COPIES).update(site_numbers(translator, written))
+        translator.program.families[COPIES].update(site_numbers(translator, written))
         run = translator.constant(begin)
         translator.emit(
             f"{run}(w, {translator.mask}, {width_bytes}, {valid.code}, ({written}, {tile.code}, ({index},)), "

@@ -300,5 +300,5 @@ def barrier(translator, node, array, index, kind) -> tuple[str, str, str, str]:
             f"{describe(found.type)}: make them by `cuda.shared.array(1, uint64)`",
         )
     site = translator.site(subscript, found, kind)
-    translator.program.use(MBARRIERS).add(int(site))
+    translator.program.use(MBARRIERS).add(int(site))  # whichever family's instruction names the barrier
     return site, found.code, translator.mask, f"({indices},)"

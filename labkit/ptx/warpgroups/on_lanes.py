@@ -455,7 +455,7 @@ class Registers:
     """How many registers a thread of each warpgroup has, in all blocks of a chunk."""
 
     def __init__(self, w, in_block, call):
-        limit, asked = w.launch.register_limit, max(w.launch.program.use(WARPGROUPS), default=None)
+        limit, asked = w.launch.register_limit, max(w.launch.program.families[WARPGROUPS], default=None)
         if limit is None:
             raise KernelError(
                 f"the compiler ignores `{call[2]}` in a kernel whose registers nothing limits: say how many threads a "
@@ -604,7 +604,7 @@ class SetRegisters:
         if count % 8 or not 24 <= count <= 256:
             translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
         if self.takes:
-            translator.program.use(WARPGROUPS).add(count)
+            translator.program.families[WARPGROUPS].add(count)
         run = translator.constant(set_registers)
         translator.emit(f"{run}(w, {translator.mask}, {_call(translator, node)}, {count}, {self.takes})")
         return Value("None", types.none)
