@@ -9,21 +9,13 @@ import numpy as np
 
 from labkit.checking.budget import PLAIN_FLOPS
 from labkit.ladder import Expected
-from labkit.simulator.disturbance import BARRIERS, COPIES, FENCES, PRODUCTS, SHARED_LOADS, Disturbance
+from labkit.simulator.disturbance import Disturbance, Disturbed
 from labkit.trace import Trace
 
 FACTORS = (2.0, 4.0)  # powers of two: to multiply by them rounds nothing
 SHIFTS = (-1.0, 1.0)
 
 Run = Callable[[tuple, Disturbance], Trace | None]  # of the kernel, with these arguments; no trace if it breaks off
-
-_TRIED = {
-    SHARED_LOADS: "all that is loaded from shared memory times {factor:g} {shift:+g}",
-    COPIES: "all that asynchronous copies bring times {factor:g} {shift:+g}",
-    PRODUCTS: "A of every product of the tensor cores times {factor:g} {shift:+g}",
-    BARRIERS: "no `cuda.syncthreads()`",
-    FENCES: "no `cuda.threadfence()`",
-}
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class Dependence:
     disturbance, which are as many as there are right ways. `why` says what to do.
     """
 
-    disturbed: str
+    disturbed: Disturbed
     why: str
     results: Callable[[Disturbance], Sequence[Expected]] | None = None
 
@@ -81,7 +73,7 @@ class Dependence:
         """What the disturbed run shows to be missing, in a sentence; nothing where all is as it must be."""
         disturbance = Disturbance(self.disturbed, float(rng.choice(FACTORS)), float(rng.choice(SHIFTS)))
         trace = run(launch.args, disturbance)
-        tried = f"In a second run, with {_TRIED[self.disturbed].format(**vars(disturbance))}"
+        tried = f"In a second run, with {disturbance.tried}"
         if self.results is None:
             return f"{tried}, nothing went wrong: {self.why}." if trace and not trace.errors else ""
         if trace is None:

@@ -20,9 +20,8 @@ class Array:
 
     `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
     one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen, `in_flight` None where no asynchronous operation matters, `unfenced` None where
-    neither the copy engine nor tensor cores go past the threads; `held` None where no tensor cores of a warpgroup add
-    to a thread's own array.
+    None where races cannot happen, `in_flight` None where no asynchronous operation matters. `states` has, by its
+    class, what each family of instructions keeps of the array.
     """
 
     varies = False  # the same form in every lane
@@ -42,8 +41,7 @@ class Array:
         self.alignment = ADDRESS_ALIGNMENT
         self.shadow = None
         self.in_flight = None
-        self.unfenced = None
-        self.held = None
+        self.states = {}
         self.written = None
         self.fields = {}  # of a structured array, as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)

@@ -12,7 +12,6 @@ from labkit.layout import c_strides
 from labkit.simulator.arrays import Array
 from labkit.simulator.checks import races
 from labkit.simulator.checks.in_flight import InFlight
-from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
 
 STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
@@ -30,10 +29,10 @@ class DynamicMemory:
         buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
-        in_flight = InFlight(buffer.size // unit) if launch.program.asynchronous else None
-        unfenced = Unfenced(buffer.size // unit) if launch.program.has_async_proxy else None
+        in_flight = InFlight(buffer.size // unit) if launch.program.is_asynchronous else None
+        states = launch.program.shared_states(buffer.size // unit)
         self._in_flight = {d: in_flight and in_flight.seen_by(d.itemsize // unit) for d in dtypes}
-        self._unfenced = {d: unfenced and unfenced.seen_by(d.itemsize // unit) for d in dtypes}
+        self._states = {d: {k: s.of_elements(d.itemsize // unit) for k, s in states.items()} for d in dtypes}
         self._data = {d: buffer.view(d) for d in dtypes}
         self._shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
 
@@ -44,7 +43,7 @@ class DynamicMemory:
         form = shape, c_strides(shape), first, address, elements, allocation.line
         array = Array(allocation.name, "shared", self._data[dtype], *form)
         array.shadow = self._shadows[dtype]
-        array.in_flight, array.unfenced = self._in_flight[dtype], self._unfenced[dtype]
+        array.in_flight, array.states = self._in_flight[dtype], self._states[dtype]
         return array
 
 

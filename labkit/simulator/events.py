@@ -14,8 +14,7 @@ class Events:
 
     def __init__(self, launch):
         self.launch = launch
-        program = launch.program
-        self.are_kept = program.has_mbarriers or program.named_barriers or program.has_warpgroups
+        self.are_kept = launch.program.keeps_events
         self.kept: list[Event] = []
         self.powers = 0  # of two, by all lanes so far
         self._begun = 0, 0  # the totals when the set that runs now went on

@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import types
 
+from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count
 from labkit.simulator.values import Value
 
@@ -22,10 +23,12 @@ class Instruction:
 
     `meaning` has a method `translate(translator, node)`, which writes the code that lanes run for a call, and returns
     its Value. `waits` says whether a warp may have to wait there for others: that code yields as long as it does.
+    A program that calls it uses its `family`, if it has one.
     """
 
     meaning: Any
     waits: bool = False
+    family: Family | None = None
 
 
 def instruction_of(value) -> Instruction | None:
@@ -36,12 +39,11 @@ def instruction_of(value) -> Instruction | None:
 
 @dataclass(frozen=True)
 class Plain:
-    """An instruction without operands, of whatever works beside the threads: `run(w, mask)` is what lanes run."""
+    """An instruction without operands: `run(w, mask)` is what lanes run."""
 
     run: Callable
 
     def translate(self, translator, node):
         check_count(translator, node, 0)
-        translator.program.asynchronous = True
         translator.emit(f"{translator.constant(self.run)}(w, {translator.mask})")
         return Value("None", types.none)

@@ -86,7 +86,7 @@ class Launch:
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
         self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
-        others = (self.warpgroups_per_block if program.has_warpgroups else 0) + early
+        others = (self.warpgroups_per_block if program.has_warpgroup_clocks else 0) + early
         self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
         self.crowd = Crowd(program.keeps_clocks)
         self.sampled: list[tuple] = []
@@ -139,7 +139,7 @@ class Launch:
         allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place(captured | given, allocations)
         for name in given.keys() & (self.program.stored | blank.keys()):
-            self.regions[name].watch(self.program.asynchronous)
+            self.regions[name].watch(self.program.is_asynchronous)
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
         self._came_blank = {name: given[name] for name in blank}
@@ -315,7 +315,7 @@ class Launch:
 
     def fence(self, w, mask):
         """`threadfence` by the lanes of `mask`."""
-        if self.disturbance.what != FENCES:
+        if not self.disturbance.leaves_out(FENCES):
             self.clocks.publish(w, mask)
 
     def print(self, w, mask, *values):

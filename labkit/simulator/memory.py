@@ -144,6 +144,8 @@ def read(w, site, array, mask, flat):
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
     elif array.shadow is not None:
         watch_read(w, site, array, mask, flat)
+    for state in array.states.values():
+        state.note_read(w, site, array, mask, flat)
     values = array.data.take(flat)
     return launch.disturbance.scaled(SHARED_LOADS, values) if array.space == "shared" else values
 
@@ -207,8 +209,8 @@ def write(w, site, array, mask, flat, value):
     unchanged = same(before, value)
     if array.shadow is not None:
         watch_write(w, site, array, mask, flat, unchanged, same(array.data.take(flat), value))
-        if array.unfenced is not None:
-            array.unfenced.note(flat, w.thread, mask)
+    for state in array.states.values():
+        state.note_write(w, site, array, mask, flat)
     if not unchanged.all():
         launch.version += 1
 
@@ -232,8 +234,8 @@ def deliver(w, site, array, mask, flat, value):
     order = races.order_of(w, site)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)
-    if array.unfenced is not None:
-        array.unfenced.note(flat, w.thread, mask)
+    for state in array.states.values():
+        state.note_write(w, site, array, mask, flat)
     w.chunk.launch.version += 1
 
 
@@ -277,8 +279,8 @@ def _load_local(w, site, array, mask, index):
     if mask is False:
         return array.dtype.type(0)
     place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
-    if array.held is not None:
-        array.held.touch(w, site, array, place, mask)
+    for state in array.states.values():
+        state.note_access(w, site, array, place, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     missing = ~array.written[place] & w.active(mask)
     if missing.any():
@@ -292,9 +294,10 @@ def _store_local(w, site, array, mask, value, index):
     if mask is False:
         return
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
-    if array.held is not None:
+    if array.states:
         place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
-        array.held.touch(w, site, array, place, mask)
+        for state in array.states.values():
+            state.note_access(w, site, array, place, mask)
     if isinstance(flat, np.ndarray):
         lanes = np.arange(w.lanes) if mask is None else np.flatnonzero(mask)
         rows = flat[lanes]

@@ -13,9 +13,7 @@ import numpy as np
 from labkit.layout import c_strides
 from labkit.simulator import limits
 from labkit.simulator.arrays import Array
-from labkit.simulator.checks.accumulators import Accumulators
 from labkit.simulator.checks.in_flight import InFlight
-from labkit.simulator.checks.proxies import Unfenced
 from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.disturbance import BARRIERS
 from labkit.simulator.dynamic import DynamicMemory
@@ -73,8 +71,8 @@ class Chunk:
             data = np.zeros(elements * len(self.blocks), allocation.dtype)
             array = self._array(allocation, data, shape, address, elements)
             array.shadow = SharedShadow(data.size, self.launch, self.epochs)
-            array.in_flight = InFlight(data.size) if program.asynchronous else None
-            array.unfenced = Unfenced(data.size) if program.has_async_proxy else None
+            array.in_flight = InFlight(data.size) if program.is_asynchronous else None
+            array.states = program.shared_states(data.size)
         array.alignment = allocation.alignment
         return array
 
@@ -84,8 +82,7 @@ class Chunk:
         data = np.zeros((int(np.prod(allocation.shape)), lanes), allocation.dtype)
         array = self._array(allocation, data, allocation.shape, 0, len(data))
         array.written = np.zeros(data.shape, np.bool_)
-        if self.launch.program.has_warpgroups:
-            array.held = Accumulators(data.shape)
+        array.states = self.launch.program.local_states(data.shape)
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
@@ -179,7 +176,7 @@ class Chunk:
 
     def barrier(self, w, mask, line) -> bool:
         """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
-        if self.launch.disturbance.what == BARRIERS:
+        if self.launch.disturbance.leaves_out(BARRIERS):
             return False
         self.launch.events.note(w, mask, "block", line)
         if w.whole_blocks:

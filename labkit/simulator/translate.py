@@ -26,7 +26,6 @@ the mask stays the same, and added to the launch in one line.
 
 from types import FunctionType
 
-from labkit.simulator.errors import KernelError
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.translator.control_flow import blocks
 from labkit.simulator.translator.function import FunctionTranslator
@@ -41,20 +40,10 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     """
     program = _program(function, watch, pauses)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()
-    _check_barriers(program)
+    for family, notes in program.families.items():
+        if family.check is not None:
+            family.check(program, notes)
     return program
-
-
-def _check_barriers(program):
-    """Raises KernelError where a kernel reads or writes a barrier of shared memory as if it were a number."""
-    barriers = {site.array for site, number in program.sites.items() if number in program.barrier_sites}
-    for site, number in program.sites.items():
-        if site.array in barriers and number not in program.barrier_sites:
-            raise KernelError(
-                f"`{site.array}` holds barriers, and what such an element holds is the hardware's: use it by "
-                "`ptx.mbarrier_init`, `ptx.mbarrier_arrive`, `ptx.mbarrier_wait` and their like alone",
-                site.line,
-            )
 
 
 def check_device_function(function: FunctionType, argument_types: tuple) -> None:

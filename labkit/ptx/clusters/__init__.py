@@ -6,7 +6,7 @@ A block must have begun, and must not end, while others reach its shared memory:
 `ld.shared::cluster`, `st.shared::cluster`; compute capability 9.0.)
 """
 
-from labkit.ptx.clusters.on_lanes import Load, Rank, Store, Sync
+from labkit.ptx.clusters.on_lanes import CLUSTERS, Load, Rank, Store, Sync
 from labkit.ptx.instruction import instruction
 
 __all__ = ["cluster_load", "cluster_rank", "cluster_store", "cluster_sync"]
@@ -19,12 +19,12 @@ def cluster_rank():
     """The number of this block within its cluster, an int32."""
 
 
-@instruction(Sync(), waits=True, needs=(9, 0))
+@instruction(Sync(), waits=True, needs=(9, 0), family=CLUSTERS)
 def cluster_sync():
     """A barrier of all threads of the cluster."""
 
 
-@instruction(Load(WIDTHS_BYTES), needs=(9, 0))
+@instruction(Load(WIDTHS_BYTES), needs=(9, 0), family=CLUSTERS)
 def cluster_load(array, index, cta):
     """The element at `index` of the same shared array in block `cta` of the cluster.
 
@@ -39,6 +39,6 @@ def cluster_load(array, index, cta):
     """
 
 
-@instruction(Store(WIDTHS_BYTES), needs=(9, 0))
+@instruction(Store(WIDTHS_BYTES), needs=(9, 0), family=CLUSTERS)
 def cluster_store(array, index, cta, value):
     """Writes an element of the same shared array in block `cta` of the cluster; as `cluster_load`."""

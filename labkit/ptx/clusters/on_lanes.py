@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import types
 
+from labkit.ptx.clusters import findings
 from labkit.simulator import collectives, memory, numba_types
-from labkit.simulator.checks import cluster_findings
 from labkit.simulator.errors import KernelError
+from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count, element, from_the_start, waiting_line, whole_number
 from labkit.simulator.scheduler import ENDED, RETURNED
 from labkit.simulator.values import Value, describe
@@ -78,7 +79,7 @@ class Reached:
             other = self.chunk.blocks[slot]
             block = other - other % launch.cluster + number
             if not launch.clocks.has_heard(block, warp, other):
-                cluster_findings.may_not_have_begun(launch, site, block, warp, other)
+                findings.may_not_have_begun(launch, site, block, warp, other)
 
     def check(self):
         """All blocks have ended: each must have learned before of all that reached it."""
@@ -88,7 +89,7 @@ class Reached:
             other = block - block % launch.cluster + number
             time, site = self.time[slot, number, warp], self.site[slot, number, warp]
             if not launch.clocks.block_knows(block, other, warp, time):
-                cluster_findings.may_have_ended(launch, int(site), other, warp, block)
+                findings.may_have_ended(launch, int(site), other, warp, block)
 
 
 def note_reached(w, lanes, away, site, until=0):
@@ -199,6 +200,8 @@ def _there(w, site, array, mask, index, line, cta, is_load):
 
 # --- in a kernel's text --------------------------------------------------------------------------
 
+CLUSTERS = Family(keeps_clocks=True)
+
 
 class Rank:
     """A function without arguments that gives a block's number within its cluster."""
@@ -214,7 +217,6 @@ class Sync:
     def translate(self, translator, node):
         check_count(translator, node, 0)
         line = waiting_line(translator, node)
-        translator.program.knows_clusters = True
         call = f"({line}, {node.col_offset}, {translator.written(node.func)!r})"
         translator.emit(f"yield from {translator.constant(sync)}(w, {translator.mask}, {call})")
         return Value("None", types.none)
@@ -258,5 +260,4 @@ def _operands(translator, node, widths_bytes, kind):
         )
     cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
     site = translator.site(subscript, array, kind)
-    translator.program.knows_clusters = True
     return array, f"{site}, {array.code}, {translator.mask}, ({indices},), {node.lineno}, {cta}"

@@ -6,7 +6,7 @@ may read what was copied after a barrier that follows the wait. (PTX ISA, "Data 
 Asynchronous copy"; compute capability 8.0.)
 """
 
-from labkit.ptx.copies.on_lanes import Commit, Copy, Wait
+from labkit.ptx.copies.on_lanes import COPIES, Commit, Copy, Wait
 from labkit.ptx.instruction import instruction
 
 __all__ = ["cp_async", "cp_async_commit", "cp_async_wait"]
@@ -15,7 +15,7 @@ WIDTHS_BYTES = (4, 8, 16)
 PAST_L1 = (16,)  # bytes wide
 
 
-@instruction(Copy(WIDTHS_BYTES, PAST_L1), needs=(8, 0))
+@instruction(Copy(WIDTHS_BYTES, PAST_L1), needs=(8, 0), family=COPIES)
 def cp_async(tile, index, source, source_index, width_bytes, valid_bytes):
     """Begins a copy of `width_bytes` bytes from an element of a global array on to one of a shared array.
 
@@ -32,11 +32,11 @@ def cp_async(tile, index, source, source_index, width_bytes, valid_bytes):
     """
 
 
-@instruction(Commit(), needs=(8, 0))
+@instruction(Commit(), needs=(8, 0), family=COPIES)
 def cp_async_commit():
     """Makes a group of all copies that this thread began since the last commit; the group may be empty."""
 
 
-@instruction(Wait(), needs=(8, 0))
+@instruction(Wait(), needs=(8, 0), family=COPIES)
 def cp_async_wait(pending):
     """Waits until at most `pending` of this thread's groups, the newest ones, are under way; fixed at compile time."""

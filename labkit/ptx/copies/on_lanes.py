@@ -13,6 +13,7 @@ from numba import types
 from labkit.simulator import memory, numba_types
 from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.errors import KernelError
+from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import both
 from labkit.simulator.operands import (
@@ -31,6 +32,7 @@ CURE = (
     "Close its group with `ptx.cp_async_commit()`, wait for that with `ptx.cp_async_wait(n)`, where n counts this "
     "thread's newer groups, then for the other threads with `cuda.syncthreads()`."
 )
+COPIES = Family(is_asynchronous=True, notes_copies=True)
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,7 @@ class Copy:
         written = translator.site(to, tile, "store", elements)
         if width_bytes in self.past_l1:
             translator.program.past_l1 |= {*site_numbers(translator, read)}
-        translator.program.asynchronous = True
-        translator.program.copies |= {*site_numbers(translator, written)}
+        translator.program.families[COPIES].update(site_numbers(translator, written))
         run = translator.constant(begin)
         translator.emit(
             f"{run}(w, {translator.mask}, {width_bytes}, {valid.code}, ({written}, {tile.code}, ({index},)), "

@@ -8,12 +8,12 @@ a finding of the simulator, even where no earlier launch writes, which it cannot
 """
 
 from labkit.ptx.instruction import instruction
-from labkit.ptx.launches.on_lanes import Release, Wait
+from labkit.ptx.launches.on_lanes import LAUNCHES, Release, Wait
 
 __all__ = ["launch_release", "launch_wait"]
 
 
-@instruction(Wait(), needs=(9, 0))
+@instruction(Wait(), needs=(9, 0), family=LAUNCHES)
 def launch_wait():
     """Waits until the launch before this one has ended, and sees all that it wrote."""
 

@@ -3,8 +3,11 @@
 from numba import types
 
 from labkit.simulator.checks import early
+from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count
 from labkit.simulator.values import Value
+
+LAUNCHES = Family(keeps_clocks=True)
 
 
 class Wait:
@@ -12,7 +15,6 @@ class Wait:
 
     def translate(self, translator, node):
         check_count(translator, node, 0)
-        translator.program.waits_for_launch = True
         translator.emit(f"{translator.constant(early.wait)}(w, {translator.mask})")
         return Value("None", types.none)
 

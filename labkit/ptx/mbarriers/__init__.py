@@ -9,6 +9,7 @@ count on it from compute capability 9.0.)
 
 from labkit.ptx.instruction import instruction
 from labkit.ptx.mbarriers import on_lanes
+from labkit.ptx.mbarriers.on_lanes import MBARRIERS
 from labkit.simulator.instruction import Plain
 
 __all__ = [
@@ -23,32 +24,32 @@ __all__ = [
 HOPPER = (9, 0)
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.init, "store", ("a count of arrivals",)), needs=(8, 0))
+@instruction(on_lanes.OnBarrier(on_lanes.init, "store", ("a count of arrivals",)), needs=(8, 0), family=MBARRIERS)
 def mbarrier_init(barriers, i, count):
     """One thread sets up `barriers[i]` for phases of `count` arrivals; `mbarrier_init_fence` and a barrier of the block
     (of the cluster) follow before others use it."""
 
 
-@instruction(Plain(on_lanes.fence_init), needs=HOPPER)
+@instruction(Plain(on_lanes.fence_init), needs=HOPPER, family=MBARRIERS)
 def mbarrier_init_fence():
     """Makes the barriers that this thread set up known to the copy engine and to the cluster."""
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic"), needs=(8, 0))
+@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic"), needs=(8, 0), family=MBARRIERS)
 def mbarrier_arrive(barriers, i):
     """Arrives: what this thread did before is seen by those whose wait for this phase passes."""
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic", ("a number of bytes",)), needs=HOPPER)
+@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic", ("a number of bytes",)), needs=HOPPER, family=MBARRIERS)
 def mbarrier_expect(barriers, i, bytes):
     """Arrives, and makes the phase expect `bytes` more of copies."""
 
 
-@instruction(on_lanes.Wait(), waits=True, needs=HOPPER)
+@instruction(on_lanes.Wait(), waits=True, needs=HOPPER, family=MBARRIERS)
 def mbarrier_wait(barriers, i, parity):
     """Waits until the phase of this parity is complete."""
 
 
-@instruction(on_lanes.ArriveAt(), needs=HOPPER)
+@instruction(on_lanes.ArriveAt(), needs=HOPPER, family=MBARRIERS)
 def mbarrier_arrive_at(barriers, i, cta):
     """Arrives at the same barrier of block `cta` of the cluster."""

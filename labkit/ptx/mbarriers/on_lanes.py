@@ -11,8 +11,9 @@ import numpy as np
 from numba import types
 
 from labkit.ptx.clusters import on_lanes as clusters
+from labkit.ptx.mbarriers import findings
 from labkit.simulator import memory
-from labkit.simulator.checks import mbarrier_findings as findings
+from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count, element, waiting_line, whole_number
 from labkit.simulator.values import Value, describe
 
@@ -240,6 +241,14 @@ def begin_copy(w, site, array, places, mask, copy):
 
 # --- in a kernel's text --------------------------------------------------------------------------
 
+# Its notes are the sites at which a kernel uses barriers.
+MBARRIERS = Family(
+    is_asynchronous=True,
+    keeps_clocks=True,
+    keeps_events=True,
+    check=findings.check_use,
+)
+
 
 @dataclass(frozen=True)
 class OnBarrier:
@@ -290,7 +299,6 @@ def barrier(translator, node, array, index, kind) -> tuple[str, str, str, str]:
             f"barriers lie in one shared array of uint64, and `{translator.written(array)}` is "
             f"{describe(found.type)}: make them by `cuda.shared.array(1, uint64)`",
         )
-    translator.program.asynchronous = translator.program.has_mbarriers = True
     site = translator.site(subscript, found, kind)
-    translator.program.barrier_sites.add(int(site))
+    translator.program.use(MBARRIERS).add(int(site))  # whichever family's instruction names the barrier
     return site, found.code, translator.mask, f"({indices},)"

@@ -5,12 +5,12 @@ Synchronization and Communication Instructions: barrier".)
 """
 
 from labkit.ptx.instruction import instruction
-from labkit.ptx.named_barriers.on_lanes import Come
+from labkit.ptx.named_barriers.on_lanes import NAMED_BARRIERS, Come
 
 __all__ = ["barrier_arrive", "barrier_sync"]
 
 
-@instruction(Come(waits=False))
+@instruction(Come(waits=False), family=NAMED_BARRIERS)
 def barrier_arrive(number, threads):
     """Comes to a barrier of `threads` threads, whole warps, and goes on.
 
@@ -19,6 +19,6 @@ def barrier_arrive(number, threads):
     """
 
 
-@instruction(Come(waits=True), waits=True)
+@instruction(Come(waits=True), waits=True, family=NAMED_BARRIERS)
 def barrier_sync(number, threads):
     """A barrier of `threads` threads, whole warps: those that name the same number, 1 to 15, wait for one another."""

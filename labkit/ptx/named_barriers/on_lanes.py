@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import types
 
+from labkit.ptx.named_barriers import findings
 from labkit.simulator import collectives
-from labkit.simulator.checks import barrier_findings as findings
 from labkit.simulator.errors import KernelError
+from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count, waiting_line, whole_number
 from labkit.simulator.values import Value
 from labkit.simulator.warps import SLOT, START, THREAD
@@ -18,6 +19,8 @@ from labkit.trace import WARP_LANES
 
 NUMBERS = range(1, 16)  # 0 is the block's own barrier
 NONE = 0
+
+NAMED_BARRIERS = Family(keeps_clocks=True, keeps_events=True)
 
 
 class NamedBarriers:
@@ -112,7 +115,6 @@ class Come:
             for argument, what in zip(node.args, whats)
         )
         line = waiting_line(translator, node) if self.waits else node.lineno
-        translator.program.named_barriers = True
         call = f"({line}, {node.col_offset}, {translator.written(node.func)!r})"
         begins, run = ("yield from ", sync) if self.waits else ("", arrive)
         translator.emit(f"{begins}{translator.constant(run)}(w, {translator.mask}, {call}, {number}, {threads})")

@@ -16,6 +16,7 @@ Without a map the engine moves elements that lie one after the other, as `tma_ad
 
 from labkit.ptx.instruction import instruction
 from labkit.ptx.tensor_copies import on_lanes
+from labkit.ptx.tensor_copies.on_lanes import TENSOR_COPIES
 from labkit.simulator.instruction import Plain
 from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 
@@ -125,7 +126,7 @@ class PixelMap(WindowedImages):
         return PixelMapType()
 
 
-@instruction(on_lanes.LoadCall(), needs=HOPPER)
+@instruction(on_lanes.LoadCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load(tile, index, tensor_map, place, barriers, i):
     """One thread begins the copy of a box to a shared array; it counts its bytes on `barriers[i]` when it is done.
 
@@ -143,13 +144,13 @@ def tma_load(tile, index, tensor_map, place, barriers, i):
     """
 
 
-@instruction(on_lanes.LoadCall(multicast=True), needs=HOPPER)
+@instruction(on_lanes.LoadCall(multicast=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_multicast(tile, index, tensor_map, place, barriers, i, ctas):
     """As `tma_load`, to the same place in each block of the cluster whose bit is set in `ctas`; each has its own
     barrier, of the same index, on which the bytes are counted."""
 
 
-@instruction(on_lanes.LoadCall(of_pixels=True), needs=HOPPER)
+@instruction(on_lanes.LoadCall(of_pixels=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_pixels(tile, index, pixel_map, place, offset, barriers, i):
     """One thread begins the copy of a pixel of each of the windows from one on to a shared array, as `tma_load`.
 
@@ -169,7 +170,7 @@ def tma_load_pixels(tile, index, pixel_map, place, offset, barriers, i):
     """
 
 
-@instruction(on_lanes.LoadCall(of_pixels=True, multicast=True), needs=HOPPER)
+@instruction(on_lanes.LoadCall(of_pixels=True, multicast=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_pixels_multicast(tile, index, pixel_map, place, offset, barriers, i, ctas):
     """As `tma_load_pixels`, to each block of the cluster whose bit is set in `ctas`, as `tma_load_multicast`."""
 
@@ -179,12 +180,12 @@ def tma_prefetch(tensor_map):
     """Begins to fetch the map itself, so that the first copy by it need not wait for that."""
 
 
-@instruction(on_lanes.StoreCall(), needs=HOPPER)
+@instruction(on_lanes.StoreCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store(tensor_map, place, tile, index):
     """One thread begins the copy of a box from a shared array; `fence_async` by the writers comes before."""
 
 
-@instruction(on_lanes.AddCall(), needs=HOPPER)
+@instruction(on_lanes.AddCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_add(array, index, tile, tile_index, count):
     """One thread begins to add elements of a shared array to a global one; `fence_async` by the writers comes before.
 
@@ -203,11 +204,11 @@ def tma_add(array, index, tile, tile_index, count):
     """
 
 
-@instruction(Plain(on_lanes.commit), needs=HOPPER)
+@instruction(Plain(on_lanes.commit), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store_commit():
     """Makes a group of the stores and additions that this thread began since the last commit."""
 
 
-@instruction(on_lanes.StoreWait(), needs=HOPPER)
+@instruction(on_lanes.StoreWait(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store_wait(pending):
     """Waits until at most `pending` of this thread's groups still read shared memory; fixed at compile time."""

@@ -11,13 +11,15 @@ import numpy as np
 from numba import njit, types
 
 from labkit.ptx.clusters import on_lanes as clusters
+from labkit.ptx.fences import proxies
 from labkit.ptx.mbarriers import on_lanes as mbarriers
+from labkit.ptx.tensor_copies import findings
 from labkit.ptx.tensor_copies.boxes import UNIT_BYTES, boxes_at, count_rows
+from labkit.ptx.tile_findings import too_short
 from labkit.simulator import memory, tiles
-from labkit.simulator.checks import proxies
-from labkit.simulator.checks import tile_findings as findings
 from labkit.simulator.checks.in_flight import Operation, Reading
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
+from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.operands import check_count, element, first_elements, fixed_number, whole_number
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
@@ -91,7 +93,7 @@ def _tile(w, site, array, mask, index, tile_bytes):
     within = flat % array.elements
     outside = lanes & (within + each > tiles.end(array))
     if outside.any():
-        findings.too_short(w, site, array, outside, index, each)
+        too_short(w, site, array, outside, index, each)
     byte = array.address + within * array.itemsize
     wrong = lanes & ((byte % tiles.ALIGNMENT_BYTES != 0) | (array.alignment < tiles.ALIGNMENT_BYTES))
     if wrong.any():
@@ -146,7 +148,7 @@ def _send(w, site, tile, lanes, flat, rows, source) -> Load:
     _count_tile(w, site, tile, lanes, each)
     tiles.note_writes(w, site, tile, lanes, covered)
     proxies.check_write(w, site, tile, covered)
-    tile.unfenced.drop(covered)
+    tile.states[proxies.Unfenced].drop(covered)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD)
     number = tile.in_flight.begin(operation, covered, w, lanes)
     return Load(site, number, tile, flat, rows, source)
@@ -254,6 +256,8 @@ def _stores(w) -> Groups:
 
 # --- in a kernel's text --------------------------------------------------------------------------
 
+TENSOR_COPIES = Family(is_asynchronous=True, shared_states=(proxies.Unfenced,))
+
 
 def _tensor_map(translator, node, argument, kinds=("TensorMap",)):
     value = translator.expression(argument)
@@ -270,7 +274,6 @@ def _boxed(translator, node, tensor_map, place, kind, offset=None):
     begin = _numbers(translator, place, f"the place of a {what}", value.type.array.ndim)
     if offset is not None:
         begin = f"(*{begin}, *{_numbers(translator, offset, 'the place of a pixel in its window', 2)})"
-    translator.program.asynchronous = translator.program.has_async_proxy = True
     site = translator.site(tensor_map, Value("", value.type.array), kind)
     return f"{site}, {value.code}, {begin}"
 
@@ -351,7 +354,6 @@ class AddCall:
             translator.fail(node, f"`{translator.written(sums[0])}` may be one of several arrays here: name one")
         if count <= 0 or count % 4:
             translator.fail(node, f"a multiple of 4 numbers is added, not {count}")
-        translator.program.asynchronous = translator.program.has_async_proxy = True
         to = f"{translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},)"
         begin = _in_shared(translator, node, *tile, "load")
         translator.emit(f"{translator.constant(add)}(w, {translator.mask}, {to}, {begin}, {count})")

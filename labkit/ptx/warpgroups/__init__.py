@@ -17,7 +17,7 @@ from labkit.formats import BF16, E4M3, FP16, TF32
 from labkit.ptx.formats import ON_LANES
 from labkit.ptx.instruction import instruction
 from labkit.ptx.warpgroups import on_lanes
-from labkit.ptx.warpgroups.on_lanes import Multiply
+from labkit.ptx.warpgroups.on_lanes import WARPGROUPS, Multiply
 from labkit.simulator.instruction import Plain
 
 __all__ = [
@@ -41,7 +41,7 @@ HOPPER_ALONE = (9, 0, "a")
 FORMATS = {format.number: ON_LANES[format.number] for format in (BF16, FP16, TF32, E4M3)}
 
 
-@instruction(Multiply(FORMATS), needs=HOPPER_ALONE)
+@instruction(Multiply(FORMATS), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma(acc, index, N, A, a_index, B, b_index, FORMAT):
     """Begins acc += A @ B.T: 64 rows of A by N rows of B, over 32 bytes of k, tiles as `tma_load` lays them.
 
@@ -61,12 +61,12 @@ def wgmma(acc, index, N, A, a_index, B, b_index, FORMAT):
     """
 
 
-@instruction(Multiply(FORMATS, has_fragment=True), needs=HOPPER_ALONE)
+@instruction(Multiply(FORMATS, has_fragment=True), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_registers(acc, index, N, a, B, b_index, FORMAT):
     """As `wgmma`, with A from registers: `a`, four uint32, is the fragment of `mma`, of 16 rows for each warp."""
 
 
-@instruction(Multiply(FORMATS, has_majors=True), needs=HOPPER_ALONE)
+@instruction(Multiply(FORMATS, has_majors=True), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_major(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT):
     """As `wgmma`, with operands of which each may lie MN-major, in the formats of 16 bits.
 
@@ -79,12 +79,12 @@ def wgmma_major(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT)
     """
 
 
-@instruction(Multiply(FORMATS, has_fragment=True, has_majors=True), needs=HOPPER_ALONE)
+@instruction(Multiply(FORMATS, has_fragment=True, has_majors=True), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_registers_major(acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
     """As `wgmma_registers`, with a B that may lie MN-major."""
 
 
-@instruction(Multiply(FORMATS, has_majors=True, is_scaled=True), needs=HOPPER_ALONE)
+@instruction(Multiply(FORMATS, has_majors=True, is_scaled=True), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_scaled(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
     """As `wgmma_major`, of the form acc = acc * keeps + A @ B.T * SIGN.
 
@@ -98,22 +98,24 @@ def wgmma_scaled(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT
     """
 
 
-@instruction(Multiply(FORMATS, has_fragment=True, has_majors=True, is_scaled=True), needs=HOPPER_ALONE)
+@instruction(
+    Multiply(FORMATS, has_fragment=True, has_majors=True, is_scaled=True), needs=HOPPER_ALONE, family=WARPGROUPS
+)
 def wgmma_registers_scaled(acc, index, N, a, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
     """As `wgmma_scaled`, with A from registers, as in `wgmma_registers`."""
 
 
-@instruction(Plain(on_lanes.fence), needs=HOPPER_ALONE)
+@instruction(Plain(on_lanes.fence), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_fence():
     """Orders what this warp did to accumulators and fragments before the `wgmma` that follow."""
 
 
-@instruction(Plain(on_lanes.commit), needs=HOPPER_ALONE)
+@instruction(Plain(on_lanes.commit), needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_commit():
     """Makes a group of the `wgmma` since the last commit."""
 
 
-@instruction(on_lanes.Wait(), waits=True, needs=HOPPER_ALONE)
+@instruction(on_lanes.Wait(), waits=True, needs=HOPPER_ALONE, family=WARPGROUPS)
 def wgmma_wait(pending):
     """Waits until at most `pending` groups, the newest ones, are under way; fixed when the kernel is compiled.
 
@@ -122,7 +124,7 @@ def wgmma_wait(pending):
     """
 
 
-@instruction(on_lanes.SetRegisters(takes=True), needs=HOPPER_ALONE)
+@instruction(on_lanes.SetRegisters(takes=True), needs=HOPPER_ALONE, family=WARPGROUPS)
 def setmaxnreg_inc(count):
     """The warpgroup's threads get `count` registers each, more than before; it waits until they are free.
 
@@ -131,6 +133,6 @@ def setmaxnreg_inc(count):
     """
 
 
-@instruction(on_lanes.SetRegisters(takes=False), needs=HOPPER_ALONE)
+@instruction(on_lanes.SetRegisters(takes=False), needs=HOPPER_ALONE, family=WARPGROUPS)
 def setmaxnreg_dec(count):
     """The warpgroup's threads keep `count` registers each, and give the others back."""

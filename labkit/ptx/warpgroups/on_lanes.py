@@ -13,15 +13,18 @@ from functools import lru_cache
 import numpy as np
 from numba import types
 
+from labkit.ptx.fences import proxies
 from labkit.ptx.formats.on_lanes import Format, format_of
 from labkit.ptx.matrices.on_lanes import fragment
+from labkit.ptx.tile_findings import too_short
+from labkit.ptx.warpgroups import findings
+from labkit.ptx.warpgroups.accumulators import Accumulators
 from labkit.ptx.warpgroups.sums_of_e4m3 import add_products
 from labkit.ptx.warpgroups.unfenced import written_since_fence
 from labkit.simulator import collectives, memory, tiles
-from labkit.simulator.checks import proxies, tile_findings
-from labkit.simulator.checks import warpgroup_findings as findings
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.errors import KernelError
+from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import both
 from labkit.simulator.operands import (
@@ -204,7 +207,7 @@ def _operand(w, site, array, mask, index, rows, major):
     outside = lanes & (end > array.address + tiles.end(array) * array.itemsize)
     wrong = lanes & major.is_wrong(byte)
     if outside.any():
-        tile_findings.too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
+        too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
     if wrong.any() or array.alignment < tiles.ALIGNMENT_BYTES:
         findings.misaligned(w, site, array, wrong if wrong.any() else lanes, index, byte, major.beginning)
     return first, both(mask, ~outside & ~wrong)
@@ -248,7 +251,7 @@ class Product:
     It is the `number`-th product of each of these warpgroups, counted from 1.
     """
 
-    held: object
+    accumulators: Accumulators
     rows: slice
     operands: tuple[Operand, ...]
     groups: np.ndarray
@@ -327,9 +330,10 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
     if (flat[lanes] != first).any():
         raise KernelError("the accumulators of `wgmma` are the same elements in every thread", call[0])
     rows = slice(first, first + n // 2)
-    if acc.held.is_touched:
+    under_way = acc.states[Accumulators]
+    if under_way.is_touched:
         findings.not_fenced(w, acc_site, acc, lanes)
-        acc.held.is_touched = False
+        under_way.is_touched = False
     k = STEP_BYTES * 8 // form.bits
     w.chunk.launch.flops[form.flops] += n * k * w.tally(mask)
     w.launch.events.note(w, mask, "product", call[0], operands[-1].array.name, amount=n * k * WARP_LANES)
@@ -344,13 +348,13 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
         acc.data[rows, here] = held + _of_threads(np.matmul(left, right.transpose(0, 2, 1)), *mine)
     if keeps is not True:
         acc.written[rows, here] = True
-    acc.held.begin(rows, lanes, acc_site)
+    under_way.begin(rows, lanes, acc_site)
     mine = of(w)
     groups, cores = mine.number[caller.first], mine.cores
     cores.begun[mine.number[caller.rows], _quarter(w, caller.rows)] += 1
     number = cores.begun[groups, _quarter(w, caller.first)]
     w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
-    mine.products.begin(Product(acc.held, rows, operands, groups, number), lanes)
+    mine.products.begin(Product(under_way, rows, operands, groups, number), lanes)
     w.chunk.launch.version += 1
 
 
@@ -390,7 +394,7 @@ def _agreed(w, mask, caller, call, keeps):
 def fence(w, mask):
     """`wgmma_fence`: the products see what these warps did to their registers."""
     for array in w.local_arrays():
-        array.held.is_touched = False
+        array.states[Accumulators].is_touched = False
 
 
 def commit(w, mask):
@@ -419,7 +423,7 @@ def wait(w, mask, call, pending):
         yield call[0], here.take(w.row), ()
     w.waits_for = None
     for product, lanes in ended:
-        product.held.end(product.rows, lanes)
+        product.accumulators.end(product.rows, lanes)
         _note_done(w, product, groups[lanes[w.warps[rows, START]]])
     w.chunk.launch.clocks.hear(_clocks(w, rows), mine.cores.clocks[groups], done)
 
@@ -451,7 +455,7 @@ class Registers:
     """How many registers a thread of each warpgroup has, in all blocks of a chunk."""
 
     def __init__(self, w, in_block, call):
-        limit, asked = w.launch.register_limit, w.launch.program.registers_asked
+        limit, asked = w.launch.register_limit, max(w.launch.program.families[WARPGROUPS], default=None)
         if limit is None:
             raise KernelError(
                 f"the compiler ignores `{call[2]}` in a kernel whose registers nothing limits: say how many threads a "
@@ -486,6 +490,16 @@ def set_registers(w, mask, call, count, takes):
 
 
 # --- in a kernel's text --------------------------------------------------------------------------
+
+# Its notes are how many registers a thread of some warpgroup asks for.
+WARPGROUPS = Family(
+    is_asynchronous=True,
+    keeps_clocks=True,
+    has_warpgroup_clocks=True,
+    keeps_events=True,
+    shared_states=(proxies.Unfenced,),
+    local_states=(Accumulators,),
+)
 
 
 def _call(translator, node) -> str:
@@ -538,8 +552,6 @@ class Multiply:
             run = from_shared
             given = _in_shared(translator, node, a, a_index, self._major(translator, node, a_major, chosen), M)
         site = translator.site(subscript, sums, "store", n // 2)
-        program = translator.program
-        program.asynchronous = program.has_async_proxy = program.has_warpgroups = True
         translator.emit(
             f"{translator.constant(run)}(w, {translator.mask}, {_call(translator, node)}, {site}, {sums.code}, "
             f"({indices},), {n}, {translator.constant(chosen)}, {scale}, {right}, {given})"
@@ -575,7 +587,6 @@ class Wait:
         check_count(translator, node, 1)
         pending = fixed_number(translator, node, node.args[0], "how many groups may be under way")
         waiting_line(translator, node)
-        translator.program.has_warpgroups = True
         run = translator.constant(wait)
         translator.emit(f"yield from {run}(w, {translator.mask}, {_call(translator, node)}, {pending})")
         return Value("None", types.none)
@@ -593,7 +604,7 @@ class SetRegisters:
         if count % 8 or not 24 <= count <= 256:
             translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
         if self.takes:
-            translator.program.registers_asked = max(translator.program.registers_asked, count)
+            translator.program.families[WARPGROUPS].add(count)
         run = translator.constant(set_registers)
         translator.emit(f"{run}(w, {translator.mask}, {_call(translator, node)}, {count}, {self.takes})")
         return Value("None", types.none)

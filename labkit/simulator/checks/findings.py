@@ -273,7 +273,7 @@ class Log:
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
         told = missing == races.WARP or self.launch.clocks.told(block, thread, other_block, other_thread)
-        copied = other_site in self.launch.program.copies
+        copied = self.launch.program.is_copy(other_site)
         how_far = across, told and across, missing, copied
         race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
@@ -286,11 +286,6 @@ class Log:
         place = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
         name = f"{array.name}{_brackets(place)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
-        how = "with nothing to say which comes first"
-        if missing == races.WARP:
-            how = "and what another thread of its warp told in between does not speak for it"
-        elif missing == races.FENCE:
-            how = "and the atomic in between does not say that what was done before it can be seen"
         again = " in the next round of the loop" * race.comes_round
         cure = race.cure()
         self.add(
@@ -299,7 +294,7 @@ class Log:
             kind="race",
             message=(
                 f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}{again}, and "
-                f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {how}, so "
+                f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
                 f"{_effect_of_race(site, other)}. {cure}"
             ),
             remedy=cure,

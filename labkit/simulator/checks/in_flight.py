@@ -2,7 +2,7 @@
 
 The simulator delivers as late as it may, when somebody waits for the operation. From its beginning until then each
 element that it writes or reads has the operation's number, and an access that comes upon one is a finding. An array
-has this state only in a kernel that uses such instructions (`Program.asynchronous`), and an argument only where the
+has this state only in a kernel that uses such instructions (`Program.is_asynchronous`), and an argument only where the
 kernel writes to it.
 """
 

@@ -1,4 +1,6 @@
-"""How to mend a race, in a learner's words: from where its two accesses stand in the source, and who made them."""
+"""Why accesses race and how to fix that, in a learner's words: from where the two stand in the source, and whose they
+are.
+"""
 
 import ast
 from dataclasses import dataclass
@@ -46,6 +48,15 @@ class Race:
         both = (self.site, self.other)
         read = (s for s in both if s.kind == "load" and (s.line, s.column) in places)
         return next((s for s in read if isinstance(_parsed(s.text), ast.Subscript)), None)
+
+    @property
+    def how(self) -> str:
+        """Why the one may come before the other or behind it, as the middle of a sentence."""
+        if self.missing == WARP:
+            return "and what another thread of its warp told in between does not speak for it"
+        if self.missing == FENCE:
+            return "and the atomic in between does not say that what was done before it can be seen"
+        return "with nothing to say which comes first"
 
     def cure(self) -> str:
         site, other = self.site, self.other

@@ -87,6 +87,7 @@ class SharedShadow:
     def __init__(self, elements: int, launch, epochs):
         self.size = elements
         self._launch = launch
+        self._keeps_clocks = launch.program.keeps_clocks
         self._epochs = epochs  # of each block, now
         self._written_at = epochs.copy()  # and at the last write to the array
         self._settled = False
@@ -118,7 +119,7 @@ class SharedShadow:
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
         order = races.order_of(w, site)
-        by_barriers = not self._launch.program.keeps_clocks and not len(order.lane_epochs)  # little to keep
+        by_barriers = not self._keeps_clocks and not len(order.lane_epochs)  # little to keep
         if by_barriers and self._in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()

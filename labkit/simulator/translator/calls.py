@@ -93,6 +93,8 @@ class Calls(Variables):
             )
         if node.keywords:
             self.fail(node, "give the arguments by position, without names")
+        if instruction.family is not None:
+            self.program.use(instruction.family)
         return instruction.meaning.translate(self, node)
 
     def unknown_call(self, node):

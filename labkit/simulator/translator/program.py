@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labkit.simulator.arrays import Array
+from labkit.simulator.family import Family, LocalState, SharedState
 from labkit.simulator.host import DeviceArray
 from labkit.trace import Finding, Site
 
@@ -71,16 +72,7 @@ class Program:
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
     acts_on_atomics: bool = False
-    asynchronous: bool = False
-    copies: set[int] = field(default_factory=set)  # the sites at which asynchronous copies of threads write
-    has_async_proxy: bool = False
-    has_warpgroups: bool = False
-    has_mbarriers: bool = False
-    knows_clusters: bool = False
-    waits_for_launch: bool = False  # for the one before
-    registers_asked: int = 0  # of a thread: the most that some warpgroup asks for
-    named_barriers: bool = False
-    barrier_sites: set[int] = field(default_factory=set)
+    families: dict[Family, Any] = field(default_factory=dict)  # that it uses, each with what it has noted here
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     compiled: dict[tuple, tuple] = field(default_factory=dict)
@@ -95,11 +87,43 @@ class Program:
         shared = [a for a in self.allocations.values() if a.space == "shared" and not a.dynamic]
         return sum(-(-math.prod(a.shape) * a.dtype.itemsize // 16) * 16 for a in shared)
 
+    def use(self, family: Family) -> Any:
+        """What a family has noted of the program, which uses it from now on."""
+        if family not in self.families:
+            self.families[family] = family.notes()
+        return self.families[family]
+
     @property
     def keeps_clocks(self) -> bool:
         """Whether warps learn of one another by other means than barriers of all."""
-        meets = self.has_mbarriers or self.named_barriers or self.has_warpgroups or self.knows_clusters
-        return self.acts_on_atomics or meets or self.waits_for_launch
+        return self.acts_on_atomics or any(family.keeps_clocks for family in self.families)
+
+    @property
+    def has_warpgroup_clocks(self) -> bool:
+        """Whether the tensor cores of a warpgroup keep a clock of their own."""
+        return any(family.has_warpgroup_clocks for family in self.families)
+
+    @property
+    def keeps_events(self) -> bool:
+        """Whether its warps do different things at a time."""
+        return any(family.keeps_events for family in self.families)
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether operations go on beside the threads that begin them."""
+        return any(family.is_asynchronous for family in self.families)
+
+    def is_copy(self, site: int) -> bool:
+        """Whether an asynchronous copy writes at this site, which is done once its thread has waited."""
+        return any(family.notes_copies and site in notes for family, notes in self.families.items())
+
+    def shared_states(self, units: int) -> dict[type, SharedState]:
+        """What its families keep of a shared array of so many units."""
+        return {kind: kind(units) for family in self.families for kind in family.shared_states}
+
+    def local_states(self, shape: tuple[int, int]) -> dict[type, LocalState]:
+        """What its families keep of an array of a thread's own."""
+        return {kind: kind(shape) for family in self.families for kind in family.local_states}
 
     @property
     def waits_for_all(self) -> bool:

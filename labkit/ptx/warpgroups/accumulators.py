@@ -7,8 +7,10 @@ Instructions", "wgmma.fence").
 
 import numpy as np
 
+from labkit.simulator.family import LocalState
 
-class Accumulators:
+
+class Accumulators(LocalState):
     """Which elements of a thread's own array, in which lanes, products under way add to."""
 
     def __init__(self, shape):
@@ -28,7 +30,7 @@ class Accumulators:
         self._products[rows, lanes] -= 1
         self._under_way -= int(lanes.sum())
 
-    def touch(self, w, site_number, array, place, mask):
+    def note_access(self, w, site_number, array, place, mask):
         """An ordinary access by the lanes of `mask` to the elements at `place`."""
         self.is_touched = True
         if not self._under_way:

@@ -2,6 +2,20 @@
 
 import numpy as np
 
+from labkit.simulator.errors import KernelError
+
+
+def check_use(program, barrier_sites):
+    """Raises KernelError where a kernel reads or writes a barrier of shared memory as if it were a number."""
+    barriers = {site.array for site, number in program.sites.items() if number in barrier_sites}
+    for site, number in program.sites.items():
+        if site.array in barriers and number not in barrier_sites:
+            raise KernelError(
+                f"`{site.array}` holds barriers, and what such an element holds is the hardware's: use it by "
+                "`ptx.mbarrier_init`, `ptx.mbarrier_arrive`, `ptx.mbarrier_wait` and their like alone",
+                site.line,
+            )
+
 
 def not_set_up(w, site, barriers, places, lanes):
     cure = (

@@ -6,31 +6,27 @@ seen there once it has called `fence_async` (PTX ISA, "Memory Consistency Model:
 
 import numpy as np
 
+from labkit.simulator.family import SharedState
 
-class Unfenced:
-    """The thread of its block that wrote each unit of a shared array last, and has not fenced that: its number + 1."""
+
+class Unfenced(SharedState):
+    """The thread of its block that wrote each unit last, and has not fenced that: its number + 1."""
 
     def __init__(self, units: int):
         self._writer = np.zeros(units, np.int16)
-        self._each = 1
 
-    def seen_by(self, each: int) -> "Unfenced":
-        """The same memory, as an array sees it whose elements are `each` units."""
-        seen = Unfenced(0)
-        seen._writer, seen._each = self._writer, each
-        return seen
-
-    def note(self, flat, threads, mask):
+    def note_write(self, w, site, array, mask, flat):
         """These threads wrote the elements `flat`."""
+        threads = w.thread
         if mask is not None:
             flat, threads = flat[mask], threads[mask]
-        for i in range(self._each):
-            self._writer[flat * self._each + i] = threads + 1
+        for units in self.units(flat):
+            self._writer[units] = threads + 1
 
     def drop(self, flat):
         """Others have written the elements `flat`."""
-        for i in range(self._each):
-            self._writer[flat * self._each + i] = 0
+        for units in self.units(flat):
+            self._writer[units] = 0
 
     def fence(self, fenced):
         """`fenced` says of each block's threads, numbered from 1 on, whether they fenced now."""
@@ -39,7 +35,7 @@ class Unfenced:
 
     def writers(self, flat) -> np.ndarray:
         """The number + 1 of the thread that did not fence its write, for each of the elements; 0 for none."""
-        return np.max([self._writer.take(flat * self._each + i) for i in range(self._each)], axis=0)
+        return np.max([self._writer.take(units) for units in self.units(flat)], axis=0)
 
 
 def fence(w, mask):
@@ -49,8 +45,8 @@ def fence(w, mask):
     lanes = w.active(mask)
     fenced[w.slot[lanes], w.thread[lanes] + 1] = True
     for array in chunk.shared:
-        if array is not None and array.unfenced is not None:
-            array.unfenced.fence(fenced)
+        if array is not None and Unfenced in array.states:
+            array.states[Unfenced].fence(fenced)
 
 
 def check_read(w, site, array, flat, reader):
@@ -65,7 +61,7 @@ def check_write(w, site, array, flat):
 
 
 def _check(w, site_number, array, flat, told, wrote):
-    writers = array.unfenced.writers(flat)
+    writers = array.states[Unfenced].writers(flat)
     if not writers.any():
         return
     launch = w.chunk.launch

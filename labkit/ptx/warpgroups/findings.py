@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.simulator.checks.tile_findings import note_tile
+from labkit.ptx.tile_findings import note_tile
 
 THREADS = 128  # of a warpgroup
 
