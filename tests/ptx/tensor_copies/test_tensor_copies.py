@@ -440,13 +440,13 @@ def test_a_kernel_gets_its_map_by_value_while_another_thread_compiles_a_device_f
     device_function = compiling.jit(device=True)(changed)
     kinds = TensorMapType(2), types.int64, types.int64, types.Array(uint16, 3, "C")
     with ThreadPoolExecutor(1) as other:
-        compiling = other.submit(device_function.compile_device, ())
+        compiled = other.submit(device_function.compile_device, ())
         assert begun.wait(60)
         try:
             text = compiling.ptx_text(kernel(LOAD), kinds, (9, 0))
         finally:
             done.set()
-        compiling.result()
+        compiled.result()
     assert "cvta.param.u64" in text  # the address at which the launch has put it
 
 
