@@ -2678,7 +2678,7 @@ def causal(S, P):
             "loaded again by atomics",
             ("            scale = size\n", "            scale = abs(cuda.atomic.add(X, (row, i), np.float32(0)))\n"),
         ),
-        _other("another's kernel", "from labkit.parts.totals import warp_total as length\n"),
+        _other("another's kernel", "from labkit.parts.sums import warp_all_sum as length\n"),
         _other(
             "the squares in float64",
             """

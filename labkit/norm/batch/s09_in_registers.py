@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.totals import all_block_totals
+from labkit.parts.sums import block_all_sums
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
@@ -60,7 +60,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for e in range(WIDTH):
             if image < images and i + e < pixels:
                 sums[0] += own[k, e]
-    all_block_totals(sums, of_warps[:1], 1)
+    block_all_sums(sums, of_warps[:1], 1)
     near = sums[0] / values
 
     sums[0] = sums[1] = np.float32(0)
@@ -71,7 +71,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near
                 sums[0] += value
                 sums[1] += value * value
-    all_block_totals(sums, of_warps[1:], 2)
+    block_all_sums(sums, of_warps[1:], 2)
     total, squares = sums[0], sums[1]
     centre = near + total / values
     squares -= total * (total / values)

@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.kept import fetch, give, ways_of
 from labkit.norm.problem import planes_of
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -65,7 +65,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
                 gradient[k] = np.float32(0)
             total += gradient[k]
             products += gradient[k] * own[k]
-    total, products = block_totals(total, products, of_warps)
+    total, products = block_all_sum2(total, products, of_warps)
     if t == 0:
         dbias[c] = total
         dweight[c] = products / root

@@ -24,7 +24,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
-from labkit.parts.totals import all_block_totals
+from labkit.parts.sums import block_all_sums
 from labkit.ptx import load4, store4
 
 FORMATS = FP32, BF16
@@ -63,7 +63,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for k in range(SHARE):
             if t + k * threads < pixels:
                 sums[e] += own[k, e]
-    all_block_totals(sums, of_warps[SUMS:], WIDTH)
+    block_all_sums(sums, of_warps[SUMS:], WIDTH)
     for e in range(WIDTH):
         near[e] = sums[e] / values
 
@@ -74,7 +74,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near[e]
                 sums[e] += value
                 sums[WIDTH + e] += value * value
-    all_block_totals(sums, of_warps, SUMS)
+    block_all_sums(sums, of_warps, SUMS)
 
     for e in range(WIDTH):
         total, squares = sums[e], sums[WIDTH + e]

@@ -24,7 +24,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
-from labkit.parts.totals import all_block_totals
+from labkit.parts.sums import block_all_sums
 from labkit.ptx import load4, store4
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
@@ -62,7 +62,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
                     gradient[k, e] = np.float32(0)
                 sums[e] += gradient[k, e]
                 sums[WIDTH + e] += gradient[k, e] * own[k, e]
-    all_block_totals(sums, of_warps, SUMS)
+    block_all_sums(sums, of_warps, SUMS)
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))

@@ -21,7 +21,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
 
 FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm
@@ -38,12 +38,12 @@ def three_reads(x, weight, bias, y, mean, rstd, eps):
     if CENTRED:
         for i in range(t, columns, THREADS):
             total += x[row, i]
-        average = block_total(total, of_warps[0]) / values
+        average = block_all_sum(total, of_warps[0]) / values
     for i in range(t, columns, THREADS):
         value = x[row, i] - average
         away += value
         squares += value * value
-    away, squares = block_totals(away, squares, of_warps[1:])
+    away, squares = block_all_sum2(away, squares, of_warps[1:])
     if CENTRED:
         rest = away / values
         squares -= rest * rest * values

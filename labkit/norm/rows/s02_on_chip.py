@@ -22,7 +22,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, benched
 from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
 
 BENCHED = benched(*WIDTHS[:-1])  # those that it takes
 CENTRED = True  # not so in RMS norm
@@ -51,14 +51,14 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
                     total += own[k, e]
-        average = block_total(total, of_warps[0]) * share
+        average = block_all_sum(total, of_warps[0]) * share
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 own[k, e] -= average
                 away += own[k, e]
                 squares += own[k, e] * own[k, e]
-    away, squares = block_totals(away, squares, of_warps[1:])
+    away, squares = block_all_sum2(away, squares, of_warps[1:])
     if CENTRED:
         rest = away * share
         squares -= rest * rest * values

@@ -21,7 +21,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, benched
 from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 
 BENCHED = benched(*WIDTHS[:2])  # those that it takes
 COMPARED = BENCHED[1]
@@ -57,16 +57,16 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                     if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                         for e in range(WIDTH):
                             total += own[r * PIECES + k, e]
-                average = warp_total(total) * share
+                average = warp_all_sum(total) * share
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
                         own[r * PIECES + k, e] -= average
                         away += own[r * PIECES + k, e]
                         squares += own[r * PIECES + k, e] * own[r * PIECES + k, e]
-            squares = warp_total(squares)
+            squares = warp_all_sum(squares)
             if CENTRED:
-                rest = warp_total(away) * share
+                rest = warp_all_sum(away) * share
                 squares -= rest * rest * values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
             scales[r] = np.float32(1) / sqrt(squares * share + eps)

@@ -22,7 +22,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import begin, load_numbers, seen, store, suited, take, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
 
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece
@@ -57,14 +57,14 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
                 take(kept, WIDTH * piece, own, 0)
                 for e in range(WIDTH):
                     total += own[0, e]
-            average = block_total(total, of_warps[turn, 0]) * share
+            average = block_all_sum(total, of_warps[turn, 0]) * share
         for piece in range(t, pieces, threads):
             take(kept, WIDTH * piece, own, 0)
             for e in range(WIDTH):
                 value = own[0, e] - average
                 away += value
                 squares += value * value
-        away, squares = block_totals(away, squares, of_warps[turn, 1:])
+        away, squares = block_all_sum2(away, squares, of_warps[turn, 1:])
         if CENTRED:
             rest = away * share
             squares -= rest * rest * values

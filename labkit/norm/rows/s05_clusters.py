@@ -26,7 +26,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
 
 LARGEST = (1, 131072), (1, 131071)
 CENTRED = True  # not so in RMS norm
@@ -76,14 +76,14 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 if np.uint32(WIDTH * (k * threads + t)) < count:
                     for e in range(WIDTH):
                         total += own[r * PIECES + k, e]
-            average = block_total(total, of_warps[r, 0]) * inverse_of_block
+            average = block_all_sum(total, of_warps[r, 0]) * inverse_of_block
         for k in range(PIECES):
             if np.uint32(WIDTH * (k * threads + t)) < count:
                 for e in range(WIDTH):
                     value = own[r * PIECES + k, e] - average
                     away += value
                     squares += value * value
-        away, squares = block_totals(away, squares, of_warps[r, 1:])
+        away, squares = block_all_sum2(away, squares, of_warps[r, 1:])
         averages[r], rests[r], scales[r] = average, away, squares
     if CLUSTER > 1:
         if t < CLUSTER:

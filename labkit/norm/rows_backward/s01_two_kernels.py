@@ -21,7 +21,7 @@ from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward import WIDTHS, benched
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
 BENCHED = benched(*WIDTHS[2:])  # narrow ones take long
@@ -43,7 +43,7 @@ def gradients(dy, x, weight, mean, rstd, dx):
         g = dy[row, i] * weight[i]
         of_g += g
         of_product += g * ((x[row, i] - average) * scale)
-    of_g, of_product = block_totals(of_g, of_product, of_warps)
+    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
     if CENTRED:
         of_g /= values
     else:

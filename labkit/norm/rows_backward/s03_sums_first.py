@@ -22,7 +22,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward.parts import merge, room
 from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece
@@ -53,7 +53,7 @@ def along(dy, x, weight, mean, rstd, sums):
             g = own[0, e] * own[2, e]
             of_g += g
             of_product += g * ((own[1, e] - average) * scale)
-    of_g, of_product = block_totals(of_g, of_product, of_warps)
+    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
     if t == 0:
         sums[0, row] = of_g / values if CENTRED else np.float32(0)
         sums[1, row] = of_product / values

@@ -22,7 +22,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
 from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 BENCHED = benched(*WIDTHS[:4])  # those that it takes
 CENTRED = True  # not so in RMS norm
@@ -73,7 +73,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
                     gradient[k, e] *= weights[k, e]
                     of_g += gradient[k, e]
                     of_product += gradient[k, e] * normal[k, e]
-        of_g, of_product = block_totals(of_g, of_product, of_warps[turn])
+        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
         turn = np.uint32(1 - turn)
         of_g = of_g / values if CENTRED else np.float32(0)
         of_product /= values

@@ -20,7 +20,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
 from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
 BENCHED = benched(WIDTHS[0])
@@ -74,8 +74,8 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
                     gradient[k, e] *= weights[k, e]
                     of_g += gradient[k, e]
                     of_product += gradient[k, e] * normal[k, e]
-        of_g = warp_total(of_g) / values if CENTRED else np.float32(0)
-        of_product = warp_total(of_product) / values
+        of_g = warp_all_sum(of_g) / values if CENTRED else np.float32(0)
+        of_product = warp_all_sum(of_product) / values
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:

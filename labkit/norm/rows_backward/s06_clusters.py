@@ -23,7 +23,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward.parts import merge, room
 from labkit.parts.row_pieces import begin, load_numbers, seen, store, store_numbers, suited, take, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 CENTRED = True  # not so in RMS norm
 CLUSTER = 8  # blocks that share a row
@@ -101,7 +101,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
                     of_bias[k, e] += gradient[0, e]
                     of_g += g
                     of_product += g * n
-        of_g, of_product = block_totals(of_g, of_product, of_warps[turn])
+        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
         if CLUSTER > 1:
             if t < CLUSTER:
                 ptx.cluster_store(of_blocks, (turn, 0, rank), t, of_g)

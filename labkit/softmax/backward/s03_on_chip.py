@@ -15,7 +15,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
 from labkit.softmax.backward import WIDTHS, benched
 
 BENCHED = benched(*WIDTHS[:5])  # those that it takes
@@ -41,7 +41,7 @@ def on_chip(dy, y, dx, columns):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 total += value[k, e] * gradient[k, e]
-    total = block_total(total, of_warps)
+    total = block_all_sum(total, of_warps)
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:

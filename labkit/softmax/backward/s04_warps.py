@@ -15,7 +15,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 from labkit.softmax.backward import EXAMPLES, WIDTHS, benched
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
@@ -49,7 +49,7 @@ def warps(dy, y, dx, columns):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
                         total += value[r * PIECES + k, e] * gradient[r * PIECES + k, e]
-            total = warp_total(total)
+            total = warp_all_sum(total)
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:

@@ -18,7 +18,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import seen, store, width
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
 from labkit.softmax.raw_pieces import fetch, spread, suited
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)
@@ -60,7 +60,7 @@ def clusters(dy, y, dx, columns):
             spread(kept_value, k, value)
             for e in range(WIDTH):
                 total += value[0, e] * gradient[0, e]
-    total = block_total(total, of_warps)
+    total = block_all_sum(total, of_warps)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(of_blocks, rank, t, total)

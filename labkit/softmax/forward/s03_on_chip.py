@@ -20,7 +20,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 
@@ -51,7 +51,7 @@ def on_chip(x, y, columns):
             for e in range(WIDTH):
                 own[k, e] = exponential(own[k, e] - maximum)
                 total += own[k, e]
-    of_row, all_of_it = of_block(maximum, warp_total(total), of_warps)
+    of_row, all_of_it = of_block(maximum, warp_all_sum(total), of_warps)
     scale = exponential(maximum - of_row) / all_of_it
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))

@@ -17,7 +17,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, warp_maximum
 
@@ -54,7 +54,7 @@ def warps(x, y, columns):
                     for e in range(WIDTH):
                         own[r * PIECES + k, e] = exponential(own[r * PIECES + k, e] - maximum)
                         total += own[r * PIECES + k, e]
-            scale = np.float32(1) / warp_total(total)
+            scale = np.float32(1) / warp_all_sum(total)
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:

@@ -20,7 +20,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.row_pieces import seen, store, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 from labkit.softmax.raw_pieces import fetch, spread, suited
 
@@ -63,7 +63,7 @@ def clusters(x, y, columns):
             spread(kept, k, own)
             for e in range(WIDTH):
                 total += exponential(own[0, e] - maximum)
-    maximum, total = of_block(maximum, warp_total(total), of_warps)
+    maximum, total = of_block(maximum, warp_all_sum(total), of_warps)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(of_blocks, (0, rank), t, maximum)
