@@ -22,11 +22,11 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
 from labkit.parts.sums import block_all_sums
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -51,7 +51,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         if image < images:
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (image * channels + c, i))
+            load(x, image * channels + c, i, own[k])
     factor_of_y, shift, mean_before, variance_before = weight[c], bias[c], running_mean[c], running_variance[c]
 
     sums[0] = np.float32(0)
@@ -89,7 +89,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
             for e in range(WIDTH):
                 value = (own[k, e] - centre) * scale + shift
                 own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            store4(y, (image * channels + c, i), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store(y, image * channels + c, i, own[k])
 
 
 def geometry(problem) -> tuple[int, int, int]:
@@ -118,7 +118,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     vectors, share, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
+    return [Launch(specialise_fours(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
 
 
 @lru_cache(128)  # a kernel for each size of planes

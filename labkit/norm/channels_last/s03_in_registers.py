@@ -22,10 +22,10 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
 from labkit.parts.sums import block_all_sums
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
@@ -52,7 +52,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+            load(x, t + k * threads, c, own[k])
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         before[0, e], before[1, e] = weight[channel], bias[channel]
@@ -94,7 +94,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store4(y, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store(y, t + k * threads, c, own[k])
 
 
 def geometry(problem) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     share, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
+    return [Launch(specialise_fours(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
 
 
 @cache

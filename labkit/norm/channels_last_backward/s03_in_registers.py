@@ -22,10 +22,10 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
 from labkit.parts.sums import block_all_sums
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vectors import load, store
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
@@ -48,8 +48,8 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load4(dy, (t + k * threads, c))
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+            load(dy, t + k * threads, c, gradient[k])
+            load(x, t + k * threads, c, own[k])
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
@@ -77,7 +77,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store4(dx, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store(dx, t + k * threads, c, own[k])
 
 
 def geometry(problem) -> tuple[int, int]:
@@ -101,7 +101,8 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
     share, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
-    return [Launch(suited(_sized(in_registers, share), dy, x, dx), -(-problem.C // WIDTH), threads, arguments)]
+    kernel = specialise_fours(_sized(in_registers, share), dy, x, dx)
+    return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]
 
 
 @cache

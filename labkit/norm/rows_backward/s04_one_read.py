@@ -21,8 +21,9 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
 from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store, store_float32
 
 BENCHED = benched(*WIDTHS[:4])  # those that it takes
 CENTRED = True  # not so in RMS norm
@@ -48,7 +49,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load_numbers(weight, i, weights, k)
+            load_float32(weight, i, weights[k])
         for e in range(WIDTH):
             of_weight[k, e] = of_bias[k, e] = np.float32(0)
 
@@ -58,8 +59,8 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
-                load(dy, row, i, gradient, k)
-                load(x, row, i, normal, k)
+                load(dy, row, i, gradient[k])
+                load(x, row, i, normal[k])
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
@@ -82,13 +83,13 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
             if i < columns:
                 for e in range(WIDTH):
                     gradient[k, e] = (gradient[k, e] - of_g - normal[k, e] * of_product) * scale
-                store(dx, row, i, gradient, k)
+                store(dx, row, i, gradient[k])
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            store_numbers(parts, block, i, of_weight, k)
+            store_float32(parts, block, i, of_weight[k])
             if CENTRED:
-                store_numbers(parts, blocks + block, i, of_bias, k)
+                store_float32(parts, blocks + block, i, of_bias[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, int]:
@@ -105,10 +106,10 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = width(dy, x, weight, dx)
+    at_once = vector_width(dy, x, weight, dx)
     blocks, threads, in_sm = geometry(problem, at_once)
     parts = room(problem, blocks, workspace)
     constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred}
-    kernel = suited(one_read, format.dtype, at_once, (threads, in_sm), **constants)
-    arrays = seen(dy, at_once), seen(x, at_once), weight, mean, rstd, seen(dx, at_once), parts
+    kernel = specialise_vectors(one_read, format.dtype, at_once, (threads, in_sm), **constants)
+    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

@@ -14,8 +14,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
 from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.backward import EXAMPLES, WIDTHS, benched
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
@@ -41,8 +42,8 @@ def warps(dy, y, dx, columns):
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(dy, min(np.uint32(start + r), last), i, gradient, r * PIECES + k)
-                    load(y, min(np.uint32(start + r), last), i, value, r * PIECES + k)
+                    load(dy, min(np.uint32(start + r), last), i, gradient[r * PIECES + k])
+                    load(y, min(np.uint32(start + r), last), i, value[r * PIECES + k])
         for r in range(ROWS):
             total = np.float32(0)
             for k in range(PIECES):
@@ -55,7 +56,7 @@ def warps(dy, y, dx, columns):
                 if i < columns:
                     for e in range(WIDTH):
                         value[r * PIECES + k, e] *= gradient[r * PIECES + k, e] - total
-                    store(dx, min(np.uint32(start + r), last), i, value, r * PIECES + k)
+                    store(dx, min(np.uint32(start + r), last), i, value[r * PIECES + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -69,8 +70,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(dy, y, dx, problem, format=FP32):
     """dx of each row."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = width(dy, y, dx)
+    at_once = vector_width(dy, y, dx)
     pieces, rows = geometry(problem.columns, at_once)
-    kernel = suited(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
-    arrays = seen(dy, at_once), seen(y, at_once), seen(dx, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
+    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

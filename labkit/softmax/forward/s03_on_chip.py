@@ -19,8 +19,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
 from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 
@@ -39,7 +40,7 @@ def on_chip(x, y, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(x, row, i, own, k)
+            load(x, row, i, own[k])
     maximum, total = LEAST, np.float32(0)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
@@ -58,7 +59,7 @@ def on_chip(x, y, columns):
         if i < columns:
             for e in range(WIDTH):
                 own[k, e] *= scale
-            store(y, row, i, own, k)
+            store(y, row, i, own[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -75,7 +76,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(x, y, problem, format=FP32):
     """y of each row."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     pieces, threads = geometry(problem.columns, at_once)
-    kernel = suited(on_chip, format.dtype, at_once, threads, PIECES=pieces)
-    return [Launch(kernel, problem.rows, threads, (seen(x, at_once), seen(y, at_once), np.uint32(problem.columns)))]
+    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces)
+    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
+    return [Launch(kernel, problem.rows, threads, arrays)]
