@@ -15,6 +15,8 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
 
 Limited by O, which comes and goes as often as there are tiles of keys, and by a grid of as many blocks as there are
 heads. `s03_rows` changes the order of the loops.
+
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """
 
 from functools import cache

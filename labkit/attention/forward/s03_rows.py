@@ -12,6 +12,8 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
     (BM * Q_ROW + BN * Q_ROW + BN * HEAD + BM * P_ROW) * 4      bytes of shared memory per block
 
 Limited by the CUDA cores, which are a sixteenth as fast as tensor cores, and by shared memory. `s04_mma` uses those.
+
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """
 
 from functools import cache

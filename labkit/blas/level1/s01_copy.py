@@ -6,6 +6,8 @@ Costs, for n elements:
     0                       FLOPs
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four`, `store_four` of `labkit.parts.fours`.
 """
 
 from labkit import cuda

@@ -11,6 +11,8 @@ Costs, for n elements:
     2 * n                   FLOPs: a quarter of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 import numpy as np

@@ -14,6 +14,8 @@ Costs, for n elements:
     n * 4                   bytes read
 
 Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
+
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt

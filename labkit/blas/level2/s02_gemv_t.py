@@ -10,6 +10,8 @@ Costs, for an M x N matrix:
     2 * M * N               FLOPs: half of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
 """
 
 import numpy as np

@@ -13,6 +13,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory. `s08_last_first` finds some of what the first pass read in L2.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -11,6 +11,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory: L2 holds a part only. `s09_in_registers` keeps a channel on the chip, if it is small.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

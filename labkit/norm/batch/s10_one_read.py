@@ -15,6 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
 cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

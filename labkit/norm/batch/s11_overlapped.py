@@ -16,6 +16,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `merged`, `of_warp` of `labkit.parts.moments`.
 """
 
 from functools import lru_cache

@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory. `s05_last_first` finds some of what the first pass read in L2.
+
+Parts: `block_sum`, `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

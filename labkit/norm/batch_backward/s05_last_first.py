@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory: L2 holds a part only. `s06_in_registers` keeps a channel on the chip, if it is small.
+
+Parts: `block_sum`, `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger channels
 do not fit. `s07_one_read` keeps them in the shared memory of several blocks.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache

@@ -13,6 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which a block waits: for its values, for its cluster, and for eight places where the next cluster
 can begin. `s08_overlapped` reads the next channel while it writes this one.
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

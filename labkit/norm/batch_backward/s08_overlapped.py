@@ -18,6 +18,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory, and by the pause in which all warps of a cluster sum and wait: a copy of as many bytes takes four
 fifths of the time (H100, 64 x 256 x 56 x 56 in float32).
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

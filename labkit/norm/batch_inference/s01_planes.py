@@ -14,6 +14,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory. In NHWC a value's channel changes from neighbour to neighbour: `s02_pixels`.
+
+Parts: `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import prod, sqrt

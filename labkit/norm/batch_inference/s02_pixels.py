@@ -9,6 +9,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import prod, sqrt

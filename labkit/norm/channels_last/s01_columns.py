@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `merged` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import prod, sqrt

@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
 and write, and five of these waits follow one another.
+
+Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+`labkit.parts.vectors`.
 """
 
 from functools import lru_cache

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
+
+Parts: `block_all_sums` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from functools import cache

@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them all values read or written once, wher
     2       passes in all
 
 Limited by memory: L2 and the SMs together hold a part only.
+
+Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+`labkit.parts.vectors`.
 """
 
 from functools import lru_cache

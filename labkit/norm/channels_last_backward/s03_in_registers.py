@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger images do
 not fit. `s04_one_read` keeps them in the shared memory of all blocks.
+
+Parts: `block_all_sums` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from functools import cache

@@ -15,6 +15,9 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which blocks sum and meet, and memory rests: a copy of as many bytes takes three fifths of the
 time (H100, 64 x 256 x 56 x 56 in float32).
+
+Parts: `meet` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
+of `labkit.parts.vectors`.
 """
 
 from functools import cache

@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them all values read or written once:
     4       passes in all
 
 Limited by memory. `s03_one_read` keeps a channel of x on the chip.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
     7       passes in all
 
 Limited by memory. `s03_one_read` keeps a channel of x and of the masked gradients on the chip.
+
+Parts: `block_sum`, `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory.
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`, `store_shared` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s02_on_chip` reads a row once.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache

@@ -11,6 +11,9 @@ Costs, in passes over memory, each of them the matrix read or written once:
 Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
 values takes all registers of an SM, and narrow rows leave the threads of a block little to do between two barriers:
 `s03_warps` needs none of these.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

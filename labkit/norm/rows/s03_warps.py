@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 Limited by memory, and where values have 2 bytes nearly by instructions. A lane keeps up to 32 values, so that rows are
 at most 1024 wide. `s04_overlapped` is for wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 Limited by what a block waits for between two rows, where registers suffice: there `s02_on_chip` is faster, whose blocks
 end, and leave their place to one that has already asked for its row. Rows of more than 226 KB are for `s05_clusters`.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

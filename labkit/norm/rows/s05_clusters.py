@@ -16,6 +16,9 @@ Limited by memory in float32; in bfloat16, where a row has half the bytes, by in
 `s04_overlapped` is faster as long as it takes the row. The sums of the cluster's blocks are about the mean of its first
 one, which may be away from that of the row: its distance squared is at most as many times the variance as there are
 blocks, so that little is lost.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

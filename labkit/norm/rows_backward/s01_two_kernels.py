@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by the columns: a thread has one load of each matrix under way, and there are as many threads as columns.
 `s02_split` has more of them.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
     7       passes in all
 
 Limited by memory. `s03_sums_first` writes dx on the way down the columns.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache

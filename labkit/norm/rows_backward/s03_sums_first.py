@@ -13,6 +13,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by memory where rows are wide; of narrow ones a block of 256 threads leaves most of these idle. `s04_one_read`
 keeps a row on the chip between its two uses.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np

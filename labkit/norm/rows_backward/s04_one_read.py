@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by the barrier of each row, before which a block has all it asked for, and asks for nothing. `s05_warps` has no
 barrier where rows are narrow.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
     3       passes in all
 
 Limited by memory. `s06_clusters` is for wide rows.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np

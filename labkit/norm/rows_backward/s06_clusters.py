@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 Limited by memory as long as a block has a row by itself. Blocks that share one meet at each row, and at the barrier
 all must wait until what they wrote of the row before has arrived. In bfloat16, where a row has half the bytes,
 `s03_sums_first` is faster then.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -8,6 +8,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 The second kernel begins when the first has ended, and L2 has long forgotten what that read first. Limited by memory,
 and by loads of 4 bytes. `s02_fused` reads a row again at once.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np

@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s03_on_chip` reads a row once.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np

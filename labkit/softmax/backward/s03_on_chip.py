@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Each thread keeps up to 16 values of both rows. Limited by memory where several blocks fit into an SM. Narrow rows leave
 the threads of a block little to do before the barrier: `s04_warps` needs none.
+
+Parts: `block_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by memory. A lane keeps up to 16 values of both rows, so that these are at most 512 wide. `s05_clusters` is for
 wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np

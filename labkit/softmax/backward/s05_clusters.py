@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `block_all_sum` of `labkit.parts.sums`; `load_raw`, `store`, `unpack` of `labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s02_online` sums before it knows the maximum.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np

@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
 values takes half the registers of an SM and more, and narrow rows leave the threads of a block little to do before the
 barrier: `s04_warps` needs none.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -9,6 +9,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       passes in all
 
 Limited by memory. A lane keeps up to 32 values, so that rows are at most 1024 wide. `s05_clusters` is for wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load_raw`, `store`, `unpack` of `labkit.parts.vectors`.
 """
 
 import numpy as np
