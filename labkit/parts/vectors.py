@@ -9,9 +9,6 @@ Constants of the step choose the access. `ELEMENT` and `WIDTH` are the type and 
     float32     1       float32                             4 bytes
     uint16      1       bits of bfloat16                    2 bytes
 
-`ALIGNED` is False where rows of vectors of four do not begin at multiples of their bytes: `load` and `store` then take
-elements one by one, and stop at the end of a row.
-
 `own` is an array of the thread with `WIDTH` float32: a local array, or a row of one, `own[k]`, for several loads at
 once. Rows, columns and places count elements, whatever holds them.
 """
@@ -19,46 +16,26 @@ once. Rows, columns and places count elements, whatever holds them.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.parts.fours import pack_bits, unpack_bits
 
-ELEMENT, WIDTH, ALIGNED = np.float32, 4, True
+ELEMENT, WIDTH = np.float32, 4
 IS_FLOAT32 = ELEMENT is np.float32
 PACK = 2 if ELEMENT is np.uint32 else 1  # elements of a word
 VECTOR_BYTES = WIDTH // PACK * np.dtype(ELEMENT).itemsize
 FORMAT = ptx.BF16
-HALF, LOW = np.uint32(16), np.uint32(0xFFFF)
+LOW = np.uint32(0xFFFF)
 
 
 @cuda.jit(device=True)
 def load(x, row, i, own):
     """Load the vector at column i of a row."""
-    if ALIGNED:
-        load_at(x, (row, i // PACK), own)
-    else:
-        last = x.shape[1] - 1
-        second, third, fourth = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-        if IS_FLOAT32:
-            own[0], own[1], own[2], own[3] = x[row, i], x[row, second], x[row, third], x[row, fourth]
-        else:
-            unpack_bits(x[row, i], x[row, second], x[row, third], x[row, fourth], own)
+    load_at(x, (row, i // PACK), own)
 
 
 @cuda.jit(device=True)
 def store(y, row, i, own):
     """Store the vector at column i of a row."""
-    if ALIGNED:
-        store_at(y, (row, i // PACK), own)
-    else:
-        if IS_FLOAT32:
-            a, b, c, d = own[0], own[1], own[2], own[3]
-        else:
-            a, b, c, d = pack_bits(own)
-        y[row, i] = a
-        if i + 1 < y.shape[1]:
-            y[row, i + 1] = b
-        if i + 2 < y.shape[1]:
-            y[row, i + 2] = c
-        if i + 3 < y.shape[1]:
-            y[row, i + 3] = d
+    store_at(y, (row, i // PACK), own)
 
 
 @cuda.jit(device=True)
@@ -97,7 +74,7 @@ def load_at(array, index, own):
         if WIDTH == 8:
             unpack_words(a, b, c, d, own)
         else:
-            unpack_bits(a, b, c, d, own)
+            own[0], own[1], own[2], own[3] = unpack_bits(a, b, c, d)
 
 
 @cuda.jit(device=True)
@@ -115,7 +92,7 @@ def store_at(array, index, own):
         c, d = ptx.pack2(own[4], own[5], FORMAT), ptx.pack2(own[6], own[7], FORMAT)
         ptx.store4(array, index, a, b, c, d)
     else:
-        a, b, c, d = pack_bits(own)
+        a, b, c, d = pack_bits(own[0], own[1], own[2], own[3])
         ptx.store4(array, index, a, b, c, d)
 
 
@@ -174,17 +151,3 @@ def unpack_words(a, b, c, d, own):
     own[2], own[3] = ptx.unpack2(b, FORMAT)
     own[4], own[5] = ptx.unpack2(c, FORMAT)
     own[6], own[7] = ptx.unpack2(d, FORMAT)
-
-
-@cuda.jit(device=True)
-def unpack_bits(a, b, c, d, own):
-    """Convert the bits of four bfloat16."""
-    own[0], own[1] = ptx.unpack2(np.uint32(a) | np.uint32(b) << HALF, FORMAT)
-    own[2], own[3] = ptx.unpack2(np.uint32(c) | np.uint32(d) << HALF, FORMAT)
-
-
-@cuda.jit(device=True)
-def pack_bits(own):
-    """Round four float32 to bfloat16, and return their bits."""
-    low, high = ptx.pack2(own[0], own[1], FORMAT), ptx.pack2(own[2], own[3], FORMAT)
-    return np.uint16(low & LOW), np.uint16(low >> HALF), np.uint16(high & LOW), np.uint16(high >> HALF)

@@ -1,4 +1,4 @@
-"""A step's page shows the functions that its kernels call: a copy of a kernel has other constants, not other functions."""
+"""A step's page shows the functions that its kernels call: their copies have other constants, not other functions."""
 
 import sys
 

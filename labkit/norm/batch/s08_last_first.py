@@ -12,8 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory: L2 holds a part only. `s09_in_registers` keeps a channel on the chip, if it is small.
 
-Parts: `merged`, `of_block` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of
-`labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
+`is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -26,10 +26,10 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.sums import is_last
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -54,7 +54,7 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(x, plane, i, own[k])
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         if start < pixels:
             first = own[0, 0]
             values = total = own_squares = np.float32(0)
@@ -101,7 +101,7 @@ def last_first(x, mean, variance, weight, bias, y, channels, eps, relu):
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(x, plane, i, own[k])
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
         for k in range(LOADS):
@@ -110,7 +110,7 @@ def last_first(x, mean, variance, weight, bias, y, channels, eps, relu):
                 for e in range(4):
                     value = (own[k, e] - centre) * scale + shift
                     own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-                store(y, plane, i, own[k])
+                store_row_four(y, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:

@@ -12,7 +12,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
 
-Parts: `block_all_sums` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import lru_cache
@@ -26,9 +26,9 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -53,7 +53,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         if image < images:
-            load(x, image * channels + c, i, own[k])
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, image * channels + c, i)
     factor_of_y, shift, mean_before, variance_before = weight[c], bias[c], running_mean[c], running_variance[c]
 
     sums[0] = np.float32(0)
@@ -91,7 +91,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
             for e in range(WIDTH):
                 value = (own[k, e] - centre) * scale + shift
                 own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            store(y, image * channels + c, i, own[k])
+            store_row_four(y, image * channels + c, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory: L2 holds a part only. `s06_in_registers` keeps a channel on the chip, if it is small.
 
-Parts: `block_sum`, `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -24,9 +24,9 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -54,8 +54,8 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(dy, plane, i, gradient[k])
-                load(x, plane, i, own[k])
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         for k in range(LOADS):
             for e in range(4):
                 if np.uint32(start + k * STRIDE + e) < pixels:
@@ -90,8 +90,8 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, channels
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(dy, plane, i, gradient[k])
-                load(x, plane, i, own[k])
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
         scale, share, slope = weight[c] / root, dbias[c] / values, dweight[c] / values / root
@@ -102,7 +102,7 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, channels
                     g, away = gradient[k, e], own[k, e] - centre
                     g = np.float32(0) if relu and away * scale + shift <= np.float32(0) else g
                     own[k, e] = scale * (g - share - away * slope)
-                store(dx, plane, i, own[k])
+                store_row_four(dx, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:

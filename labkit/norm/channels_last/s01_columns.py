@@ -13,7 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory.
 
-Parts: `merged` of `labkit.parts.moments`; `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged` of `labkit.parts.moments`; `is_last` of
+`labkit.parts.sums`.
 """
 
 from math import prod, sqrt
@@ -25,10 +26,10 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged
 from labkit.parts.sums import is_last
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 THREADS = 512
 WIDTH = 4  # channels of a thread
@@ -76,7 +77,7 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels and c < channels:
-                load(x, pixel, c, own[k])
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         if c < channels:
             values = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
             for e in range(WIDTH):
@@ -134,7 +135,7 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                load(x, pixel, c, own[k])
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre, shift = mean[channel], bias[channel]
@@ -146,7 +147,7 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                store(y, pixel, c, own[k])
+                store_row_four(y, pixel, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
 
-Parts: `block_all_sums` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -25,9 +25,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
@@ -54,7 +54,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            load(x, t + k * threads, c, own[k])
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, t + k * threads, c)
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         before[0, e], before[1, e] = weight[channel], bias[channel]
@@ -96,7 +96,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store(y, t + k * threads, c, own[k])
+            store_row_four(y, t + k * threads, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int]:

@@ -11,7 +11,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory: L2 holds a part only. `s03_in_registers` keeps a few channels on the chip, if images are small.
 
-Parts: `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
 """
 
 from math import prod, sqrt
@@ -23,9 +23,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import is_last
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 THREADS = 512
 WIDTH = 4  # channels of a thread
@@ -71,8 +71,8 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels and c < channels:
-                load(dy, pixel, c, gradient[k])
-                load(x, pixel, c, own[k])
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, pixel, c)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         for k in range(LOADS):
             if np.uint32(start + k * down) < pixels and c < channels:
                 for e in range(WIDTH):
@@ -118,8 +118,8 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, 
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                load(dy, pixel, c, gradient[k])
-                load(x, pixel, c, own[k])
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, pixel, c)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
@@ -132,7 +132,7 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, 
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                store(dx, pixel, c, own[k])
+                store_row_four(dx, pixel, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:

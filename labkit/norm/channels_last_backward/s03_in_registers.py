@@ -12,7 +12,7 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger images do
 not fit. `s04_one_read` keeps them in the shared memory of all blocks.
 
-Parts: `block_all_sums` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -25,9 +25,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last_backward import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
@@ -50,8 +50,8 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            load(dy, t + k * threads, c, gradient[k])
-            load(x, t + k * threads, c, own[k])
+            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, t + k * threads, c)
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, t + k * threads, c)
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
@@ -79,7 +79,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store(dx, t + k * threads, c, own[k])
+            store_row_four(dx, t + k * threads, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int]:

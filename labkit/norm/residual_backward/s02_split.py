@@ -11,7 +11,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory. `s03_one_read` keeps a channel of x and of the masked gradients on the chip.
 
-Parts: `block_sum`, `is_last` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -24,9 +24,9 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
 from labkit.parts.vector_widths import specialise_fours
-from labkit.parts.vectors import load, store
 
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 LOADS = 2  # of 16 bytes, that a thread has under way of each array
@@ -53,9 +53,9 @@ def split(dy, x, y, mean, variance, dresidual, dweight, dbias, partials, arrived
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(dy, plane, i, gradient[k])
-                load(x, plane, i, own[k])
-                load(y, plane, i, above[k])
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+                above[k, 0], above[k, 1], above[k, 2], above[k, 3] = load_row_four(y, plane, i)
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             for e in range(4):
@@ -65,7 +65,7 @@ def split(dy, x, y, mean, variance, dresidual, dweight, dbias, partials, arrived
                     total += gradient[k, e]
                     products += gradient[k, e] * (own[k, e] - centre)
             if i < pixels:
-                store(dresidual, plane, i, gradient[k])
+                store_row_four(dresidual, plane, i, gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3])
     total, products = block_sum(total, of_warps[0]), block_sum(products, of_warps[1])
     if t == 0:
         partials[0, c, part], partials[1, c, part] = total, products
@@ -93,8 +93,8 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, channels
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                load(dresidual, plane, i, g[k])
-                load(x, plane, i, own[k])
+                g[k, 0], g[k, 1], g[k, 2], g[k, 3] = load_row_four(dresidual, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, root = mean[c], sqrt(variance[c] + eps)
         scale, share, slope = weight[c] / root, dbias[c] / values, dweight[c] / values / root
@@ -103,7 +103,7 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, channels
             if i < pixels:
                 for e in range(4):
                     own[k, e] = scale * (g[k, e] - share - (own[k, e] - centre) * slope)
-                store(dx, plane, i, own[k])
+                store_row_four(dx, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:
