@@ -140,8 +140,10 @@ def unpack(raw, own):
             own[0], _ = ptx.unpack2(raw[0], FORMAT)
     elif IS_FLOAT32:
         own[0], own[1], own[2], own[3] = raw[0], raw[1], raw[2], raw[3]
-    else:
+    elif WIDTH == 8:
         unpack_words(raw[0], raw[1], raw[2], raw[3], own)
+    else:
+        own[0], own[1], own[2], own[3] = unpack_bits(raw[0], raw[1], raw[2], raw[3])
 
 
 @cuda.jit(device=True)
