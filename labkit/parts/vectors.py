@@ -27,15 +27,23 @@ LOW = np.uint32(0xFFFF)
 
 
 @cuda.jit(device=True)
+def index_of(i):
+    """Return the index at which memory holds element i."""
+    if PACK == 1:
+        return i
+    return i // PACK
+
+
+@cuda.jit(device=True)
 def load(x, row, i, own):
     """Load the vector at column i of a row."""
-    load_at(x, (row, i // PACK), own)
+    load_at(x, (row, index_of(i)), own)
 
 
 @cuda.jit(device=True)
 def store(y, row, i, own):
     """Store the vector at column i of a row."""
-    store_at(y, (row, i // PACK), own)
+    store_at(y, (row, index_of(i)), own)
 
 
 @cuda.jit(device=True)
@@ -44,19 +52,19 @@ def copy_async(kept, place, x, row, i):
     if VECTOR_BYTES == 2:
         kept[place] = x[row, i]  # no asynchronous copy has two bytes
     else:
-        ptx.cp_async(kept, place // PACK, x, (row, i // PACK), VECTOR_BYTES, VECTOR_BYTES)
+        ptx.cp_async(kept, index_of(place), x, (row, index_of(i)), VECTOR_BYTES, VECTOR_BYTES)
 
 
 @cuda.jit(device=True)
 def load_shared(kept, place, own):
     """Load the vector at element `place` of a shared array with one axis."""
-    load_at(kept, place // PACK, own)
+    load_at(kept, index_of(place), own)
 
 
 @cuda.jit(device=True)
 def store_shared(kept, place, own):
     """Store the vector at element `place` of a shared array with one axis."""
-    store_at(kept, place // PACK, own)
+    store_at(kept, index_of(place), own)
 
 
 @cuda.jit(device=True)
@@ -127,7 +135,7 @@ def load_raw(x, row, i, raw):
     if WIDTH == 1:
         raw[0] = x[row, i]
     else:
-        raw[0], raw[1], raw[2], raw[3] = ptx.load4(x, (row, i // PACK))
+        raw[0], raw[1], raw[2], raw[3] = ptx.load4(x, (row, index_of(i)))
 
 
 @cuda.jit(device=True)
