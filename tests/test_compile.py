@@ -11,13 +11,13 @@ from sampling import WHOLE, sampled
 
 from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
-from labkit.blas import access
 from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import in_planes
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import runs, strided
 from labkit.machine.occupancy import occupancy
+from labkit.parts.vector_widths import specialise_alignment
 from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 
@@ -129,7 +129,7 @@ def test_a_step_says_which_gpu_it_needs():
 def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
     (launch,) = step.launches(*step.examples[-1].operands(), workspace=Workspace(memory=host))
     types = types_of(launch)
-    for kernel, in_vectors in ((step.kernel, True), (access.plain(step.kernel), False)):
+    for kernel, in_vectors in ((step.kernel, True), (specialise_alignment(step.kernel, False), False)):
         code, (target, *_) = ptx_for_the_oldest(kernel, types, OLD_AND_NEW)
         report, _ = assembled(code, target, tmp_path)
         assert NO_SPILLS in report

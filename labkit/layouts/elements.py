@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import specialise
 from labkit.arrays import views
-from labkit.arrays.addresses import has_rows_at_pieces, lies_in_order
+from labkit.parts.vector_widths import in_vectors
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -18,11 +18,6 @@ BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 def for_elements(kernel, itemsize: int):
     """The kernel for elements of so many bytes, as whose bits (`ELEMENT`) it moves them."""
     return specialise(kernel, ELEMENT=BITS[itemsize])
-
-
-def in_vectors(X) -> bool:
-    """Whether an array is in C order, and its rows are whole pieces of 16 bytes."""
-    return lies_in_order(X) and has_rows_at_pieces(X)
 
 
 def as_words(X):

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from labkit import cuda
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 
 WARP = 32
 LEAST = np.finfo(np.float32).min
@@ -49,7 +49,7 @@ def warp_maximum(value):
 def of_warp(maximum, total):
     """Maximum and total of all lanes of a warp, in all of them: each lane rescales its own once."""
     largest = warp_maximum(maximum)
-    return largest, warp_total(total * exponential(maximum - largest))
+    return largest, warp_all_sum(total * exponential(maximum - largest))
 
 
 @cuda.jit(device=True)

@@ -63,7 +63,7 @@ def test_functions_that_it_calls_are_folded_beneath_it():
 
 
 def test_functions_of_other_files_are_shown_and_instructions_are_not():
-    assert [helper.title for helper in show(gemv.gemv).helpers] == ["block_sum", "warp_sum"]
+    assert [helper.title for helper in show(gemv.gemv).helpers] == ["block_sum", "warp_sum", "load_four"]
 
 
 def test_its_cuda_twin_is_folded_beneath_it():

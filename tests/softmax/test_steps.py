@@ -12,7 +12,7 @@ from sampling import WHOLE
 from labkit import cuda, simulate, softmax, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
 from labkit.softmax.online import exponential, warp_maximum
 
 PROBLEMS = 200 if WHOLE else 8  # random ones, of a step
@@ -177,7 +177,7 @@ def by_the_wrong_difference(maximum, total, value):
 
 @cuda.jit(device=True)
 def of_a_warp_by_sum(maximum, total):
-    return warp_maximum(maximum), warp_total(total)
+    return warp_maximum(maximum), warp_all_sum(total)
 
 
 @cuda.jit(device=True)

@@ -15,6 +15,8 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
 
 Limited by O, which comes and goes as often as there are tiles of keys, and by a grid of as many blocks as there are
 heads. `s03_rows` changes the order of the loops.
+
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """
 
 from functools import cache
@@ -25,9 +27,10 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.operands import in_pieces, matrices
-from labkit.attention.pieces import load_four, store_four, suited
 from labkit.formats import FP32
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four_or_zeros, store_four_within
+from labkit.parts.vector_widths import specialise_alignment
 
 FORMATS = (FP32,)
 BM, BN = 64, 32  # queries and keys of a tile
@@ -76,7 +79,7 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
             row = top + y + i * 2
             if row < queries:
                 for j in range(PIECES):
-                    store_four(O, o_row + row * apart[3][2], j * LINE + x * 4, zero, zero, zero, zero)
+                    store_four_within(O, o_row + row * apart[3][2], j * LINE + x * 4, zero, zero, zero, zero)
                 if x == 0:
                     maxima[batch, head, row], totals[batch, head, row] = -inf, 0
     for left in range(max(0, lowest // BN * BN), min(keys, queries + highest), BN):
@@ -85,10 +88,10 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
             row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
             a = b = c = d = np.float32(0)
             if left + row < keys:
-                a, b, c, d = load_four(K, k_row + (left + row) * apart[1][2], col)
+                a, b, c, d = load_four_or_zeros(K, k_row + (left + row) * apart[1][2], col)
             ptx.store4(K_tile, (row, col), a, b, c, d)
             if left + row < keys:
-                a, b, c, d = load_four(V, v_row + (left + row) * apart[2][2], col)
+                a, b, c, d = load_four_or_zeros(V, v_row + (left + row) * apart[2][2], col)
             ptx.store4(V_tile, (row, col), a, b, c, d)
         right = min(left + BN, keys) - 1
         for top in range(max(0, (left - highest) // BM * BM), min(queries, right - lowest + 1), BM):
@@ -97,7 +100,7 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
                 row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
                 a = b = c = d = np.float32(0)
                 if top + row < queries:
-                    a, b, c, d = load_four(Q, q_row + (top + row) * apart[0][2], col)
+                    a, b, c, d = load_four_or_zeros(Q, q_row + (top + row) * apart[0][2], col)
                 ptx.store4(Q_tile, (row, col), a * scale, b * scale, c * scale, d * scale)
             cuda.syncthreads()
 
@@ -142,7 +145,7 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
                 for j in range(PIECES):
                     a = b = c = d = zero
                     if row < queries:
-                        a, b, c, d = load_four(O, o_row + row * apart[3][2], j * LINE + x * 4)
+                        a, b, c, d = load_four_or_zeros(O, o_row + row * apart[3][2], j * LINE + x * 4)
                     sums[i, j * 4], sums[i, j * 4 + 1] = a * shrunk * share, b * shrunk * share
                     sums[i, j * 4 + 2], sums[i, j * 4 + 3] = c * shrunk * share, d * shrunk * share
             cuda.syncwarp()
@@ -160,7 +163,7 @@ def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
                 if row < queries:
                     for j in range(0, WIDE, 4):
                         a, b, c, d = sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3]
-                        store_four(O, o_row + row * apart[3][2], j * SIDE + x * 4, a, b, c, d)
+                        store_four_within(O, o_row + row * apart[3][2], j * SIDE + x * 4, a, b, c, d)
                     if x == 0:
                         maxima[batch, head, row], totals[batch, head, row] = most[i], total[i]
 
@@ -187,7 +190,7 @@ def launches(Q, K, V, O, lse, problem, workspace):
     (Q, K, V, O), apart = matrices(problem, Q, K, V, O)
     known = dict(constants(problem.head_dim))
     shared_bytes = known.pop("SHARED_BYTES")
-    kernel = suited(fused, in_pieces(Q, K, V, O), **known)
+    kernel = specialise_alignment(fused, in_pieces(Q, K, V, O), **known)
     sums = (workspace.array(role, problem.shapes["lse"], np.float32) for role in ("maximum", "sum"))
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale

@@ -12,6 +12,8 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
     (BM * Q_ROW + BN * Q_ROW + BN * HEAD + BM * P_ROW) * 4      bytes of shared memory per block
 
 Limited by the CUDA cores, which are a sixteenth as fast as tensor cores, and by shared memory. `s04_mma` uses those.
+
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """
 
 from functools import cache
@@ -22,9 +24,10 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.attention.blocks import place_from_the_end, within_limits
 from labkit.attention.operands import in_pieces, matrices
-from labkit.attention.pieces import load_four, store_four, suited
 from labkit.formats import FP32
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four_or_zeros, store_four_within
+from labkit.parts.vector_widths import specialise_alignment
 
 FORMATS = (FP32,)
 BM, BN = 64, 32  # queries and keys of a tile
@@ -73,7 +76,7 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
         row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
         a = b = c = d = np.float32(0)
         if top + row < queries:
-            a, b, c, d = load_four(Q, q_row + (top + row) * apart[0][2], col)
+            a, b, c, d = load_four_or_zeros(Q, q_row + (top + row) * apart[0][2], col)
         ptx.store4(Q_tile, (row, col), a * scale, b * scale, c * scale, d * scale)
     for i in range(ROWS):
         most[i], total[i] = -inf, 0
@@ -86,10 +89,10 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
             row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
             a = b = c = d = np.float32(0)
             if left + row < keys:
-                a, b, c, d = load_four(K, k_row + (left + row) * apart[1][2], col)
+                a, b, c, d = load_four_or_zeros(K, k_row + (left + row) * apart[1][2], col)
             ptx.store4(K_tile, (row, col), a, b, c, d)
             if left + row < keys:
-                a, b, c, d = load_four(V, v_row + (left + row) * apart[2][2], col)
+                a, b, c, d = load_four_or_zeros(V, v_row + (left + row) * apart[2][2], col)
             ptx.store4(V_tile, (row, col), a, b, c, d)
         cuda.syncthreads()
 
@@ -147,7 +150,7 @@ def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
             at = o_row + row * apart[3][2]
             for j in range(0, WIDE, 4):
                 a, b, c, d = sums[i, j] * share, sums[i, j + 1] * share, sums[i, j + 2] * share, sums[i, j + 3] * share
-                store_four(O, at, j * SIDE + x * 4, a, b, c, d)
+                store_four_within(O, at, j * SIDE + x * 4, a, b, c, d)
             if x == 0:
                 lse[batch, head, row] = most[i] * LN_2 + log(total[i])
 
@@ -175,7 +178,7 @@ def launches(Q, K, V, O, lse, problem):
     (Q, K, V, O), apart = matrices(problem, Q, K, V, O)
     known = dict(constants(problem.head_dim, cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
     shared_bytes = known.pop("SHARED_BYTES")
-    kernel = suited(rows, in_pieces(Q, K, V, O), **known)
+    kernel = specialise_alignment(rows, in_pieces(Q, K, V, O), **known)
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch

@@ -13,7 +13,7 @@ from labkit.attention.fp8.problem import BLOCK, GROUP, LEAST
 from labkit.formats import E4M3_MOST, FP32, Format
 from labkit.ladder import Launch
 
-FORMAT = ptx.BF16  # of X
+IS_FLOAT32, FORMAT = False, ptx.BF16  # whether X holds float32; else the format of pairs in words
 E4M3 = ptx.E4M3
 THREADS = 256
 WARPS = THREADS // 32
@@ -22,20 +22,14 @@ ALL = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def four_of_words(X, row, col):
-    """Four neighbours of a row of 16-bit numbers, of which two lie in a word."""
+def load_four(X, row, col):
+    """Return four neighbours of a row of float32, or of 16-bit numbers, two in a word."""
+    if IS_FLOAT32:
+        return ptx.load4(X, (row, col))
     low, high = ptx.load2(X, (row, col // 2))
     a, b = ptx.unpack2(low, FORMAT)
     c, d = ptx.unpack2(high, FORMAT)
     return a, b, c, d
-
-
-@cuda.jit(device=True)
-def four_of_float32(X, row, col):
-    return ptx.load4(X, (row, col))
-
-
-four = four_of_words
 
 
 @cuda.jit(device=True)
@@ -44,7 +38,7 @@ def scale_of_block(X, top, count, width, thread):
     of_warps = cuda.shared.array(WARPS, np.float32)
     most = np.float32(0)
     for n in range(thread * 4, count * width, THREADS * 4):
-        a, b, c, d = four(X, top + n // width, n % width)
+        a, b, c, d = load_four(X, top + n // width, n % width)
         most = max(most, max(max(abs(a), abs(b)), max(abs(c), abs(d))))
     for step in range(5):
         most = max(most, cuda.shfl_xor_sync(ALL, most, 1 << step))
@@ -67,7 +61,7 @@ def rows(X, codes, scales, length, blocks):
     if thread == 0:
         scales[plane, block] = scale
     for n in range(thread * 4, count * width, THREADS * 4):
-        a, b, c, d = four(X, top + n // width, n % width)
+        a, b, c, d = load_four(X, top + n // width, n % width)
         codes[top + n // width, n % width // 4] = ptx.pack4(a / scale, b / scale, c / scale, d / scale, E4M3)
 
 
@@ -88,7 +82,7 @@ def columns(X, codes, scales, length, blocks, width):
         for key in range(GROUP):
             a = b = c = d = np.float32(0)
             if first + key < count:
-                a, b, c, d = four(X, top + first + key, col)
+                a, b, c, d = load_four(X, top + first + key, col)
             values[key, 0], values[key, 1], values[key, 2], values[key, 3] = a / scale, b / scale, c / scale, d / scale
         for i in range(4):
             w0 = ptx.pack4(values[0, i], values[1, i], values[8, i], values[9, i], E4M3)
@@ -100,7 +94,7 @@ def columns(X, codes, scales, length, blocks, width):
 
 @cache
 def _in_format(kernel, format: Format):
-    return specialise(kernel, four=four_of_float32) if format == FP32 else specialise(kernel, FORMAT=format.number)
+    return specialise(kernel, IS_FLOAT32=True) if format == FP32 else specialise(kernel, FORMAT=format.number)
 
 
 def launch(X, codes, scales, format: Format, transposed: bool = False) -> Launch:

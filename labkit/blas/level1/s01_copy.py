@@ -6,13 +6,15 @@ Costs, for n elements:
     0                       FLOPs
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four`, `store_four` of `labkit.parts.fours`.
 """
 
 from labkit import cuda
-from labkit.blas.access import suited
 from labkit.blas.problem import Copy, check_vectors
 from labkit.ladder import Launch
-from labkit.ptx import load4, store4
+from labkit.parts.fours import load_four, store_four
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
 
 PROBLEM = Copy
 THREADS = 256
@@ -23,8 +25,8 @@ CHUNK = 4 * THREADS  # elements of a block
 def copy(x, y):
     i = 4 * cuda.grid(1)
     if i + 4 <= x.size:
-        a, b, c, d = load4(x, i)
-        store4(y, i, a, b, c, d)
+        a, b, c, d = load_four(x, i)
+        store_four(y, i, a, b, c, d)
     else:
         for rest in range(i, x.size):
             y[rest] = x[rest]
@@ -33,4 +35,4 @@ def copy(x, y):
 def launches(x, y):
     """y = x."""
     n = check_vectors(x=x, y=y)
-    return [Launch(suited(copy, x, y), -(-n // CHUNK), THREADS, (x, y))]
+    return [Launch(specialise_alignment(copy, in_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]

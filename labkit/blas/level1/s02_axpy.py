@@ -6,13 +6,15 @@ Costs, for n elements:
     2 * n                   FLOPs: a sixth of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four`, `store_four` of `labkit.parts.fours`.
 """
 
 from labkit import cuda
-from labkit.blas.access import suited
 from labkit.blas.problem import Axpy, check_factor, check_vectors
 from labkit.ladder import Launch
-from labkit.ptx import load4, store4
+from labkit.parts.fours import load_four, store_four
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
 
 PROBLEM = Axpy
 THREADS = 256
@@ -23,9 +25,9 @@ CHUNK = 4 * THREADS  # elements of a block
 def axpy(alpha, x, y):
     i = 4 * cuda.grid(1)
     if i + 4 <= x.size:
-        x0, x1, x2, x3 = load4(x, i)
-        y0, y1, y2, y3 = load4(y, i)
-        store4(y, i, y0 + alpha * x0, y1 + alpha * x1, y2 + alpha * x2, y3 + alpha * x3)
+        x0, x1, x2, x3 = load_four(x, i)
+        y0, y1, y2, y3 = load_four(y, i)
+        store_four(y, i, y0 + alpha * x0, y1 + alpha * x1, y2 + alpha * x2, y3 + alpha * x3)
     else:
         for rest in range(i, x.size):
             y[rest] += alpha * x[rest]
@@ -34,4 +36,5 @@ def axpy(alpha, x, y):
 def launches(alpha, x, y):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    return [Launch(suited(axpy, x, y), -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]
+    kernel = specialise_alignment(axpy, in_vectors(x, y))
+    return [Launch(kernel, -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]

@@ -11,16 +11,18 @@ Costs, for n elements:
     2 * n                   FLOPs: a quarter of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.access import suited
 from labkit.blas.problem import Dot, check_vectors
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four
 from labkit.parts.sums import block_sum, is_last
-from labkit.ptx import load4
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
 
 PROBLEM = Dot
 THREADS = 256
@@ -41,8 +43,8 @@ def dot(x, y, partials, arrived, out):
     for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
         for vector in range(VECTORS):
             i = start + 4 * (vector * THREADS + t)
-            x_own[vector, 0], x_own[vector, 1], x_own[vector, 2], x_own[vector, 3] = load4(x, i)
-            y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3] = load4(y, i)
+            x_own[vector, 0], x_own[vector, 1], x_own[vector, 2], x_own[vector, 3] = load_four(x, i)
+            y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3] = load_four(y, i)
         for vector in range(VECTORS):
             for e in range(4):
                 total += x_own[vector, e] * y_own[vector, e]
@@ -66,4 +68,5 @@ def launches(x, y, out, workspace):
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
     beside = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
-    return [Launch(suited(dot, x, y), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *beside, out))]
+    kernel = specialise_alignment(dot, in_vectors(x, y))
+    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *beside, out))]

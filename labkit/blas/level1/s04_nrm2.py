@@ -14,6 +14,8 @@ Costs, for n elements:
     n * 4                   bytes read
 
 Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
+
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -21,11 +23,11 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.access import suited
 from labkit.blas.problem import Nrm2, check_vectors
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four
 from labkit.parts.sums import block_sum, is_last
-from labkit.ptx import load4
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
 
 PROBLEM = Nrm2
 THREADS = 256
@@ -63,7 +65,7 @@ def nrm2(x, partials, arrived, out):
     for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
         for vector in range(VECTORS):
             i = start + 4 * (vector * THREADS + t)
-            own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load4(x, i)
+            own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load_four(x, i)
         for vector in range(VECTORS):
             for e in range(4):
                 large, middle, small = add_square(own[vector, e], large, middle, small)
@@ -91,4 +93,4 @@ def launches(x, out, workspace):
     n = check_vectors(x=x)
     check_vectors(out=out)
     beside = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
-    return [Launch(suited(nrm2, x), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))]
+    return [Launch(specialise_alignment(nrm2, in_vectors(x)), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))]

@@ -10,16 +10,18 @@ Costs, for an M x N matrix:
     2 * M * N               FLOPs: half of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four` of `labkit.parts.fours`; `block_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.access import suited
 from labkit.blas.problem import Gemv, check_factor, check_gemv
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four
 from labkit.parts.sums import WARP, block_sum
-from labkit.ptx import load4
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
 
 PROBLEM = Gemv
 VECTORS = 2
@@ -41,9 +43,9 @@ def gemv(alpha, A, x, beta, y):
         for start in range(0, whole, chunk):
             for vector in range(VECTORS):
                 col = start + 4 * (vector * threads + t)
-                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load4(A_row, col)
+                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load_four(A_row, col)
             for vector in range(VECTORS):
-                a, b, c, d = load4(x, start + 4 * (vector * threads + t))
+                a, b, c, d = load_four(x, start + 4 * (vector * threads + t))
                 total += own[vector, 0] * a + own[vector, 1] * b + own[vector, 2] * c + own[vector, 3] * d
         for col in range(whole + t, x.size, threads):
             total += A_row[col] * x[col]
@@ -65,4 +67,4 @@ def launches(alpha, A, x, beta, y):
     """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
     M, N = check_gemv(A, x, y)
     factors = check_factor("alpha", alpha), check_factor("beta", beta)
-    return [Launch(suited(gemv, A, x), *geometry(M, N), (factors[0], A, x, factors[1], y))]
+    return [Launch(specialise_alignment(gemv, in_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))]

@@ -10,16 +10,19 @@ Costs, for an M x N matrix:
     2 * M * N               FLOPs: half of one a byte
 
 Limited by DRAM bandwidth.
+
+Parts: `load_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
 """
 
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.access import plain, suited
 from labkit.blas.problem import GemvTransposed, check_factor, check_gemv
 from labkit.ladder import Launch
+from labkit.parts.fours import load_four
 from labkit.parts.sums import is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.ptx import store4
 
 PROBLEM = GemvTransposed
 WARPS = 8
@@ -61,13 +64,13 @@ def gemv_t(alpha, A, x, beta, y, partials, arrived):
         for start in range(first, whole, CHUNK):
             for vector in range(VECTORS):
                 A_row = A[start + vector * WARPS + warp]
-                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load4(A_row, first_col + 4 * lane)
+                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load_four(A_row, first_col + 4 * lane)
             for vector in range(VECTORS):
                 factor = x[start + vector * WARPS + warp]
                 for e in range(4):
                     total[e] += factor * own[vector, e]
         for row in range(whole + warp, last, WARPS):
-            a, b, c, d = load4(A[row], first_col + 4 * lane)
+            a, b, c, d = load_four(A[row], first_col + 4 * lane)
             total[0] += x[row] * a
             total[1] += x[row] * b
             total[2] += x[row] * c
@@ -81,7 +84,7 @@ def gemv_t(alpha, A, x, beta, y, partials, arrived):
         for e in range(4):
             total[e] = np.float32(0)
         for part in range(warp, cuda.gridDim.y, WARPS):
-            a, b, c, d = load4(partials[part], first_col + 4 * lane)
+            a, b, c, d = load_four(partials[part], first_col + 4 * lane)
             total[0] += a
             total[1] += b
             total[2] += c
@@ -107,7 +110,7 @@ def launches(alpha, A, x, beta, y, workspace):
     M, N = check_gemv(A, x, y, transposed=True)
     grid, block = geometry(M, N)
     strips, parts = grid
-    kernel = suited(gemv_t, A) if N % 4 == 0 else plain(gemv_t)
+    kernel = specialise_alignment(gemv_t, N % 4 == 0 and in_vectors(A))
     factors = check_factor("alpha", alpha), check_factor("beta", beta)
     beside = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
     return [Launch(kernel, grid, block, (factors[0], A, x, factors[1], y, *beside))]

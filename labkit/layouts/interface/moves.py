@@ -13,9 +13,9 @@ from typing import NamedTuple
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import as_bits, reshaped, viewed
 from labkit.ladder import Launch, Step, TooLarge, ladder
-from labkit.layouts.elements import in_vectors
 from labkit.layouts.interface.runs import copy_runs
 from labkit.layouts.interface.strided import rearrange
+from labkit.parts.vector_widths import in_vectors
 
 WORDS = 2, 4  # bytes of elements that kernels of the ladder take
 NARROW = 32  # elements, below which a row is short

@@ -21,8 +21,9 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import as_words, for_elements, in_vectors
+from labkit.layouts.elements import as_words, for_elements
 from labkit.layouts.transpose import BACK, IN_VECTORS, LARGE, ODD, TO
+from labkit.parts.vector_widths import in_vectors
 from labkit.ptx import load4, store4
 
 EXAMPLES, BENCHED = (*IN_VECTORS, (2, 40, 7, 7, *TO), (1, 72, 3, 3, *BACK)), (*ODD, *LARGE)

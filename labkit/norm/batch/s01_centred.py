@@ -15,6 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
     10      passes in all
 
 Limited by memory: a few operations a value, and 40 bytes. `s02_two_passes` stores nothing that it can compute again.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

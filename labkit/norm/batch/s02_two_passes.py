@@ -13,6 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
     6       passes in all
 
 Limited by memory. `s03_sums` finds both statistics in one pass.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Wrong where the squared mean is 1e5 variances or more: float32 has 7 digits. `s04_welford` subtracts no squares.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

@@ -14,6 +14,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the division for each value, which waits for the one before. The variance is off by up to a hundredth where
 neighbours in float32 are so far apart about the mean that small steps towards it are lost. `s05_shifted` needs neither.
+
+Parts: `of_block` of `labkit.parts.moments`.
 """
 
 from math import sqrt

@@ -15,6 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by memory. (Less exact where the first of a thread's values is far from hundreds of others: a channel of which
 one value is 1e4 and all others are about 0 is off by some ten thousandths.) `s06_fused` rectifies what it has in a
 register.
+
+Parts: `of_block` of `labkit.parts.moments`.
 """
 
 from math import sqrt

@@ -8,6 +8,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 No fewer are needed if y is written as x is read the second time, unless a channel stays on the chip in between.
 Limited by memory, of which `s07_split` asks for more at a time.
+
+Parts: `of_block` of `labkit.parts.moments`.
 """
 
 from math import sqrt

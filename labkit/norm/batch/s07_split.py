@@ -13,6 +13,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory. `s08_last_first` finds some of what the first pass read in L2.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
+`is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -23,12 +26,12 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.sums import is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -50,20 +53,18 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
     for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         if start < pixels:
             first = own[0, 0]
             values = total = own_squares = np.float32(0)
-            for load in range(LOADS):
-                there = min(
-                    np.uint32(4), max(pixels, np.uint32(start + load * STRIDE)) - np.uint32(start + load * STRIDE)
-                )
+            for k in range(LOADS):
+                there = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
                 for e in range(4):
                     if e < there:
-                        value = own[load, e] - first
+                        value = own[k, e] - first
                         total += value
                         own_squares += value * value
                 values += np.float32(there)
@@ -99,19 +100,19 @@ def fused(x, mean, variance, weight, bias, y, channels, eps, relu):
     piece = cuda.blockIdx.x * WARPS + t // WARP
     plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
     if plane < x.shape[0]:
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    value = (own[load, e] - centre) * scale + shift
-                    own[load, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-                store4(y, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                    value = (own[k, e] - centre) * scale + shift
+                    own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                store_row_four(y, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:
@@ -132,10 +133,10 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     line = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
         Launch(
-            suited(split, x),
+            specialise_fours(split, x),
             (problem.C, parts),
             WARP * WARPS,
             (x, *kept, np.uint32(problem.N), np.float32(problem.factor)),
         ),
-        Launch(suited(fused, x, y), -(-pieces // WARPS), WARP * WARPS, line),
+        Launch(specialise_fours(fused, x, y), -(-pieces // WARPS), WARP * WARPS, line),
     ]

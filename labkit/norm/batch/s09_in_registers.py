@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import lru_cache
@@ -22,11 +24,11 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.totals import all_block_totals
-from labkit.ptx import load4, store4
+from labkit.parts.fours import load_row_four, store_row_four
+from labkit.parts.sums import block_all_sums
+from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -51,7 +53,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     for k in range(SHARE):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
         if image < images:
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (image * channels + c, i))
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, image * channels + c, i)
     factor_of_y, shift, mean_before, variance_before = weight[c], bias[c], running_mean[c], running_variance[c]
 
     sums[0] = np.float32(0)
@@ -60,7 +62,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for e in range(WIDTH):
             if image < images and i + e < pixels:
                 sums[0] += own[k, e]
-    all_block_totals(sums, of_warps[:1], 1)
+    block_all_sums(sums, of_warps[:1], 1)
     near = sums[0] / values
 
     sums[0] = sums[1] = np.float32(0)
@@ -71,7 +73,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near
                 sums[0] += value
                 sums[1] += value * value
-    all_block_totals(sums, of_warps[1:], 2)
+    block_all_sums(sums, of_warps[1:], 2)
     total, squares = sums[0], sums[1]
     centre = near + total / values
     squares -= total * (total / values)
@@ -89,7 +91,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
             for e in range(WIDTH):
                 value = (own[k, e] - centre) * scale + shift
                 own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            store4(y, (image * channels + c, i), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store_row_four(y, image * channels + c, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:
@@ -118,7 +120,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     vectors, share, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
+    return [Launch(specialise_fours(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
 
 
 @lru_cache(128)  # a kernel for each size of planes

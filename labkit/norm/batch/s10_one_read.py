@@ -15,6 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
 cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -26,9 +28,10 @@ from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.kept import begin, give, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.parts.moments import ROWS, merged, of_block
+from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel
@@ -56,14 +59,14 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        begin(kept, WIDTH * v, x, (image * channels + c, WIDTH * i))
+        copy_async(kept, WIDTH * v, x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
     ptx.cluster_sync()
     ptx.cp_async_wait(0)
 
     values = first = total = squares = np.float32(0)
     for v in range(t, count, threads):
-        take(kept, WIDTH * v, own)
+        load_shared(kept, WIDTH * v, own)
         first = own[0] if values == np.float32(0) else first
         values += np.float32(WIDTH)
         for e in range(WIDTH):
@@ -94,11 +97,11 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
         plane = image * channels + c
-        take(kept, WIDTH * v, own)
+        load_shared(kept, WIDTH * v, own)
         for e in range(WIDTH):
             value = (own[e] - centre) * scale + shift
             own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-        give(y, (plane, WIDTH * i), own)
+        store(y, plane, WIDTH * i, own)
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
@@ -123,12 +126,9 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    at_once = width(x, y)
+    at_once = width_of_four(x, y)
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [
-        Launch(
-            suited(one_read, format.dtype, at_once, blocks, threads), blocks * problem.C, threads, arguments, kept_bytes
-        )
-    ]
+    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * problem.C, threads, arguments, kept_bytes)]

@@ -16,6 +16,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `merged`, `of_warp` of `labkit.parts.moments`.
 """
 
 from functools import lru_cache
@@ -29,7 +31,7 @@ from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.pieces import rescale, rescale_bits, sums, sums_of_bits
+from labkit.norm.pieces import rescale, sums
 from labkit.parts.moments import ROWS, merged, of_warp
 
 FORMATS = FP32, BF16
@@ -207,7 +209,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     kept = mean, variance, running_mean, running_variance, workspace.counters(1)
     arguments = *maps, weight, bias, *kept, *numbers
     grid, block = cut.blocks * cut.clusters, (LANES, cut.pieces)
-    return [Launch(suited(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]
+    return [Launch(specialise_for(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]
 
 
 def _in_rows(X, sides):
@@ -217,7 +219,7 @@ def _in_rows(X, sides):
 
 
 @lru_cache(128)  # a kernel for many a size of images
-def suited(kernel, cut: Geometry, format):
+def specialise_for(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and clusters, and for bits of bfloat16."""
     constants = {
         "CLUSTER": cut.blocks,
@@ -227,6 +229,6 @@ def suited(kernel, cut: Geometry, format):
         "KEPT_ROWS": cut.kept_rows,
     }
     if format is BF16:
-        constants |= {"ELEMENT": np.uint32, "sums": sums_of_bits, "rescale": rescale_bits}
+        constants |= {"ELEMENT": np.uint32, "WIDTH": 8}
     bounds = LANES * cut.pieces if cut.pieces > FREE_PIECES[format] else None
     return specialise(cuda.jit(cluster=cut.blocks, launch_bounds=bounds)(kernel.py_func), **constants)

@@ -15,6 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
     9       passes in all
 
 Limited by memory: a few operations a value, and 36 bytes. `s02_both_sums` takes two sums of what it reads.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

@@ -8,6 +8,8 @@ Costs, in passes over memory, each of them all values read or written once:
     8       passes in all
 
 Limited by memory. `s03_masked_again` does not store what ReLU let through.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

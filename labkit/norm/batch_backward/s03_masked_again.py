@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 No fewer are needed, unless a channel stays on the chip in between. Limited by memory, of which `s04_split` asks for
 more at a time.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

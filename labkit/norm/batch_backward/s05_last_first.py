@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory: L2 holds a part only. `s06_in_registers` keeps a channel on the chip, if it is small.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -20,11 +22,11 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -49,15 +51,15 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3] = load4(dy, (plane, i))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
-        for load in range(LOADS):
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+        for k in range(LOADS):
             for e in range(4):
-                if np.uint32(start + load * STRIDE + e) < pixels:
-                    g, away = gradient[load, e], own[load, e] - centre
+                if np.uint32(start + k * STRIDE + e) < pixels:
+                    g, away = gradient[k, e], own[k, e] - centre
                     g = np.float32(0) if relu and away * scale + shift <= np.float32(0) else g  # a NaN is not below 0
                     total += g
                     products += g * away
@@ -85,22 +87,22 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, channels
     piece = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * WARPS + t // WARP
     plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
     if plane < x.shape[0]:
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3] = load4(dy, (plane, i))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
         scale, share, slope = weight[c] / root, dbias[c] / values, dweight[c] / values / root
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    g, away = gradient[load, e], own[load, e] - centre
+                    g, away = gradient[k, e], own[k, e] - centre
                     g = np.float32(0) if relu and away * scale + shift <= np.float32(0) else g
-                    own[load, e] = scale * (g - share - away * slope)
-                store4(dx, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                    own[k, e] = scale * (g - share - away * slope)
+                store_row_four(dx, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:
@@ -121,6 +123,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sums = *given, dweight, dbias, *kept, np.uint32(problem.N), eps, problem.relu
     line = *given, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
     return [
-        Launch(suited(split, dy, x), (problem.C, parts), WARP * WARPS, sums),
-        Launch(suited(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, line),
+        Launch(specialise_fours(split, dy, x), (problem.C, parts), WARP * WARPS, sums),
+        Launch(specialise_fours(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, line),
     ]

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger channels
 do not fit. `s07_one_read` keeps them in the shared memory of several blocks.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -23,9 +25,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.kept import fetch, give, ways_of
 from labkit.norm.problem import planes_of
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
+from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
@@ -50,9 +52,9 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
         image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
         gradient[k] = own[k] = np.float32(0)
         if image < images:
-            fetch(dy, (image * channels + c, i), one)
+            load(dy, image * channels + c, i, one)
             gradient[k] = one[0]
-            fetch(x, (image * channels + c, i), one)
+            load(x, image * channels + c, i, one)
             own[k] = one[0]
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
@@ -65,7 +67,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
                 gradient[k] = np.float32(0)
             total += gradient[k]
             products += gradient[k] * own[k]
-    total, products = block_totals(total, products, of_warps)
+    total, products = block_all_sum2(total, products, of_warps)
     if t == 0:
         dbias[c] = total
         dweight[c] = products / root
@@ -76,7 +78,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
         image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
         if image < images:
             one[0] = scale * (gradient[k] - level - own[k] * slope)
-            give(dx, (image * channels + c, i), one)
+            store(dx, image * channels + c, i, one)
 
 
 def geometry(problem, most_share: int = MOST_SHARE) -> tuple[int, int]:
@@ -111,10 +113,11 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     share, threads = geometry(problem, fitting_share(problem.H * problem.W, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    return [Launch(suited(in_registers, format.dtype, problem.H * problem.W, share), problem.C, threads, arguments)]
+    kernel = specialise_for(in_registers, format.dtype, problem.H * problem.W, share)
+    return [Launch(kernel, problem.C, threads, arguments)]
 
 
 @lru_cache(128)  # a kernel for each size of planes
-def suited(kernel, dtype, pixels: int, share: int):
+def specialise_for(kernel, dtype, pixels: int, share: int):
     """The kernel's copy for images of a type, planes of so many pixels, and so many values of a thread."""
-    return specialise(kernel, PIXELS=pixels, SHARE=share, **ways_of(kernel, dtype, 1))
+    return specialise(kernel, PIXELS=pixels, SHARE=share, WIDTH=1, ELEMENT=dtype.type)

@@ -13,6 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which a block waits: for its values, for its cluster, and for eight places where the next cluster
 can begin. `s08_overlapped` reads the next channel while it writes this one.
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -24,9 +26,10 @@ from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.kept import begin, give, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.parts.sums import warp_sum
+from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
 BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)
@@ -66,8 +69,8 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ro
 
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
-        begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+        copy_async(kept, WIDTH * v, dy, image * channels + c, WIDTH * i)
+        copy_async(kept, WIDTH * (room + v), x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
@@ -76,8 +79,8 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ro
 
     total = products = np.float32(0)
     for v in range(t, count, threads):
-        take(kept, WIDTH * v, gradient)
-        take(kept, WIDTH * (room + v), own)
+        load_shared(kept, WIDTH * v, gradient)
+        load_shared(kept, WIDTH * (room + v), own)
         masked(gradient, own, centre, scale, shift, relu)
         for e in range(WIDTH):
             total += gradient[e]
@@ -101,12 +104,12 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ro
     level, slope = total / values, products / values / (root * root)
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        take(kept, WIDTH * v, gradient)
-        take(kept, WIDTH * (room + v), own)
+        load_shared(kept, WIDTH * v, gradient)
+        load_shared(kept, WIDTH * (room + v), own)
         masked(gradient, own, centre, scale, shift, relu)
         for e in range(WIDTH):
             own[e] = scale * (gradient[e] - level - own[e] * slope)
-        give(dx, (image * channels + c, WIDTH * i), own)
+        store(dx, image * channels + c, WIDTH * i, own)
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
@@ -132,9 +135,9 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    at_once = width(dy, x, dx)
+    at_once = width_of_four(dy, x, dx)
     blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = suited(one_read, format.dtype, at_once, blocks, threads)
+    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * room * at_once * format.itemsize)]

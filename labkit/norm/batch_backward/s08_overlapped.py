@@ -18,6 +18,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory, and by the pause in which all warps of a cluster sum and wait: a copy of as many bytes takes four
 fifths of the time (H100, 64 x 256 x 56 x 56 in float32).
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -29,9 +31,10 @@ from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.kept import begin, fetch, give, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.parts.sums import warp_sum
+from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vectors import copy_async, load, load_shared, store
 
 FORMATS = FP32, BF16
 CLUSTER = 8  # blocks that share a channel
@@ -82,8 +85,8 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
     if c < channels:
         for v in range(t, held, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
-            begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+            copy_async(kept, WIDTH * v, dy, image * channels + c, WIDTH * i)
+            copy_async(kept, WIDTH * (room + v), x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
 
     turn = np.uint32(0)
@@ -96,16 +99,16 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
         total = products = np.float32(0)
         ptx.cp_async_wait(0)
         for v in range(t, held, threads):
-            take(kept, WIDTH * v, gradient)
-            take(kept, WIDTH * (room + v), own)
+            load_shared(kept, WIDTH * v, gradient)
+            load_shared(kept, WIDTH * (room + v), own)
             masked(gradient, own, centre, scale, shift, relu)
             for e in range(WIDTH):
                 total += gradient[e]
                 products += gradient[e] * own[e]
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(dy, (image * channels + c, WIDTH * i), gradient)
-            fetch(x, (image * channels + c, WIDTH * i), own)
+            load(dy, image * channels + c, WIDTH * i, gradient)
+            load(x, image * channels + c, WIDTH * i, own)
             masked(gradient, own, centre, scale, shift, relu)
             for e in range(WIDTH):
                 total += gradient[e]
@@ -134,24 +137,24 @@ def overlapped(dy, x, weight, bias, mean, variance, dx, dweight, dbias, taken, i
         level, slope = total / values, products / values / (root * root)
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(dy, (image * channels + c, WIDTH * i), gradient)
-            fetch(x, (image * channels + c, WIDTH * i), own)
+            load(dy, image * channels + c, WIDTH * i, gradient)
+            load(x, image * channels + c, WIDTH * i, own)
             masked(gradient, own, centre, scale, shift, relu)
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - own[e] * slope)
-            give(dx, (image * channels + c, WIDTH * i), own)
+            store(dx, image * channels + c, WIDTH * i, own)
         for v in range(t, held, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            take(kept, WIDTH * v, gradient)
-            take(kept, WIDTH * (room + v), own)
+            load_shared(kept, WIDTH * v, gradient)
+            load_shared(kept, WIDTH * (room + v), own)
             masked(gradient, own, centre, scale, shift, relu)
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - own[e] * slope)
-            give(dx, (plane, WIDTH * i), own)
+            store(dx, plane, WIDTH * i, own)
             if after < channels:
-                begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
-                begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
+                copy_async(kept, WIDTH * v, dy, image * channels + after, WIDTH * i)
+                copy_async(kept, WIDTH * (room + v), x, image * channels + after, WIDTH * i)
         ptx.cp_async_commit()
         c = after
 
@@ -180,9 +183,9 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    at_once = width(dy, x, dx)
+    at_once = width_of_four(dy, x, dx)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, workspace.counters(1), *numbers
-    kernel = suited(overlapped, format.dtype, at_once, blocks, threads)
+    kernel = specialise_vectors(overlapped, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]

@@ -14,6 +14,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory. In NHWC a value's channel changes from neighbour to neighbour: `s02_pixels`.
+
+Parts: `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import prod, sqrt
@@ -24,7 +26,8 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 
 EXAMPLES = (
     (1, 1, 1, 1),
@@ -55,7 +58,7 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
     for k in range(LOADS):
         i = np.uint32(start + k * WIDTH * THREADS)
         if i < values:
-            load(x, image, i, own, k)
+            load(x, image, i, own[k])
     for k in range(LOADS):
         i = np.uint32(start + k * WIDTH * THREADS)
         if i < values:
@@ -68,7 +71,7 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
                 value = (own[k, e] - centre) * scale + shift
                 own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
                 pixel += np.uint32(1)
-            store(y, image, i, own, k)
+            store(y, image, i, own[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int]:
@@ -87,8 +90,9 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     if values >= MOST:
         raise TooLarge(f"an image has {values} values, and this step counts them below {MOST}")
     x, y = reshaped(x, problem.N, values), reshaped(y, problem.N, values)
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     loads, blocks = geometry(problem, at_once)
     numbers = np.uint32(values), np.uint32(problem.H * problem.W), np.float32(problem.eps), problem.relu
-    arguments = seen(x, at_once), running_mean, running_variance, weight, bias, seen(y, at_once), *numbers
-    return [Launch(suited(planes, format.dtype, at_once, THREADS, LOADS=loads), problem.N * blocks, THREADS, arguments)]
+    arguments = kernel_view(x, at_once), running_mean, running_variance, weight, bias, kernel_view(y, at_once), *numbers
+    kernel = specialise_vectors(planes, format.dtype, at_once, THREADS, LOADS=loads)
+    return [Launch(kernel, problem.N * blocks, THREADS, arguments)]

@@ -9,6 +9,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `load`, `store` of `labkit.parts.vectors`.
 """
 
 from math import prod, sqrt
@@ -19,7 +21,8 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.row_pieces import load, seen, store, suited, width
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 
 EXAMPLES = (
     (1, 1, 1, 1, True, "NHWC"),
@@ -50,7 +53,7 @@ def pixels(x, mean, variance, weight, bias, y, across, eps, relu):
         for k in range(LOADS):
             row = np.uint32(start + k * down)
             if row < rows:
-                load(x, row, c, own, k)
+                load(x, row, c, own[k])
         for e in range(WIDTH):
             channel = np.uint32(c + e)
             centre, shift = mean[channel], bias[channel]
@@ -62,7 +65,7 @@ def pixels(x, mean, variance, weight, bias, y, across, eps, relu):
         for k in range(LOADS):
             row = np.uint32(start + k * down)
             if row < rows:
-                store(y, row, c, own, k)
+                store(y, row, c, own[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
@@ -80,8 +83,8 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     """y, of images in NHWC."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     across, loads, grid = geometry(problem, at_once)
     numbers = np.uint32(across), np.float32(problem.eps), problem.relu
-    arguments = seen(x, at_once), running_mean, running_variance, weight, bias, seen(y, at_once), *numbers
-    return [Launch(suited(pixels, format.dtype, at_once, THREADS, LOADS=loads), grid, THREADS, arguments)]
+    arguments = kernel_view(x, at_once), running_mean, running_variance, weight, bias, kernel_view(y, at_once), *numbers
+    return [Launch(specialise_vectors(pixels, format.dtype, at_once, THREADS, LOADS=loads), grid, THREADS, arguments)]

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged` of `labkit.parts.moments`; `is_last` of
+`labkit.parts.sums`.
 """
 
 from math import prod, sqrt
@@ -22,11 +25,11 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged
 from labkit.parts.sums import is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
 WIDTH = 4  # channels of a thread
@@ -71,17 +74,17 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
     for e in range(WIDTH):
         average[e] = rest[e] = squares[e] = zero
     for start in range(part * LOADS * down + t // across, pixels, parts * LOADS * down):
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels and c < channels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (pixel, c))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         if c < channels:
             values = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
             for e in range(WIDTH):
                 total = own_squares = zero
-                for load in range(LOADS):
-                    if np.uint32(start + load * down) < pixels:
-                        value = own[load, e] - own[0, e]
+                for k in range(LOADS):
+                    if np.uint32(start + k * down) < pixels:
+                        value = own[k, e] - own[0, e]
                         total += value
                         own_squares += value * value
                 share = total / values
@@ -129,22 +132,22 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
     down = np.uint32(THREADS // across)  # rows of a block's threads
     start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * down + t // across  # L2 holds the last pixels
     if c < channels:
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (pixel, c))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre, shift = mean[channel], bias[channel]
             scale = weight[channel] / sqrt(variance[channel] + eps)
-            for load in range(LOADS):
-                if np.uint32(start + load * down) < pixels:
-                    value = (own[load, e] - centre) * scale + shift
-                    own[load, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+            for k in range(LOADS):
+                if np.uint32(start + k * down) < pixels:
+                    value = (own[k, e] - centre) * scale + shift
+                    own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                store4(y, (pixel, c), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                store_row_four(y, pixel, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:
@@ -168,6 +171,11 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     rows = -(-problem.values // (LOADS * THREADS // across))
     line = x, mean, variance, weight, bias, y, np.uint32(across), np.float32(problem.eps), problem.relu
     return [
-        Launch(suited(columns, x), (wide, parts), THREADS, (x, *kept, np.uint32(across), np.float32(problem.factor))),
-        Launch(suited(fused, x, y), (rows, wide), THREADS, line),
+        Launch(
+            specialise_fours(columns, x),
+            (wide, parts),
+            THREADS,
+            (x, *kept, np.uint32(across), np.float32(problem.factor)),
+        ),
+        Launch(specialise_fours(fused, x, y), (rows, wide), THREADS, line),
     ]

@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
 and write, and five of these waits follow one another.
+
+Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+`labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -28,9 +31,9 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import scaled
-from labkit.norm.vectors import give, give_bits, take, take_bits
 from labkit.parts.meeting import meet
 from labkit.parts.moments import merged, of_warp
+from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
 EXAMPLES = (
@@ -103,13 +106,13 @@ def one_read(
             ptx.mbarrier_wait(landed, 0, turn % 2)
             for p in range(min(NEAR, block_count)):
                 v = np.uint32(p * VECTORS + lane % VECTORS)
-                take(tiles, 0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4, own)
+                load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4), own)
                 for e in range(WIDTH):
                     near[e] += own[e] * part_of_near
         if count > 0:
             ptx.mbarrier_wait(landed, warp, turn % 2)
             for v in range(lane, count * VECTORS, LANES):
-                take(tiles, warp, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4, own)
+                load_at(tiles, (warp, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4), own)
                 for e in range(WIDTH):
                     value = own[e] - near[e]
                     total[e] += value
@@ -169,10 +172,10 @@ def one_read(
                 near[e], total[e], squares[e] = centres[channel - c], scales[channel - c], bias[channel]
             for v in range(lane, count * VECTORS, LANES):
                 line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4
-                take(tiles, warp, line, word, own)
+                load_at(tiles, (warp, line, word), own)
                 for e in range(WIDTH):
                     own[e] = scaled(own[e], near[e], total[e], squares[e], relu)
-                give(tiles, warp, line, word, own)
+                store_at(tiles, (warp, line, word), own)
             ptx.fence_async()
             cuda.syncwarp()
             if lane == 0:
@@ -254,7 +257,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     kept = weight, bias, mean, variance, running_mean, running_variance, partials, arrived
     grid, block = cut.blocks * cut.groups, (LANES, cut.pieces)
-    return [Launch(suited(one_read, cut, format), grid, block, (*maps, *kept, *numbers), cut.kept_bytes)]
+    return [Launch(specialise_for(one_read, cut, format), grid, block, (*maps, *kept, *numbers), cut.kept_bytes)]
 
 
 def _in_rows(X, problem):
@@ -264,10 +267,10 @@ def _in_rows(X, problem):
 
 
 @lru_cache(128)  # a kernel for many a size of images
-def suited(kernel, cut: Geometry, format):
+def specialise_for(kernel, cut: Geometry, format):
     """The kernel's copy for these pieces and groups, and for bits of bfloat16."""
     constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}
     constants["SHARE"] = -(-cut.blocks // LANES)
     if format is BF16:
-        constants |= {"WIDTH": 8, "ELEMENT": np.uint32, "take": take_bits, "give": give_bits}
+        constants |= {"WIDTH": 8, "ELEMENT": np.uint32}
     return specialise(kernel, **constants)

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
     2       passes in all
 
 Limited by how long memory takes to answer, once to read and once to write, and by two sums of a block.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -22,10 +24,10 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.channels_last import TAKES
-from labkit.parts.totals import all_block_totals
-from labkit.ptx import load4, store4
+from labkit.parts.fours import load_row_four, store_row_four
+from labkit.parts.sums import block_all_sums
+from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
@@ -52,7 +54,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, t + k * threads, c)
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         before[0, e], before[1, e] = weight[channel], bias[channel]
@@ -63,7 +65,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         for k in range(SHARE):
             if t + k * threads < pixels:
                 sums[e] += own[k, e]
-    all_block_totals(sums, of_warps[SUMS:], WIDTH)
+    block_all_sums(sums, of_warps[SUMS:], WIDTH)
     for e in range(WIDTH):
         near[e] = sums[e] / values
 
@@ -74,7 +76,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
                 value = own[k, e] - near[e]
                 sums[e] += value
                 sums[WIDTH + e] += value * value
-    all_block_totals(sums, of_warps, SUMS)
+    block_all_sums(sums, of_warps, SUMS)
 
     for e in range(WIDTH):
         total, squares = sums[e], sums[WIDTH + e]
@@ -94,7 +96,7 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store4(y, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store_row_four(y, t + k * threads, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int]:
@@ -119,7 +121,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     share, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(suited(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
+    return [Launch(specialise_fours(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
 
 
 @cache

@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them all values read or written once, wher
     2       passes in all
 
 Limited by memory: L2 and the SMs together hold a part only.
+
+Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+`labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -28,9 +31,9 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import scaled
-from labkit.norm.vectors import give, give_bits, take, take_bits
 from labkit.parts.meeting import meet
 from labkit.parts.moments import merged, of_warp
+from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
 EXAMPLES = (
@@ -139,7 +142,7 @@ def first_kept(
             part_of_near = np.float32(1) / np.float32(first_pixels)
             for p in range(first_pixels):
                 v = np.uint32(p * ACROSS + u % ACROSS)
-                take(tiles, 0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4, own)
+                load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), own)
                 for e in range(WIDTH):
                     near[e] += own[e] * part_of_near
         for i in range(group, mine, GROUPS):
@@ -147,7 +150,9 @@ def first_kept(
             ptx.mbarrier_wait(landed, slot, turn % 2)
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
-                    take(tiles, slot, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4, own)
+                    load_at(
+                        tiles, (slot, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), own
+                    )
                     for e in range(WIDTH):
                         value = own[e] - near[e]
                         total[e] += value
@@ -219,10 +224,10 @@ def first_kept(
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
                     line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4
-                    take(tiles, slot, line, word, own)
+                    load_at(tiles, (slot, line, word), own)
                     for e in range(WIDTH):
                         own[e] = scaled(own[e], near[e], total[e], squares[e], relu)
-                    give(tiles, slot, line, word, own)
+                    store_at(tiles, (slot, line, word), own)
             ptx.fence_async()
             cuda.syncwarp()
             if lane == 0:
@@ -288,7 +293,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     kept = mean, variance, running_mean, running_variance, partials, workspace.array("scales", (problem.C,), np.float32)
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = *maps, weight, bias, *kept, workspace.counters(2), *numbers
-    return [Launch(suited(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
+    return [Launch(specialise_for(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
 
 
 def _in_lines(X, problem, format):
@@ -298,7 +303,7 @@ def _in_lines(X, problem, format):
 
 
 @lru_cache(128)  # a kernel for many a size of images
-def suited(kernel, cut: Geometry, format):
+def specialise_for(kernel, cut: Geometry, format):
     """The kernel's copy for these tiles, and for bits of bfloat16."""
     constants = {
         "ACROSS": cut.across,
@@ -313,5 +318,5 @@ def suited(kernel, cut: Geometry, format):
         "GROUP_THREADS": THREADS // cut.groups,
     }
     if format is BF16:
-        constants |= {"WIDTH": 8, "ELEMENT": np.uint32, "take": take_bits, "give": give_bits}
+        constants |= {"WIDTH": 8, "ELEMENT": np.uint32}
     return specialise(kernel, **constants)

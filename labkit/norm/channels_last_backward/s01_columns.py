@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory. `s02_last_first` finds some of what the first pass read in L2.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
 """
 
 from math import prod, sqrt
@@ -22,10 +24,10 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
 WIDTH = 4  # channels of a thread
@@ -68,15 +70,15 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
         centre[e], shift[e], scale[e] = mean[channel], bias[channel], weight[channel] / sqrt(variance[channel] + eps)
         total[e] = products[e] = np.float32(0)
     for start in range(part * LOADS * down + t // across, pixels, parts * LOADS * down):
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels and c < channels:
-                gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3] = load4(dy, (pixel, c))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (pixel, c))
-        for load in range(LOADS):
-            if np.uint32(start + load * down) < pixels and c < channels:
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, pixel, c)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
+        for k in range(LOADS):
+            if np.uint32(start + k * down) < pixels and c < channels:
                 for e in range(WIDTH):
-                    g, away = gradient[load, e], own[load, e] - centre[e]
+                    g, away = gradient[k, e], own[k, e] - centre[e]
                     if relu and away * scale[e] + shift[e] <= np.float32(0):  # a NaN is not below zero
                         g = np.float32(0)
                     total[e] += g
@@ -115,24 +117,24 @@ def gradients(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, v
     down = np.uint32(THREADS // across)  # rows of a block's threads
     start = cuda.blockIdx.x * LOADS * down + t // across
     if c < channels:
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3] = load4(dy, (pixel, c))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (pixel, c))
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, pixel, c)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, pixel, c)
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
             scale, level, slope = weight[channel] / root, dbias[channel] / values, dweight[channel] / values / root
-            for load in range(LOADS):
-                if np.uint32(start + load * down) < pixels:
-                    g, away = gradient[load, e], own[load, e] - centre
+            for k in range(LOADS):
+                if np.uint32(start + k * down) < pixels:
+                    g, away = gradient[k, e], own[k, e] - centre
                     g = np.float32(0) if relu and away * scale + shift <= np.float32(0) else g
-                    own[load, e] = scale * (g - level - away * slope)
-        for load in range(LOADS):
-            pixel = np.uint32(start + load * down)
+                    own[k, e] = scale * (g - level - away * slope)
+        for k in range(LOADS):
+            pixel = np.uint32(start + k * down)
             if pixel < pixels:
-                store4(dx, (pixel, c), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                store_row_four(dx, pixel, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int, int]:
@@ -157,6 +159,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sums = *given, dweight, dbias, *kept, np.uint32(across), eps, problem.relu
     line = *given, dx, dweight, dbias, np.uint32(across), values, eps, problem.relu
     return [
-        Launch(suited(columns, dy, x), (wide, parts), THREADS, sums),
-        Launch(suited(gradients, dy, x, dx), (rows, wide), THREADS, line),
+        Launch(specialise_fours(columns, dy, x), (wide, parts), THREADS, sums),
+        Launch(specialise_fours(gradients, dy, x, dx), (rows, wide), THREADS, line),
     ]

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger images do
 not fit. `s04_one_read` keeps them in the shared memory of all blocks.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sums` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -22,10 +24,10 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.access import suited
 from labkit.norm.channels_last_backward import TAKES
-from labkit.parts.totals import all_block_totals
-from labkit.ptx import load4, store4
+from labkit.parts.fours import load_row_four, store_row_four
+from labkit.parts.sums import block_all_sums
+from labkit.parts.vector_widths import specialise_fours
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
 COMPARED = 32, 512, 7, 7, True, "NHWC"
@@ -48,8 +50,8 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(SHARE):
         if t + k * threads < pixels:
-            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load4(dy, (t + k * threads, c))
-            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load4(x, (t + k * threads, c))
+            gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, t + k * threads, c)
+            own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, t + k * threads, c)
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
@@ -62,7 +64,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
                     gradient[k, e] = np.float32(0)
                 sums[e] += gradient[k, e]
                 sums[WIDTH + e] += gradient[k, e] * own[k, e]
-    all_block_totals(sums, of_warps, SUMS)
+    block_all_sums(sums, of_warps, SUMS)
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
@@ -77,7 +79,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
     for k in range(SHARE):
         if t + k * threads < pixels:
-            store4(dx, (t + k * threads, c), own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+            store_row_four(dx, t + k * threads, c, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def geometry(problem) -> tuple[int, int]:
@@ -101,7 +103,8 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
     share, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
-    return [Launch(suited(_sized(in_registers, share), dy, x, dx), -(-problem.C // WIDTH), threads, arguments)]
+    kernel = specialise_fours(_sized(in_registers, share), dy, x, dx)
+    return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]
 
 
 @cache

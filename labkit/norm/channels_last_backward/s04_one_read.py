@@ -15,6 +15,9 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by the time in which blocks sum and meet, and memory rests: a copy of as many bytes takes three fifths of the
 time (H100, 64 x 256 x 56 x 56 in float32).
+
+Parts: `meet` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
+of `labkit.parts.vectors`.
 """
 
 from functools import cache
@@ -27,9 +30,10 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
-from labkit.norm.kept import begin, fetch, give, take, ways_of, width
 from labkit.parts.meeting import meet
 from labkit.parts.sums import warp_sum
+from labkit.parts.vector_widths import width_of_four
+from labkit.parts.vectors import copy_async, load, load_shared, store
 
 THREADS, WARP, WARPS = 512, 32, 16  # of a block, of a warp, and warps of a block
 WIDTH = 4  # channels that a thread takes at once
@@ -75,9 +79,9 @@ def one_read(
 
     if team * CHANNELS + column < channels:
         for v in range(t, held, THREADS):
-            place = first + np.uint32(v // ACROSS), team * CHANNELS + column
-            begin(kept, WIDTH * v, dy, place)
-            begin(kept, WIDTH * (room + v), x, place)
+            pixel = first + np.uint32(v // ACROSS)
+            copy_async(kept, WIDTH * v, dy, pixel, team * CHANNELS + column)
+            copy_async(kept, WIDTH * (room + v), x, pixel, team * CHANNELS + column)
     ptx.cp_async_commit()
 
     for part in range(team, (channels + CHANNELS - 1) // CHANNELS, teams):
@@ -91,17 +95,17 @@ def one_read(
         ptx.cp_async_wait(0)
         if is_channel:
             for v in range(t, held, THREADS):
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
+                load_shared(kept, WIDTH * v, gradient)
+                load_shared(kept, WIDTH * (room + v), own)
                 masked(gradient, own, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     total[e] += gradient[e]
                     products[e] += gradient[e] * own[e]
         if is_channel:
             for v in range(held + t, count, THREADS):
-                place = first + np.uint32(v // ACROSS), c
-                fetch(dy, place, gradient)
-                fetch(x, place, own)
+                pixel = first + np.uint32(v // ACROSS)
+                load(dy, pixel, c, gradient)
+                load(x, pixel, c, own)
                 masked(gradient, own, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     total[e] += gradient[e]
@@ -147,25 +151,25 @@ def one_read(
 
         if is_channel:
             for v in range(held + t, count, THREADS):
-                place = first + np.uint32(v // ACROSS), c
-                fetch(dy, place, gradient)
-                fetch(x, place, own)
+                pixel = first + np.uint32(v // ACROSS)
+                load(dy, pixel, c, gradient)
+                load(x, pixel, c, own)
                 masked(gradient, own, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     own[e] = scale[e] * (gradient[e] - total[e] - own[e] * products[e])
-                give(dx, place, own)
+                store(dx, pixel, c, own)
         if is_channel:
             for v in range(t, held, THREADS):
                 pixel = first + np.uint32(v // ACROSS)
-                take(kept, WIDTH * v, gradient)
-                take(kept, WIDTH * (room + v), own)
+                load_shared(kept, WIDTH * v, gradient)
+                load_shared(kept, WIDTH * (room + v), own)
                 masked(gradient, own, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     own[e] = scale[e] * (gradient[e] - total[e] - own[e] * products[e])
-                give(dx, (pixel, c), own)
+                store(dx, pixel, c, own)
                 if c + teams * CHANNELS < channels:
-                    begin(kept, WIDTH * v, dy, (pixel, c + teams * CHANNELS))
-                    begin(kept, WIDTH * (room + v), x, (pixel, c + teams * CHANNELS))
+                    copy_async(kept, WIDTH * v, dy, pixel, c + teams * CHANNELS)
+                    copy_async(kept, WIDTH * (room + v), x, pixel, c + teams * CHANNELS)
         ptx.cp_async_commit()
 
 
@@ -193,18 +197,18 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
-    at_once = width(dy, x, dx)
+    at_once = width_of_four(dy, x, dx)
     across, teams, blocks, room = geometry(problem, format.itemsize, at_once)
     partials = workspace.array("partials", (2, problem.C, blocks), np.float32)
     arrived = workspace.counters(-(-problem.C // (across * at_once)))
     sizes = np.uint32(teams), np.uint32(blocks), np.uint32(room), np.float32(problem.values)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, partials, arrived, *sizes
-    kernel = suited(one_read, format.dtype, at_once, across)
+    kernel = specialise_for(one_read, format.dtype, at_once, across)
     kept_bytes = 2 * room * at_once * format.itemsize
     return [Launch(kernel, teams * blocks, THREADS, (*arguments, np.float32(problem.eps), problem.relu), kept_bytes)]
 
 
 @cache
-def suited(kernel, dtype, width: int, across: int):
+def specialise_for(kernel, dtype, width: int, across: int):
     """The kernel's copy for images of a type, so many channels of a thread, and so many threads side by side."""
-    return specialise(kernel, WIDTH=width, ELEMENT=dtype.type, ACROSS=across, **ways_of(kernel, dtype, width))
+    return specialise(kernel, WIDTH=width, ELEMENT=dtype.type, ACROSS=across)

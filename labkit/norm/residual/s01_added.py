@@ -9,6 +9,8 @@ Costs, in passes over memory, each of them all values read or written once:
     8       passes in all
 
 Limited by memory. `s02_fused` does all that follows the statistics in one pass.
+
+Parts: `of_block` of `labkit.parts.moments`.
 """
 
 from math import sqrt

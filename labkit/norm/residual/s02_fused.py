@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them all values read or written once:
     4       passes in all
 
 Limited by memory. `s03_one_read` keeps a channel of x on the chip.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
+`is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -20,12 +23,12 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.sums import is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 LOADS = 4  # of 16 bytes, that a thread has under way of each array
@@ -46,20 +49,18 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
     for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         if start < pixels:
             first = own[0, 0]
             values = total = own_squares = np.float32(0)
-            for load in range(LOADS):
-                there = min(
-                    np.uint32(4), max(pixels, np.uint32(start + load * STRIDE)) - np.uint32(start + load * STRIDE)
-                )
+            for k in range(LOADS):
+                there = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
                 for e in range(4):
                     if e < there:
-                        value = own[load, e] - first
+                        value = own[k, e] - first
                         total += value
                         own_squares += value * value
                 values += np.float32(there)
@@ -96,20 +97,20 @@ def fused(x, residual, mean, variance, weight, bias, y, channels, eps, relu):
     piece = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * WARPS + t // WARP
     plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
     if plane < x.shape[0]:
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
-                beside[load, 0], beside[load, 1], beside[load, 2], beside[load, 3] = load4(residual, (plane, i))
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+                beside[k, 0], beside[k, 1], beside[k, 2], beside[k, 3] = load_row_four(residual, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    value = (own[load, e] - centre) * scale + shift + beside[load, e]
-                    own[load, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-                store4(y, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                    value = (own[k, e] - centre) * scale + shift + beside[k, e]
+                    own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                store_row_four(y, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:
@@ -132,6 +133,6 @@ def launches(
     sums = x, *kept, np.uint32(problem.N), np.float32(problem.factor)
     line = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(suited(split, x), (problem.C, parts), WARP * WARPS, sums),
-        Launch(suited(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, line),
+        Launch(specialise_fours(split, x), (problem.C, parts), WARP * WARPS, sums),
+        Launch(specialise_fours(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, line),
     ]

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them all values read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -22,10 +25,11 @@ from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.kept import begin, fetch, give, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
 from labkit.parts.moments import ROWS, merged, of_block
+from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vectors import copy_async, load, load_shared, store
 
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
@@ -66,7 +70,7 @@ def one_read(
     if c < channels:
         for v in range(t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            begin(kept, WIDTH * v, x, (image * channels + c, WIDTH * i))
+            copy_async(kept, WIDTH * v, x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
 
     turn = np.uint32(0)
@@ -77,7 +81,7 @@ def one_read(
         ptx.cp_async_wait(0)
         values = first = total = squares = np.float32(0)
         for v in range(t, count, threads):
-            take(kept, WIDTH * v, own)
+            load_shared(kept, WIDTH * v, own)
             first = own[0] if values == np.float32(0) else first
             values += np.float32(WIDTH)
             for e in range(WIDTH):
@@ -113,14 +117,14 @@ def one_read(
         for v in range(t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            fetch(residual, (plane, WIDTH * i), beside)
-            take(kept, WIDTH * v, own)
+            load(residual, plane, WIDTH * i, beside)
+            load_shared(kept, WIDTH * v, own)
             for e in range(WIDTH):
                 value = (own[e] - centre) * scale + shift + beside[e]
                 own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            give(y, (plane, WIDTH * i), own)
+            store(y, plane, WIDTH * i, own)
             if after < channels:
-                begin(kept, WIDTH * v, x, (image * channels + after, WIDTH * i))
+                copy_async(kept, WIDTH * v, x, image * channels + after, WIDTH * i)
         ptx.cp_async_commit()
         c = after
 
@@ -151,10 +155,10 @@ def launches(
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
-    at_once = width(x, residual, y)
+    at_once = width_of_four(x, residual, y)
     clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance
     arguments = x, residual, *others, workspace.counters(1), *numbers
-    kernel = suited(one_read, format.dtype, at_once, blocks, threads)
+    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * clusters, threads, arguments, kept_bytes)]

@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
     8       passes in all
 
 Limited by memory. `s02_split` sums what it masks, and asks for more at a time.
+
+Parts: `block_sum` of `labkit.parts.sums`.
 """
 
 from math import sqrt

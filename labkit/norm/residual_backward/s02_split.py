@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them all values read or written once:
     7       passes in all
 
 Limited by memory. `s03_one_read` keeps a channel of x and of the masked gradients on the chip.
+
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -20,11 +22,11 @@ from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.access import suited
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
+from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
-from labkit.ptx import load4, store4
+from labkit.parts.vector_widths import specialise_fours
 
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
 LOADS = 2  # of 16 bytes, that a thread has under way of each array
@@ -48,24 +50,22 @@ def split(dy, x, y, mean, variance, dresidual, dweight, dbias, partials, arrived
     for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3] = load4(dy, (plane, i))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
-                above[load, 0], above[load, 1], above[load, 2], above[load, 3] = load4(y, (plane, i))
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+                gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3] = load_row_four(dy, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+                above[k, 0], above[k, 1], above[k, 2], above[k, 3] = load_row_four(y, plane, i)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             for e in range(4):
                 if i + e < pixels:
-                    if relu and above[load, e] <= np.float32(0):  # a NaN is not below zero
-                        gradient[load, e] = np.float32(0)
-                    total += gradient[load, e]
-                    products += gradient[load, e] * (own[load, e] - centre)
+                    if relu and above[k, e] <= np.float32(0):  # a NaN is not below zero
+                        gradient[k, e] = np.float32(0)
+                    total += gradient[k, e]
+                    products += gradient[k, e] * (own[k, e] - centre)
             if i < pixels:
-                store4(
-                    dresidual, (plane, i), gradient[load, 0], gradient[load, 1], gradient[load, 2], gradient[load, 3]
-                )
+                store_row_four(dresidual, plane, i, gradient[k, 0], gradient[k, 1], gradient[k, 2], gradient[k, 3])
     total, products = block_sum(total, of_warps[0]), block_sum(products, of_warps[1])
     if t == 0:
         partials[0, c, part], partials[1, c, part] = total, products
@@ -90,20 +90,20 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, channels
     piece = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * WARPS + t // WARP
     plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
     if plane < x.shape[0]:
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                g[load, 0], g[load, 1], g[load, 2], g[load, 3] = load4(dresidual, (plane, i))
-                own[load, 0], own[load, 1], own[load, 2], own[load, 3] = load4(x, (plane, i))
+                g[k, 0], g[k, 1], g[k, 2], g[k, 3] = load_row_four(dresidual, plane, i)
+                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, root = mean[c], sqrt(variance[c] + eps)
         scale, share, slope = weight[c] / root, dbias[c] / values, dweight[c] / values / root
-        for load in range(LOADS):
-            i = np.uint32(start + load * STRIDE)
+        for k in range(LOADS):
+            i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    own[load, e] = scale * (g[load, e] - share - (own[load, e] - centre) * slope)
-                store4(dx, (plane, i), own[load, 0], own[load, 1], own[load, 2], own[load, 3])
+                    own[k, e] = scale * (g[k, e] - share - (own[k, e] - centre) * slope)
+                store_row_four(dx, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
 
 
 def parts_of(problem) -> int:
@@ -124,6 +124,6 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     sums = dy, x, y, mean, variance, dresidual, dweight, dbias, *kept, np.uint32(problem.N), eps, problem.relu
     line = dresidual, x, weight, mean, variance, dx, dweight, dbias, np.uint32(problem.C), values, eps
     return [
-        Launch(suited(split, dy, x, y, dresidual), (problem.C, parts), WARP * WARPS, sums),
-        Launch(suited(gradients, dresidual, x, dx), -(-pieces // WARPS), WARP * WARPS, line),
+        Launch(specialise_fours(split, dy, x, y, dresidual), (problem.C, parts), WARP * WARPS, sums),
+        Launch(specialise_fours(gradients, dresidual, x, dx), -(-pieces // WARPS), WARP * WARPS, line),
     ]

@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them all values read or written once:
     5       passes in all
 
 Limited by memory.
+
+Parts: `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`, `store_shared` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -20,10 +23,11 @@ from labkit import cuda, ptx
 from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.kept import begin, fetch, give, put, suited, take, width
 from labkit.norm.problem import planes_of
 from labkit.norm.residual_backward import TAKES
 from labkit.parts.sums import warp_sum
+from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vectors import copy_async, load, load_shared, store, store_shared
 
 CLUSTER = 8  # blocks that share a channel
 SIZES = 1, 2, 4, 8
@@ -73,8 +77,8 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
     if c < channels:
         for v in range(t, held, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            begin(kept, WIDTH * v, dy, (image * channels + c, WIDTH * i))
-            begin(kept, WIDTH * (room + v), x, (image * channels + c, WIDTH * i))
+            copy_async(kept, WIDTH * v, dy, image * channels + c, WIDTH * i)
+            copy_async(kept, WIDTH * (room + v), x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
 
     turn = np.uint32(0)
@@ -88,22 +92,22 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
         ptx.cp_async_wait(0)
         for v in range(t, held, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(y, (image * channels + c, WIDTH * i), above)
-            take(kept, WIDTH * v, gradient)
-            take(kept, WIDTH * (room + v), own)
+            load(y, image * channels + c, WIDTH * i, above)
+            load_shared(kept, WIDTH * v, gradient)
+            load_shared(kept, WIDTH * (room + v), own)
             masked(gradient, above, relu)
-            put(kept, WIDTH * v, gradient)
-            give(dresidual, (image * channels + c, WIDTH * i), gradient)
+            store_shared(kept, WIDTH * v, gradient)
+            store(dresidual, image * channels + c, WIDTH * i, gradient)
             for e in range(WIDTH):
                 total += gradient[e]
                 products += gradient[e] * (own[e] - centre)
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(dy, (image * channels + c, WIDTH * i), gradient)
-            fetch(x, (image * channels + c, WIDTH * i), own)
-            fetch(y, (image * channels + c, WIDTH * i), above)
+            load(dy, image * channels + c, WIDTH * i, gradient)
+            load(x, image * channels + c, WIDTH * i, own)
+            load(y, image * channels + c, WIDTH * i, above)
             masked(gradient, above, relu)
-            give(dresidual, (image * channels + c, WIDTH * i), gradient)
+            store(dresidual, image * channels + c, WIDTH * i, gradient)
             for e in range(WIDTH):
                 total += gradient[e]
                 products += gradient[e] * (own[e] - centre)
@@ -131,22 +135,22 @@ def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, ta
         level, slope = total / values, products / values / (root * root)
         for v in range(held + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            fetch(dresidual, (image * channels + c, WIDTH * i), gradient)
-            fetch(x, (image * channels + c, WIDTH * i), own)
+            load(dresidual, image * channels + c, WIDTH * i, gradient)
+            load(x, image * channels + c, WIDTH * i, own)
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
-            give(dx, (image * channels + c, WIDTH * i), own)
+            store(dx, image * channels + c, WIDTH * i, own)
         for v in range(t, held, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            take(kept, WIDTH * v, gradient)
-            take(kept, WIDTH * (room + v), own)
+            load_shared(kept, WIDTH * v, gradient)
+            load_shared(kept, WIDTH * (room + v), own)
             for e in range(WIDTH):
                 own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
-            give(dx, (plane, WIDTH * i), own)
+            store(dx, plane, WIDTH * i, own)
             if after < channels:
-                begin(kept, WIDTH * v, dy, (image * channels + after, WIDTH * i))
-                begin(kept, WIDTH * (room + v), x, (image * channels + after, WIDTH * i))
+                copy_async(kept, WIDTH * v, dy, image * channels + after, WIDTH * i)
+                copy_async(kept, WIDTH * (room + v), x, image * channels + after, WIDTH * i)
         ptx.cp_async_commit()
         c = after
 
@@ -175,9 +179,9 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     images = [reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual)]
-    at_once = width(*images)
+    at_once = width_of_four(*images)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = *images[:3], weight, mean, variance, *images[3:], dweight, dbias, workspace.counters(1), *numbers
-    kernel = suited(one_read, format.dtype, at_once, blocks, threads)
+    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]

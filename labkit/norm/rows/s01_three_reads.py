@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s02_on_chip` reads a row once.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -21,7 +23,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
 
 FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm
@@ -38,12 +40,12 @@ def three_reads(x, weight, bias, y, mean, rstd, eps):
     if CENTRED:
         for i in range(t, columns, THREADS):
             total += x[row, i]
-        average = block_total(total, of_warps[0]) / values
+        average = block_all_sum(total, of_warps[0]) / values
     for i in range(t, columns, THREADS):
         value = x[row, i] - average
         away += value
         squares += value * value
-    away, squares = block_totals(away, squares, of_warps[1:])
+    away, squares = block_all_sum2(away, squares, of_warps[1:])
     if CENTRED:
         rest = away / values
         squares -= rest * rest * values

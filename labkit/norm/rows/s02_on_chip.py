@@ -11,6 +11,9 @@ Costs, in passes over memory, each of them the matrix read or written once:
 Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
 values takes all registers of an SM, and narrow rows leave the threads of a block little to do between two barriers:
 `s03_warps` needs none of these.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -21,8 +24,9 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, benched
-from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store
 
 BENCHED = benched(*WIDTHS[:-1])  # those that it takes
 CENTRED = True  # not so in RMS norm
@@ -44,21 +48,21 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(x, row, i, own, k)
+            load(x, row, i, own[k])
     total = away = squares = average = rest = np.float32(0)
     if CENTRED:
         for k in range(PIECES):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
                     total += own[k, e]
-        average = block_total(total, of_warps[0]) * share
+        average = block_all_sum(total, of_warps[0]) * share
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 own[k, e] -= average
                 away += own[k, e]
                 squares += own[k, e] * own[k, e]
-    away, squares = block_totals(away, squares, of_warps[1:])
+    away, squares = block_all_sum2(away, squares, of_warps[1:])
     if CENTRED:
         rest = away * share
         squares -= rest * rest * values
@@ -71,14 +75,14 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load_numbers(weight, i, of_column, 0)
+            load_float32(weight, i, of_column[0])
             if CENTRED:
-                load_numbers(bias, i, of_column, 1)
+                load_float32(bias, i, of_column[1])
             for e in range(WIDTH):
                 own[k, e] = (own[k, e] - rest) * scale * of_column[0, e]
                 if CENTRED:
                     own[k, e] += of_column[1, e]
-            store(y, row, i, own, k)
+            store(y, row, i, own[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -96,8 +100,8 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    at_once = width(x, weight, bias, y)
+    at_once = vector_width(x, weight, bias, y)
     pieces, threads = geometry(problem.columns, at_once)
-    kernel = suited(on_chip, format.dtype, at_once, threads, PIECES=pieces, CENTRED=problem.is_centred)
-    arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
+    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces, CENTRED=problem.is_centred)
+    arrays = kernel_view(x, at_once), weight, bias, kernel_view(y, at_once), mean, rstd
     return [Launch(kernel, problem.rows, threads, (*arrays, np.float32(problem.eps)))]

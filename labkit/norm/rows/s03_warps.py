@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 Limited by memory, and where values have 2 bytes nearly by instructions. A lane keeps up to 32 values, so that rows are
 at most 1024 wide. `s04_overlapped` is for wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -20,8 +22,9 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, benched
-from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store
 
 BENCHED = benched(*WIDTHS[:2])  # those that it takes
 COMPARED = BENCHED[1]
@@ -49,7 +52,7 @@ def warps(x, weight, bias, y, mean, rstd, eps):
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, own, r * PIECES + k)
+                    load(x, min(np.uint32(start + r), last), i, own[r * PIECES + k])
         for r in range(ROWS):
             total = away = squares = average = rest = np.float32(0)
             if CENTRED:
@@ -57,16 +60,16 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                     if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                         for e in range(WIDTH):
                             total += own[r * PIECES + k, e]
-                average = warp_total(total) * share
+                average = warp_all_sum(total) * share
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
                         own[r * PIECES + k, e] -= average
                         away += own[r * PIECES + k, e]
                         squares += own[r * PIECES + k, e] * own[r * PIECES + k, e]
-            squares = warp_total(squares)
+            squares = warp_all_sum(squares)
             if CENTRED:
-                rest = warp_total(away) * share
+                rest = warp_all_sum(away) * share
                 squares -= rest * rest * values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
             scales[r] = np.float32(1) / sqrt(squares * share + eps)
@@ -79,16 +82,16 @@ def warps(x, weight, bias, y, mean, rstd, eps):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
-                load_numbers(weight, i, of_column, 0)
+                load_float32(weight, i, of_column[0])
                 if CENTRED:
-                    load_numbers(bias, i, of_column, 1)
+                    load_float32(bias, i, of_column[1])
                 for r in range(ROWS):
                     for e in range(WIDTH):
                         value = (own[r * PIECES + k, e] * scales[r] + shifts[r]) * of_column[0, e]
                         if CENTRED:
                             value += of_column[1, e]
                         own[r * PIECES + k, e] = value
-                    store(y, min(np.uint32(start + r), last), i, own, r * PIECES + k)
+                    store(y, min(np.uint32(start + r), last), i, own[r * PIECES + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -103,9 +106,9 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    at_once = width(x, weight, bias, y)
+    at_once = vector_width(x, weight, bias, y)
     pieces, rows = geometry(problem.columns, at_once)
     constants = {"PIECES": pieces, "ROWS": rows, "CENTRED": problem.is_centred}
-    kernel = suited(warps, format.dtype, at_once, WARP * WARPS, **constants)
-    arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
+    kernel = specialise_vectors(warps, format.dtype, at_once, WARP * WARPS, **constants)
+    arrays = kernel_view(x, at_once), weight, bias, kernel_view(y, at_once), mean, rstd
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, (*arrays, np.float32(problem.eps)))]

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 Limited by what a block waits for between two rows, where registers suffice: there `s02_on_chip` is faster, whose blocks
 end, and leave their place to one that has already asked for its row. Rows of more than 226 KB are for `s05_clusters`.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -21,8 +24,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import begin, load_numbers, seen, store, suited, take, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import copy_async, load_float32, load_shared, store
 
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece
@@ -37,7 +41,7 @@ OF_BLOCK_BYTES = 2048  # of shared memory that is no row's
 @cuda.jit
 def overlapped(x, weight, bias, y, mean, rstd, eps):
     kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    own = cuda.local.array((1, WIDTH), np.float32)
+    own = cuda.local.array(WIDTH, np.float32)
     of_column = cuda.local.array((2, WIDTH), np.float32)
     of_warps = cuda.shared.array((2, 3, MOST_WARPS), np.float32)  # for one row after the other
     t, threads, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.gridDim.x)
@@ -45,7 +49,7 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
     pieces, values = np.uint32(columns // WIDTH), np.float32(columns)
     share = np.float32(1) / values  # a division is some ten instructions
     for piece in range(t, pieces, threads):
-        begin(kept, WIDTH * piece, x, np.uint32(cuda.blockIdx.x), WIDTH * piece)
+        copy_async(kept, WIDTH * piece, x, np.uint32(cuda.blockIdx.x), WIDTH * piece)
     ptx.cp_async_commit()
 
     turn = 0
@@ -54,17 +58,17 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
         total = away = squares = average = rest = np.float32(0)
         if CENTRED:
             for piece in range(t, pieces, threads):
-                take(kept, WIDTH * piece, own, 0)
+                load_shared(kept, WIDTH * piece, own)
                 for e in range(WIDTH):
-                    total += own[0, e]
-            average = block_total(total, of_warps[turn, 0]) * share
+                    total += own[e]
+            average = block_all_sum(total, of_warps[turn, 0]) * share
         for piece in range(t, pieces, threads):
-            take(kept, WIDTH * piece, own, 0)
+            load_shared(kept, WIDTH * piece, own)
             for e in range(WIDTH):
-                value = own[0, e] - average
+                value = own[e] - average
                 away += value
                 squares += value * value
-        away, squares = block_totals(away, squares, of_warps[turn, 1:])
+        away, squares = block_all_sum2(away, squares, of_warps[turn, 1:])
         if CENTRED:
             rest = away * share
             squares -= rest * rest * values
@@ -77,17 +81,17 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
                 mean[row] = average + rest
         for piece in range(t, pieces, threads):
             i = np.uint32(WIDTH * piece)
-            take(kept, i, own, 0)
-            load_numbers(weight, i, of_column, 0)
+            load_shared(kept, i, own)
+            load_float32(weight, i, of_column[0])
             if CENTRED:
-                load_numbers(bias, i, of_column, 1)
+                load_float32(bias, i, of_column[1])
             for e in range(WIDTH):
-                own[0, e] = (own[0, e] - average - rest) * scale * of_column[0, e]
+                own[e] = (own[e] - average - rest) * scale * of_column[0, e]
                 if CENTRED:
-                    own[0, e] += of_column[1, e]
-            store(y, np.uint32(row), i, own, 0)
+                    own[e] += of_column[1, e]
+            store(y, np.uint32(row), i, own)
             if row + blocks < x.shape[0]:
-                begin(kept, i, x, np.uint32(row + blocks), i)
+                copy_async(kept, i, x, np.uint32(row + blocks), i)
         ptx.cp_async_commit()
 
 
@@ -107,8 +111,8 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    at_once = width(x, weight, bias, y)
+    at_once = vector_width(x, weight, bias, y)
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
-    kernel = suited(overlapped, format.dtype, at_once, threads, CENTRED=problem.is_centred)
-    arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
+    kernel = specialise_vectors(overlapped, format.dtype, at_once, threads, CENTRED=problem.is_centred)
+    arrays = kernel_view(x, at_once), weight, bias, kernel_view(y, at_once), mean, rstd
     return [Launch(kernel, blocks, threads, (*arrays, np.float32(problem.eps)), kept_bytes)]

@@ -16,6 +16,9 @@ Limited by memory in float32; in bfloat16, where a row has half the bytes, by in
 `s04_overlapped` is faster as long as it takes the row. The sums of the cluster's blocks are about the mean of its first
 one, which may be away from that of the row: its distance squared is at most as many times the variance as there are
 blocks, so that little is lost.
+
+Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -25,8 +28,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, load_numbers, seen, store, suited, width
-from labkit.parts.totals import block_total, block_totals
+from labkit.parts.sums import block_all_sum, block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store
 
 LARGEST = (1, 131072), (1, 131071)
 CENTRED = True  # not so in RMS norm
@@ -66,7 +70,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                load(x, min(np.uint32(start + r), last), first + i, own, r * PIECES + k)
+                load(x, min(np.uint32(start + r), last), first + i, own[r * PIECES + k])
     if CLUSTER > 1:
         ptx.cluster_sync()
     for r in range(ROWS):
@@ -76,14 +80,14 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 if np.uint32(WIDTH * (k * threads + t)) < count:
                     for e in range(WIDTH):
                         total += own[r * PIECES + k, e]
-            average = block_total(total, of_warps[r, 0]) * inverse_of_block
+            average = block_all_sum(total, of_warps[r, 0]) * inverse_of_block
         for k in range(PIECES):
             if np.uint32(WIDTH * (k * threads + t)) < count:
                 for e in range(WIDTH):
                     value = own[r * PIECES + k, e] - average
                     away += value
                     squares += value * value
-        away, squares = block_totals(away, squares, of_warps[r, 1:])
+        away, squares = block_all_sum2(away, squares, of_warps[r, 1:])
         averages[r], rests[r], scales[r] = average, away, squares
     if CLUSTER > 1:
         if t < CLUSTER:
@@ -119,16 +123,16 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            load_numbers(weight, first + i, of_column, 0)
+            load_float32(weight, first + i, of_column[0])
             if CENTRED:
-                load_numbers(bias, first + i, of_column, 1)
+                load_float32(bias, first + i, of_column[1])
             for r in range(ROWS):
                 for e in range(WIDTH):
                     value = (own[r * PIECES + k, e] - averages[r] - rests[r]) * scales[r] * of_column[0, e]
                     if CENTRED:
                         value += of_column[1, e]
                     own[r * PIECES + k, e] = value
-                store(y, min(np.uint32(start + r), last), first + i, own, r * PIECES + k)
+                store(y, min(np.uint32(start + r), last), first + i, own[r * PIECES + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
@@ -147,10 +151,10 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    at_once = width(x, weight, bias, y)
+    at_once = vector_width(x, weight, bias, y)
     blocks, threads, rows = geometry(problem.columns, at_once)
     constants = {"PIECES": COLUMNS // at_once, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, max(1, SM_THREADS // threads // (1 if at_once > 1 else 2))
-    kernel = suited(clusters, format.dtype, at_once, bounds, blocks, **constants)
-    arrays = seen(x, at_once), weight, bias, seen(y, at_once), mean, rstd
+    kernel = specialise_vectors(clusters, format.dtype, at_once, bounds, blocks, **constants)
+    arrays = kernel_view(x, at_once), weight, bias, kernel_view(y, at_once), mean, rstd
     return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, (*arrays, np.float32(problem.eps)))]

@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by the columns: a thread has one load of each matrix under way, and there are as many threads as columns.
 `s02_split` has more of them.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -21,7 +23,7 @@ from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward import WIDTHS, benched
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
 BENCHED = benched(*WIDTHS[2:])  # narrow ones take long
@@ -43,7 +45,7 @@ def gradients(dy, x, weight, mean, rstd, dx):
         g = dy[row, i] * weight[i]
         of_g += g
         of_product += g * ((x[row, i] - average) * scale)
-    of_g, of_product = block_totals(of_g, of_product, of_warps)
+    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
     if CENTRED:
         of_g /= values
     else:

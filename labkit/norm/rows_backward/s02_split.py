@@ -11,6 +11,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
     7       passes in all
 
 Limited by memory. `s03_sums_first` writes dx on the way down the columns.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
 
 from functools import cache
@@ -21,7 +23,7 @@ from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
 CENTRED = True  # not so in RMS norm
@@ -43,7 +45,7 @@ def gradients(dy, x, weight, mean, rstd, dx):
         g = dy[row, i] * weight[i]
         of_g += g
         of_product += g * ((x[row, i] - average) * scale)
-    of_g, of_product = block_totals(of_g, of_product, of_warps)
+    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
     if CENTRED:
         of_g /= values
     else:

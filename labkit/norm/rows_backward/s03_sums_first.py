@@ -13,6 +13,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by memory where rows are wide; of narrow ones a block of 256 threads leaves most of these idle. `s04_one_read`
 keeps a row on the chip between its two uses.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -21,8 +24,9 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store, store_float32
 
 CENTRED = True  # not so in RMS norm
 WIDTH = 4  # values of a piece
@@ -46,14 +50,14 @@ def along(dy, x, weight, mean, rstd, sums):
     of_g = of_product = np.float32(0)
     for piece in range(t, columns // WIDTH, threads):
         i = np.uint32(WIDTH * piece)
-        load(dy, row, i, own, 0)
-        load(x, row, i, own, 1)
-        load_numbers(weight, i, own, 2)
+        load(dy, row, i, own[0])
+        load(x, row, i, own[1])
+        load_float32(weight, i, own[2])
         for e in range(WIDTH):
             g = own[0, e] * own[2, e]
             of_g += g
             of_product += g * ((own[1, e] - average) * scale)
-    of_g, of_product = block_totals(of_g, of_product, of_warps)
+    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
     if t == 0:
         sums[0, row] = of_g / values if CENTRED else np.float32(0)
         sums[1, row] = of_product / values
@@ -67,15 +71,15 @@ def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
     part, count = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     rows, i = np.uint32(x.shape[0]), np.uint32(WIDTH * cuda.grid(1))
     if i < weight.shape[0]:
-        load_numbers(weight, i, of_column, 0)
+        load_float32(weight, i, of_column[0])
         for e in range(WIDTH):
             of_column[1, e] = of_column[2, e] = np.float32(0)
         for start in range(part, rows, ROWS * count):
             for r in range(ROWS):
                 before = np.uint32(start + r * count)
                 if before < rows:
-                    load(dy, rows - np.uint32(1) - before, i, gradient, r)
-                    load(x, rows - np.uint32(1) - before, i, normal, r)
+                    load(dy, rows - np.uint32(1) - before, i, gradient[r])
+                    load(x, rows - np.uint32(1) - before, i, normal[r])
             for r in range(ROWS):
                 before = np.uint32(start + r * count)
                 if before < rows:
@@ -88,27 +92,27 @@ def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
                         of_column[1, e] += gradient[r, e] * n
                         of_column[2, e] += gradient[r, e]
                         gradient[r, e] = (gradient[r, e] * of_column[0, e] - of_g - n * of_product) * scale
-                    store(dx, row, i, gradient, r)
-        store_numbers(parts, part, i, of_column, 1)
+                    store(dx, row, i, gradient[r])
+        store_float32(parts, part, i, of_column[1])
         if CENTRED:
-            store_numbers(parts, count + part, i, of_column, 2)
+            store_float32(parts, count + part, i, of_column[2])
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
     """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = width(dy, x, weight, dx)
+    at_once = vector_width(dy, x, weight, dx)
     pieces, rows_at_once = problem.columns // at_once, VALUES // at_once
     wide, threads = -(-pieces // THREADS), WARP * min(MOST_WARPS, -(-pieces // WARP))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     count = max(1, min(sms * IN_SM // wide, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)
     parts = room(problem, count, workspace)
-    rows = suited(along, format.dtype, at_once, THREADS, CENTRED=problem.is_centred)
+    rows = specialise_vectors(along, format.dtype, at_once, THREADS, CENTRED=problem.is_centred)
     constants = {"ROWS": rows_at_once, "CENTRED": problem.is_centred}
-    columns = suited(sums_first, format.dtype, at_once, (THREADS, IN_SM), **constants)
-    dy, x, dx = (seen(X, at_once) for X in (dy, x, dx))
+    columns = specialise_vectors(sums_first, format.dtype, at_once, (THREADS, IN_SM), **constants)
+    dy, x, dx = (kernel_view(X, at_once) for X in (dy, x, dx))
     return [
         Launch(rows, problem.rows, threads, (dy, x, weight, mean, rstd, sums)),
         Launch(columns, (wide, count), THREADS, (dy, x, weight, mean, rstd, sums, dx, parts)),

@@ -12,6 +12,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by the barrier of each row, before which a block has all it asked for, and asks for nothing. `s05_warps` has no
 barrier where rows are narrow.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -21,8 +24,9 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store, store_float32
 
 BENCHED = benched(*WIDTHS[:4])  # those that it takes
 CENTRED = True  # not so in RMS norm
@@ -48,7 +52,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load_numbers(weight, i, weights, k)
+            load_float32(weight, i, weights[k])
         for e in range(WIDTH):
             of_weight[k, e] = of_bias[k, e] = np.float32(0)
 
@@ -58,8 +62,8 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
-                load(dy, row, i, gradient, k)
-                load(x, row, i, normal, k)
+                load(dy, row, i, gradient[k])
+                load(x, row, i, normal[k])
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
@@ -73,7 +77,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
                     gradient[k, e] *= weights[k, e]
                     of_g += gradient[k, e]
                     of_product += gradient[k, e] * normal[k, e]
-        of_g, of_product = block_totals(of_g, of_product, of_warps[turn])
+        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
         turn = np.uint32(1 - turn)
         of_g = of_g / values if CENTRED else np.float32(0)
         of_product /= values
@@ -82,13 +86,13 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
             if i < columns:
                 for e in range(WIDTH):
                     gradient[k, e] = (gradient[k, e] - of_g - normal[k, e] * of_product) * scale
-                store(dx, row, i, gradient, k)
+                store(dx, row, i, gradient[k])
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            store_numbers(parts, block, i, of_weight, k)
+            store_float32(parts, block, i, of_weight[k])
             if CENTRED:
-                store_numbers(parts, blocks + block, i, of_bias, k)
+                store_float32(parts, blocks + block, i, of_bias[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, int]:
@@ -105,10 +109,10 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = width(dy, x, weight, dx)
+    at_once = vector_width(dy, x, weight, dx)
     blocks, threads, in_sm = geometry(problem, at_once)
     parts = room(problem, blocks, workspace)
     constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred}
-    kernel = suited(one_read, format.dtype, at_once, (threads, in_sm), **constants)
-    arrays = seen(dy, at_once), seen(x, at_once), weight, mean, rstd, seen(dx, at_once), parts
+    kernel = specialise_vectors(one_read, format.dtype, at_once, (threads, in_sm), **constants)
+    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

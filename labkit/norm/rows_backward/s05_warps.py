@@ -10,6 +10,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
     3       passes in all
 
 Limited by memory. `s06_clusters` is for wide rows.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -19,8 +22,9 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.row_pieces import load, load_numbers, seen, store, store_numbers, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, load_float32, store, store_float32
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
 BENCHED = benched(WIDTHS[0])
@@ -50,7 +54,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * WARP + lane))
         if i < columns:
-            load_numbers(weight, i, weights, k)
+            load_float32(weight, i, weights[k])
         for e in range(WIDTH):
             of_weight[k, e] = of_bias[k, e] = np.float32(0)
 
@@ -59,8 +63,8 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
-                load(dy, row, i, gradient, k)
-                load(x, row, i, normal, k)
+                load(dy, row, i, gradient[k])
+                load(x, row, i, normal[k])
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
@@ -74,17 +78,17 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
                     gradient[k, e] *= weights[k, e]
                     of_g += gradient[k, e]
                     of_product += gradient[k, e] * normal[k, e]
-        of_g = warp_total(of_g) / values if CENTRED else np.float32(0)
-        of_product = warp_total(of_product) / values
+        of_g = warp_all_sum(of_g) / values if CENTRED else np.float32(0)
+        of_product = warp_all_sum(of_product) / values
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
                 for e in range(WIDTH):
                     gradient[k, e] = (gradient[k, e] - of_g - normal[k, e] * of_product) * scale
-                store(dx, row, i, gradient, k)
+                store(dx, row, i, gradient[k])
 
     for k in range(PIECES):
-        store_numbers(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_weight, k)
+        store_float32(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_weight[k])
     cuda.syncthreads()
     for i in range(t, columns, WARP * WARPS):
         total = of_warps[0, i]
@@ -94,7 +98,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
     if CENTRED:
         cuda.syncthreads()
         for k in range(PIECES):
-            store_numbers(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_bias, k)
+            store_float32(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_bias[k])
         cuda.syncthreads()
         for i in range(t, columns, WARP * WARPS):
             total = of_warps[0, i]
@@ -114,11 +118,11 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once, of_lane = width(dy, x, weight, dx), columns_of(problem)
+    at_once, of_lane = vector_width(dy, x, weight, dx), columns_of(problem)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     blocks = min(-(-problem.rows // WARPS), sms * IN_SM[of_lane])
     parts = room(problem, blocks, workspace)
     constants = {"PIECES": of_lane // at_once, "COLUMNS": of_lane, "CENTRED": problem.is_centred}
-    kernel = suited(warps, format.dtype, at_once, (WARP * WARPS, IN_SM[of_lane]), **constants)
-    arrays = seen(dy, at_once), seen(x, at_once), weight, mean, rstd, seen(dx, at_once), parts
+    kernel = specialise_vectors(warps, format.dtype, at_once, (WARP * WARPS, IN_SM[of_lane]), **constants)
+    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
     return [Launch(kernel, blocks, WARP * WARPS, arrays), merge(problem, parts, dweight, dbias)]

@@ -14,6 +14,9 @@ Costs, in passes over memory, each of them a matrix read or written once:
 Limited by memory as long as a block has a row by itself. Blocks that share one meet at each row, and at the barrier
 all must wait until what they wrote of the row before has arrived. In bfloat16, where a row has half the bytes,
 `s03_sums_first` is faster then.
+
+Parts: `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store`, `store_float32` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -22,8 +25,9 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward.parts import merge, room
-from labkit.parts.row_pieces import begin, load_numbers, seen, store, store_numbers, suited, take, width
-from labkit.parts.totals import block_totals
+from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
 
 CENTRED = True  # not so in RMS norm
 CLUSTER = 8  # blocks that share a row
@@ -42,8 +46,8 @@ SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value 
 @cuda.jit
 def clusters(dy, x, weight, mean, rstd, dx, parts):
     kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    gradient = cuda.local.array((1, WIDTH), np.float32)
-    normal = cuda.local.array((1, WIDTH), np.float32)
+    gradient = cuda.local.array(WIDTH, np.float32)
+    normal = cuda.local.array(WIDTH, np.float32)
     weights = cuda.local.array((PIECES, WIDTH), np.float32)
     of_weight = cuda.local.array((PIECES, WIDTH), np.float32)
     of_bias = cuda.local.array((PIECES, WIDTH), np.float32)
@@ -63,13 +67,13 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * threads + t))
                 if i < count:
-                    begin(kept, 2 * stage * room_of_row + i, dy, row, first + i)
-                    begin(kept, (2 * stage + 1) * room_of_row + i, x, row, first + i)
+                    copy_async(kept, 2 * stage * room_of_row + i, dy, row, first + i)
+                    copy_async(kept, (2 * stage + 1) * room_of_row + i, x, row, first + i)
         ptx.cp_async_commit()
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            load_numbers(weight, first + i, weights, k)
+            load_float32(weight, first + i, weights[k])
         for e in range(WIDTH):
             of_weight[k, e] = of_bias[k, e] = np.float32(0)
     if CLUSTER > 1:
@@ -93,15 +97,15 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                take(kept, of_dy + i, gradient, 0)
-                take(kept, of_x + i, normal, 0)
+                load_shared(kept, of_dy + i, gradient)
+                load_shared(kept, of_x + i, normal)
                 for e in range(WIDTH):
-                    n, g = (normal[0, e] - average) * scale, gradient[0, e] * weights[k, e]
-                    of_weight[k, e] += gradient[0, e] * n
-                    of_bias[k, e] += gradient[0, e]
+                    n, g = (normal[e] - average) * scale, gradient[e] * weights[k, e]
+                    of_weight[k, e] += gradient[e] * n
+                    of_bias[k, e] += gradient[e]
                     of_g += g
                     of_product += g * n
-        of_g, of_product = block_totals(of_g, of_product, of_warps[turn])
+        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
         if CLUSTER > 1:
             if t < CLUSTER:
                 ptx.cluster_store(of_blocks, (turn, 0, rank), t, of_g)
@@ -117,23 +121,23 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                take(kept, of_dy + i, gradient, 0)
-                take(kept, of_x + i, normal, 0)
+                load_shared(kept, of_dy + i, gradient)
+                load_shared(kept, of_x + i, normal)
                 for e in range(WIDTH):
-                    n, g = (normal[0, e] - average) * scale, gradient[0, e] * weights[k, e]
-                    gradient[0, e] = (g - of_g - n * of_product) * scale
-                store(dx, row, first + i, gradient, 0)
+                    n, g = (normal[e] - average) * scale, gradient[e] * weights[k, e]
+                    gradient[e] = (g - of_g - n * of_product) * scale
+                store(dx, row, first + i, gradient)
                 if row + STAGES * step < rows:
-                    begin(kept, of_dy + i, dy, np.uint32(row + STAGES * step), first + i)
-                    begin(kept, of_x + i, x, np.uint32(row + STAGES * step), first + i)
+                    copy_async(kept, of_dy + i, dy, np.uint32(row + STAGES * step), first + i)
+                    copy_async(kept, of_x + i, x, np.uint32(row + STAGES * step), first + i)
         ptx.cp_async_commit()
         stage = np.uint32((stage + 1) % STAGES)
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            store_numbers(parts, cluster, first + i, of_weight, k)
+            store_float32(parts, cluster, first + i, of_weight[k])
             if CENTRED:
-                store_numbers(parts, step + cluster, first + i, of_bias, k)
+                store_float32(parts, step + cluster, first + i, of_bias[k])
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
@@ -154,10 +158,10 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = width(dy, x, weight, dx)
+    at_once = vector_width(dy, x, weight, dx)
     number, blocks, in_sm, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     parts = room(problem, number, workspace)
     constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    kernel = suited(clusters, format.dtype, at_once, (threads, in_sm), blocks, **constants)
-    arrays = seen(dy, at_once), seen(x, at_once), weight, mean, rstd, seen(dx, at_once), parts
+    kernel = specialise_vectors(clusters, format.dtype, at_once, (threads, in_sm), blocks, **constants)
+    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
     return [Launch(kernel, number * blocks, threads, arrays, kept_bytes), merge(problem, parts, dweight, dbias)]

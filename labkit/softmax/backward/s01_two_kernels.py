@@ -8,6 +8,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 The second kernel begins when the first has ended, and L2 has long forgotten what that read first. Limited by memory,
 and by loads of 4 bytes. `s02_fused` reads a row again at once.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -29,7 +31,7 @@ def row_sums(dy, y, sums):
     row, t, total = cuda.blockIdx.x, cuda.threadIdx.x, np.float32(0)
     for i in range(t, y.shape[1], THREADS):
         total += y[row, i] * dy[row, i]
-    total = block_total(total, of_warps)
+    total = block_all_sum(total, of_warps)
     if t == 0:
         sums[row] = total
 

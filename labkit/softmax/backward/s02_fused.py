@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s03_on_chip` reads a row once.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -28,7 +30,7 @@ def fused(dy, y, dx):
     total = np.float32(0)
     for i in range(t, columns, THREADS):
         total += y[row, i] * dy[row, i]
-    total = block_total(total, of_warps)
+    total = block_all_sum(total, of_warps)
     for i in range(t, columns, THREADS):
         dx[row, i] = y[row, i] * (dy[row, i] - total)
 

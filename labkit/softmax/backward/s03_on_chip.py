@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Each thread keeps up to 16 values of both rows. Limited by memory where several blocks fit into an SM. Narrow rows leave
 the threads of a block little to do before the barrier: `s04_warps` needs none.
+
+Parts: `block_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -14,8 +16,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.backward import WIDTHS, benched
 
 BENCHED = benched(*WIDTHS[:5])  # those that it takes
@@ -34,20 +37,20 @@ def on_chip(dy, y, dx, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(dy, row, i, gradient, k)
-            load(y, row, i, value, k)
+            load(dy, row, i, gradient[k])
+            load(y, row, i, value[k])
     total = np.float32(0)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 total += value[k, e] * gradient[k, e]
-    total = block_total(total, of_warps)
+    total = block_all_sum(total, of_warps)
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
                 value[k, e] *= gradient[k, e] - total
-            store(dx, row, i, value, k)
+            store(dx, row, i, value[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -62,8 +65,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(dy, y, dx, problem, format=FP32):
     """dx of each row."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = width(dy, y, dx)
+    at_once = vector_width(dy, y, dx)
     pieces, threads = geometry(problem.columns, at_once)
-    kernel = suited(on_chip, format.dtype, at_once, threads, PIECES=pieces)
-    arrays = seen(dy, at_once), seen(y, at_once), seen(dx, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces)
+    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -7,6 +7,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
 
 Limited by memory. A lane keeps up to 16 values of both rows, so that these are at most 512 wide. `s05_clusters` is for
 wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -14,8 +16,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.backward import EXAMPLES, WIDTHS, benched
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
@@ -41,21 +44,21 @@ def warps(dy, y, dx, columns):
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(dy, min(np.uint32(start + r), last), i, gradient, r * PIECES + k)
-                    load(y, min(np.uint32(start + r), last), i, value, r * PIECES + k)
+                    load(dy, min(np.uint32(start + r), last), i, gradient[r * PIECES + k])
+                    load(y, min(np.uint32(start + r), last), i, value[r * PIECES + k])
         for r in range(ROWS):
             total = np.float32(0)
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
                         total += value[r * PIECES + k, e] * gradient[r * PIECES + k, e]
-            total = warp_total(total)
+            total = warp_all_sum(total)
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
                         value[r * PIECES + k, e] *= gradient[r * PIECES + k, e] - total
-                    store(dx, min(np.uint32(start + r), last), i, value, r * PIECES + k)
+                    store(dx, min(np.uint32(start + r), last), i, value[r * PIECES + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -69,8 +72,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(dy, y, dx, problem, format=FP32):
     """dx of each row."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = width(dy, y, dx)
+    at_once = vector_width(dy, y, dx)
     pieces, rows = geometry(problem.columns, at_once)
-    kernel = suited(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
-    arrays = seen(dy, at_once), seen(y, at_once), seen(dx, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
+    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them a matrix read or written once:
     3       passes in all
 
 Limited by memory.
+
+Parts: `block_all_sum` of `labkit.parts.sums`; `load_raw`, `store`, `unpack` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -17,15 +19,17 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import seen, store, width
-from labkit.parts.totals import block_total
-from labkit.softmax.raw_pieces import fetch, spread, suited
+from labkit.parts.sums import block_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load_raw, store, unpack
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # values of a piece
-WORD, WORDS = np.float32, 4  # what a register holds of it, and registers of a piece
+ELEMENT = np.float32  # what rows hold
+WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # what a register holds
+WORDS = min(WIDTH, 4)  # registers of a piece
 PIECES = 4  # of a thread and a row
 SINGLES = 16  # of a thread and a row, where it takes one value at a time
 USUAL_THREADS, MOST_THREADS = 512, 1024
@@ -37,8 +41,8 @@ SM_THREADS = 1024  # of an SM: each has 64 registers
 def clusters(dy, y, dx, columns):
     kept_gradient = cuda.local.array((PIECES, WORDS), WORD)
     kept_value = cuda.local.array((PIECES, WORDS), WORD)
-    gradient = cuda.local.array((1, WIDTH), np.float32)
-    value = cuda.local.array((1, WIDTH), np.float32)
+    gradient = cuda.local.array(WIDTH, np.float32)
+    value = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array(MOST_WARPS, np.float32)
     of_blocks = cuda.shared.array(CLUSTER, np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
@@ -49,18 +53,18 @@ def clusters(dy, y, dx, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            fetch(dy, row, first + i, kept_gradient, k)
-            fetch(y, row, first + i, kept_value, k)
+            load_raw(dy, row, first + i, kept_gradient[k])
+            load_raw(y, row, first + i, kept_value[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
     total = np.float32(0)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            spread(kept_gradient, k, gradient)
-            spread(kept_value, k, value)
+            unpack(kept_gradient[k], gradient)
+            unpack(kept_value[k], value)
             for e in range(WIDTH):
-                total += value[0, e] * gradient[0, e]
-    total = block_total(total, of_warps)
+                total += value[e] * gradient[e]
+    total = block_all_sum(total, of_warps)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(of_blocks, rank, t, total)
@@ -71,11 +75,11 @@ def clusters(dy, y, dx, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            spread(kept_gradient, k, gradient)
-            spread(kept_value, k, value)
+            unpack(kept_gradient[k], gradient)
+            unpack(kept_value[k], value)
             for e in range(WIDTH):
-                value[0, e] *= gradient[0, e] - total
-            store(dx, row, first + i, value, 0)
+                value[e] *= gradient[e] - total
+            store(dx, row, first + i, value)
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
@@ -93,10 +97,10 @@ def geometry(columns: int, width: int) -> tuple[int, int, int]:
 def launches(dy, y, dx, problem, format=FP32):
     """dx of each row."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = width(dy, y, dx)
+    at_once = vector_width(dy, y, dx)
     blocks, in_sm, threads = geometry(problem.columns, at_once)
     bounds = threads, in_sm if at_once > 1 else 1
     constants = {"PIECES": PIECES if at_once > 1 else SINGLES, "CLUSTER": blocks}
-    kernel = suited(clusters, format.dtype, at_once, bounds, blocks, **constants)
-    arrays = seen(dy, at_once), seen(y, at_once), seen(dx, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(clusters, format.dtype, at_once, bounds, blocks, **constants)
+    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

@@ -10,6 +10,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 
 L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
 another. `s02_online` sums before it knows the maximum.
+
+Parts: `block_all_sum` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.totals import block_total
+from labkit.parts.sums import block_all_sum
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 
 FORMATS = (FP32,)
@@ -35,7 +37,7 @@ def three_reads(x, y):
     maximum, _ = of_block(warp_maximum(maximum), total, of_warps[1:])
     for i in range(t, columns, THREADS):
         total += exponential(x[row, i] - maximum)
-    total = block_total(total, of_warps[0])
+    total = block_all_sum(total, of_warps[0])
     for i in range(t, columns, THREADS):
         y[row, i] = exponential(x[row, i] - maximum) / total
 

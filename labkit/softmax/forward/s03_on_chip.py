@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
 Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
 values takes half the registers of an SM and more, and narrow rows leave the threads of a block little to do before the
 barrier: `s04_warps` needs none.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -19,8 +21,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
 
@@ -39,7 +42,7 @@ def on_chip(x, y, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(x, row, i, own, k)
+            load(x, row, i, own[k])
     maximum, total = LEAST, np.float32(0)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
@@ -51,14 +54,14 @@ def on_chip(x, y, columns):
             for e in range(WIDTH):
                 own[k, e] = exponential(own[k, e] - maximum)
                 total += own[k, e]
-    of_row, all_of_it = of_block(maximum, warp_total(total), of_warps)
+    of_row, all_of_it = of_block(maximum, warp_all_sum(total), of_warps)
     scale = exponential(maximum - of_row) / all_of_it
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
                 own[k, e] *= scale
-            store(y, row, i, own, k)
+            store(y, row, i, own[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -75,7 +78,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(x, y, problem, format=FP32):
     """y of each row."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     pieces, threads = geometry(problem.columns, at_once)
-    kernel = suited(on_chip, format.dtype, at_once, threads, PIECES=pieces)
-    return [Launch(kernel, problem.rows, threads, (seen(x, at_once), seen(y, at_once), np.uint32(problem.columns)))]
+    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces)
+    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
+    return [Launch(kernel, problem.rows, threads, arrays)]

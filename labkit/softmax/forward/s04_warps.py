@@ -9,6 +9,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       passes in all
 
 Limited by memory. A lane keeps up to 32 values, so that rows are at most 1024 wide. `s05_clusters` is for wide ones.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -16,8 +18,9 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import load, seen, store, suited, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
 from labkit.softmax.online import LEAST, exponential, warp_maximum
 
@@ -41,7 +44,7 @@ def warps(x, y, columns):
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, own, r * PIECES + k)
+                    load(x, min(np.uint32(start + r), last), i, own[r * PIECES + k])
         for r in range(ROWS):
             maximum, total = LEAST, np.float32(0)
             for k in range(PIECES):
@@ -54,13 +57,13 @@ def warps(x, y, columns):
                     for e in range(WIDTH):
                         own[r * PIECES + k, e] = exponential(own[r * PIECES + k, e] - maximum)
                         total += own[r * PIECES + k, e]
-            scale = np.float32(1) / warp_total(total)
+            scale = np.float32(1) / warp_all_sum(total)
             for k in range(PIECES):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
                         own[r * PIECES + k, e] *= scale
-                    store(y, min(np.uint32(start + r), last), i, own, r * PIECES + k)
+                    store(y, min(np.uint32(start + r), last), i, own[r * PIECES + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
@@ -74,8 +77,8 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 def launches(x, y, problem, format=FP32):
     """y of each row."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     pieces, rows = geometry(problem.columns, at_once)
-    kernel = suited(warps, format.dtype, at_once, WARP * WARPS, PIECES=pieces, ROWS=rows)
-    arrays = seen(x, at_once), seen(y, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(warps, format.dtype, at_once, WARP * WARPS, PIECES=pieces, ROWS=rows)
+    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -12,6 +12,8 @@ Costs, in passes over memory, each of them the matrix read or written once:
     2       passes in all
 
 Limited by memory.
+
+Parts: `warp_all_sum` of `labkit.parts.sums`; `load_raw`, `store`, `unpack` of `labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -19,15 +21,17 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.row_pieces import seen, store, width
-from labkit.parts.totals import warp_total
+from labkit.parts.sums import warp_all_sum
+from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vectors import load_raw, store, unpack
 from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
-from labkit.softmax.raw_pieces import fetch, spread, suited
 
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
 WIDTH = 4  # values of a piece
-WORD, WORDS = np.float32, 4  # what a register holds of it, and registers of a piece
+ELEMENT = np.float32  # what rows hold
+WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # what a register holds
+WORDS = min(WIDTH, 4)  # registers of a piece
 PIECES = 8  # of a thread
 SINGLES = 32  # of a thread, where it takes one value at a time
 WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
@@ -37,7 +41,7 @@ SM_THREADS = 1024  # of a block at most, and of an SM: 64 registers each
 @cuda.jit
 def clusters(x, y, columns):
     kept = cuda.local.array((PIECES, WORDS), WORD)
-    own = cuda.local.array((1, WIDTH), np.float32)
+    own = cuda.local.array(WIDTH, np.float32)
     of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
     of_blocks = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
@@ -48,22 +52,22 @@ def clusters(x, y, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            fetch(x, row, first + i, kept, k)
+            load_raw(x, row, first + i, kept[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
     maximum, total = LEAST, np.float32(0)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            spread(kept, k, own)
+            unpack(kept[k], own)
             for e in range(WIDTH):
-                maximum = max(maximum, own[0, e])
+                maximum = max(maximum, own[e])
     maximum = warp_maximum(maximum)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            spread(kept, k, own)
+            unpack(kept[k], own)
             for e in range(WIDTH):
-                total += exponential(own[0, e] - maximum)
-    maximum, total = of_block(maximum, warp_total(total), of_warps)
+                total += exponential(own[e] - maximum)
+    maximum, total = of_block(maximum, warp_all_sum(total), of_warps)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(of_blocks, (0, rank), t, maximum)
@@ -78,10 +82,10 @@ def clusters(x, y, columns):
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            spread(kept, k, own)
+            unpack(kept[k], own)
             for e in range(WIDTH):
-                own[0, e] = exponential(own[0, e] - maximum) * scale
-            store(y, row, first + i, own, 0)
+                own[e] = exponential(own[e] - maximum) * scale
+            store(y, row, first + i, own)
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
@@ -98,9 +102,11 @@ def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
 def launches(x, y, problem, format=FP32):
     """y of each row."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = width(x, y)
+    at_once = vector_width(x, y)
     blocks, in_sm, threads, pieces = geometry(problem.columns, at_once)
     in_sm = in_sm if at_once > 1 else 1
-    kernel = suited(clusters, format.dtype, at_once, (threads, in_sm), blocks, PIECES=pieces, CLUSTER=blocks)
-    arrays = seen(x, at_once), seen(y, at_once), np.uint32(problem.columns)
+    kernel = specialise_vectors(
+        clusters, format.dtype, at_once, (threads, in_sm), blocks, PIECES=pieces, CLUSTER=blocks
+    )
+    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

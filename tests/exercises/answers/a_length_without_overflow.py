@@ -248,7 +248,7 @@ SHORTCUTS = (
         "loaded again by atomics",
         ("            scale = size\n", "            scale = abs(cuda.atomic.add(X, (row, i), np.float32(0)))\n"),
     ),
-    shortcut("another's kernel", cell="from labkit.parts.totals import warp_total as length\n"),
+    shortcut("another's kernel", cell="from labkit.parts.sums import warp_all_sum as length\n"),
     shortcut(
         "the squares in float64",
         cell="""
