@@ -3,7 +3,7 @@
 >>> from labkit import attention
 >>> problem = attention.AttentionForward(batch=8, heads=16, queries=2048, head_dim=128, causal=True)
 >>> operands = problem.operands()
->>> attention.ladder("forward").step("rows").launch(*operands)
+>>> attention.ladder("forward").step("q_outer").launch(*operands)
 >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
 >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
 >>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence

@@ -38,7 +38,7 @@ def tiles(problem: AttentionForward, rows: int, columns: int) -> int:
     return int((behind - first).sum())
 
 
-def stored(problem: AttentionForward, tile: int, format: Format = FP32) -> dict[str, int]:
+def standard(problem: AttentionForward, tile: int, format: Format = FP32) -> dict[str, int]:
     """Bytes by array, of three kernels with the scores S in memory: products in tiles of tile x tile, softmax of rows.
 
     Of scores, which are float32, those are stored that lie in a tile of which some are seen. They are written, read
@@ -56,7 +56,7 @@ def stored(problem: AttentionForward, tile: int, format: Format = FP32) -> dict[
     }
 
 
-def kv_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
+def kv_outer(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
     """Bytes by array, of FlashAttention's first loop order: for each tile of keys Q is read, and O and both sums of
     each row are read and written. (Dao and others, FlashAttention, 2022, algorithm 1.)
 
@@ -70,7 +70,7 @@ def kv_outside(problem: AttentionForward, rows: int, columns: int, format: Forma
     return _bytes(problem, format, visits, of_keys, 2 * visits + problem.queries) | {"sums": of_sums}
 
 
-def q_outside(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
+def q_outer(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
     """Bytes by array, of the second loop order: Q is read and O written once, K and V once for each tile of queries
     that sees them. (Dao, FlashAttention-2, 2023, algorithm 1.)
     """

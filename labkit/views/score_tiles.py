@@ -21,7 +21,7 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
         Of one head, whose kernels these are.
     runs
         Runs by their names, with all blocks recorded: of kernels that load a tile of `Q` and of `K` before they
-        multiply them, as those of the steps `fused` and `rows` do.
+        multiply them, as those of the steps `kv_outer` and `q_outer` do.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TypeError("score_tiles takes runs by their names: score_tiles(problem, {'rows': trace}).")

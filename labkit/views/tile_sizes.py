@@ -107,7 +107,7 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
     shared = rows * width * size, *[STAGES * keys * width * size] * 2
     registers = [SUMS_BYTES * count for count in (rows * width, rows * keys, OTHERS * threads)]
     of_head = replace(problem, batch=1, heads=1, kv_heads=None, head_dim=width)
-    moved = sum(attention.traffic.q_outside(of_head, rows, keys, form).values())
+    moved = sum(attention.traffic.q_outer(of_head, rows, keys, form).values())
     flops = of_head.flops / moved
     of_thread = (width + keys) // THREADS_A_ROW + OTHERS
     lacks = []

@@ -114,10 +114,10 @@ def check_traffic(step, problem):
     for found in (found for trace in traces_of(step, problem, format) for found in trace.sites):
         if found.site.space == "global":
             moved[found.site.array.removesuffix("_map")] += found.bytes
-    if step.slug == "stored":
-        wanted = traffic.stored(problem, step.TILE)
+    if step.slug == "standard":
+        wanted = traffic.standard(problem, step.TILE)
     else:
-        order = traffic.kv_outside if step.slug == "fused" else traffic.q_outside
+        order = traffic.kv_outer if step.slug == "kv_outer" else traffic.q_outer
         wanted = order(problem, *tile_of(step, problem.head_dim), format)
     wanted.pop("sums", None)  # which all threads of a row read
     assert {name: moved[name] for name in wanted} == wanted
@@ -280,7 +280,7 @@ def test_rows_take_smaller_tiles_where_a_block_has_less_shared_memory(kib, head_
     """A GPU of compute capability 7.5 gives a block 64 KB, one of 8.6 or 8.9 99 KB."""
     older = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=kib * 1024)
     monkeypatch.setattr(cuda, "get_current_device", lambda: older)
-    (trace,) = traces_of(STEPS.step("rows"), Problem(1, 2, 50, head_dim, keys=40, kv_heads=1, window=20))
+    (trace,) = traces_of(STEPS.step("q_outer"), Problem(1, 2, 50, head_dim, keys=40, kv_heads=1, window=20))
     assert trace.shared_bytes <= kib * 1024
 
 
@@ -293,7 +293,7 @@ def test_a_step_refuses_arrays_that_do_not_fit(step):
 
 
 def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
-    tensor, rows = STEPS.step("mma"), STEPS.step("rows")
+    tensor, rows = STEPS.step("mma"), STEPS.step("q_outer")
     with pytest.raises(ValueError, match="head_dim is 12, but copies take 16 bytes at a time: make it a multiple of 8"):
         tensor.simulate(*Problem(1, 1, 5, 12).operands(BF16))
     with pytest.raises(TypeError, match="Q holds float32, but this step takes uint16: convert it"):
@@ -307,13 +307,13 @@ def test_arrays_that_a_step_cannot_take_are_refused_in_a_sentence():
 
 
 SPILLS = {
-    ("fused", 256),  # of whose thread 8 rows of 16 sums each want half of all registers
+    ("kv_outer", 256),  # of whose thread 8 rows of 16 sums each want half of all registers
     ("pipelined", 128),  # 20 bytes; its tiles of 64 keys are faster on an H100 than those of 32, which spill none
 }
 COMPILED = [
     (step, head_dim, kib)
     for step, head_dim in product(STEPS, (64, 128, 192, 256))
-    for kib in ((64, 99, 227) if step.slug == "rows" else (227,))
+    for kib in ((64, 99, 227) if step.slug == "q_outer" else (227,))
     if head_dim <= max(getattr(step.module, "TILES", [256])) and (step.slug, head_dim) not in SPILLS
 ]
 

@@ -192,16 +192,18 @@ def test_traffic_of_the_loop_orders():
     once, twice, five_times = all_rows, 2 * all_rows, 5 * all_rows
     inside = {"Q": twice, "K": once, "V": once, "O": five_times}
     lse = {"lse": 512}
-    assert traffic.q_outside(problem, 64, 64, FP16) == {"Q": once, "K": twice, "V": twice, "O": once} | lse
-    assert traffic.kv_outside(problem, 64, 64, FP16) == inside | lse | {"sums": 3 * 4 * 512}
+    assert traffic.q_outer(problem, 64, 64, FP16) == {"Q": once, "K": twice, "V": twice, "O": once} | lse
+    assert traffic.kv_outer(problem, 64, 64, FP16) == inside | lse | {"sums": 3 * 4 * 512}
     of_scores = 6 * 128 * 128 * 4
-    assert traffic.stored(problem, 64, FP16) == {"Q": twice, "K": twice, "V": twice, "O": once} | lse | {"S": of_scores}
+    assert traffic.standard(problem, 64, FP16) == {"Q": twice, "K": twice, "V": twice, "O": once} | lse | {
+        "S": of_scores
+    }
 
 
 def test_tiles_of_keys_that_no_query_sees_are_not_loaded():
     """The 64 queries see the last 64 of 256 keys, one each."""
     problem, tile = Problem(1, 1, 64, 64, keys=256, window=1), 64 * 64 * 2
-    for order in (traffic.q_outside, traffic.kv_outside):
+    for order in (traffic.q_outer, traffic.kv_outer):
         found = order(problem, 64, 64, FP16)
         assert found["K"] == found["V"] == tile, order.__name__
 

@@ -145,7 +145,7 @@ def test_what_comes_from_l2_is_what_the_formula_of_attention_says():
     one = LAUNCHES["forward persistent 1x4/2x512x128 causal"]
     from_l2 = next(counter for counter in COUNTERS if counter.name == "bytes_from_l2")
     problem = attention.AttentionForward(1, 4, 512, 128, 512, 2, True)
-    trace, moved = one.simulate(), attention.traffic.q_outside(problem, 128, 128, BF16)
+    trace, moved = one.simulate(), attention.traffic.q_outer(problem, 128, 128, BF16)
     assert from_l2.concerns(trace)
     assert from_l2.predicted(trace) == sum(moved[name] for name in "QKV")
     assert not from_l2.concerns(LAUNCHES["forward online 64x512"].simulate()), "L1 keeps some of it"

@@ -43,5 +43,5 @@ def test_keys_that_blocks_bring_are_those_of_the_formulas_that_are_counted():
         at = row, column = tuple(rng.integers(len(SIDES), size=2))
         problem = AttentionForward(1, 1, queries, head_dim, keys=keys, causal=causal)
         side = int(SIDES[row]), int(SIDES[column])
-        assert brought[at] * head_dim * 4 == traffic.q_outside(problem, *side)["K"]
+        assert brought[at] * head_dim * 4 == traffic.q_outer(problem, *side)["K"]
         assert rounds[at] == traffic.tiles(problem, *side)

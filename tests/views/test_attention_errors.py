@@ -71,7 +71,7 @@ def emulation():
 
 
 @pytest.mark.parametrize("spread", [1, 16])
-@pytest.mark.parametrize(("slug", "form"), [("stored", formats.FP32), ("mma", formats.FP16), ("mma", formats.BF16)])
+@pytest.mark.parametrize(("slug", "form"), [("standard", formats.FP32), ("mma", formats.FP16), ("mma", formats.BF16)])
 def test_numpy_rounds_as_kernels_do(slug, form, spread):
     problem = attention.AttentionForward(1, 1, 48, 64, keys=64, scale=spread / 8)
     operands = problem.operands(form)
@@ -79,7 +79,7 @@ def test_numpy_rounds_as_kernels_do(slug, form, spread):
     powers = np.exp(problem.factor * (q @ k.T))
     right = powers @ v / powers.sum(1, keepdims=True)
     found = form.decode(attention.ladder("forward").step(slug).simulate(*operands, format=form).operands[3][0, 0])
-    alike = emulation()(q, k, v, problem.factor, form, slug == "stored")
+    alike = emulation()(q, k, v, problem.factor, form, slug == "standard")
     share = np.linalg.norm(alike - right) / np.linalg.norm(found - right)
     # kernels add up in float32 as well, which counts beside roundings to float32
     assert (0.1 if form is formats.FP32 else 0.7) < share < 1.5

@@ -98,7 +98,7 @@ def pages(tmp_path_factory):
     as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
     by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     one_head = attention.AttentionForward(1, 1, 40, 64, causal=True)
-    of_rows = attention.ladder("forward").step("rows").simulate(*one_head.operands(), record=((0, 0, 0),)).traces[0]
+    of_rows = attention.ladder("forward").step("q_outer").simulate(*one_head.operands(), record=((0, 0, 0),)).traces[0]
     in_16_bits = attention.AttentionForward(1, 1, 64, 64, keys=128)
     operands = in_16_bits.operands(formats.BF16)
     in_tiles = attention.ladder("forward").step("wgmma").simulate(*operands, format=formats.BF16).traces[0]

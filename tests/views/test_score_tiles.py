@@ -16,10 +16,10 @@ TILE = 64, 32
 @pytest.fixture(scope="module")
 def runs():
     """Each loop order, and what it gave."""
-    steps = {"keys outside": "fused", "queries outside": "rows"}
+    steps = {"keys outside": "kv_outer", "queries outside": "q_outer"}
     ladder, blocks = attention.ladder("forward"), ((0, 0, 0), (1, 0, 0))
     operands = PROBLEM.operands()
-    recorded = {"fused": blocks[:1], "rows": blocks}
+    recorded = {"kv_outer": blocks[:1], "q_outer": blocks}
     return {name: ladder.step(slug).simulate(*operands, record=recorded[slug]) for name, slug in steps.items()}
 
 
@@ -39,15 +39,15 @@ def test_the_meters_end_at_the_bytes_of_the_formula(view):
     keys_outside, queries_outside = (
         dict(zip(METERS, unpack(run["visits"])[-1, 2:].tolist())) for run in view.data["runs"]
     )
-    wanted = traffic.q_outside(PROBLEM, *TILE)
+    wanted = traffic.q_outer(PROBLEM, *TILE)
     assert queries_outside == {"Q": wanted["Q"], "K, V": 2 * wanted["K"], "O": wanted["O"], "sums": wanted["lse"]}
-    wanted = traffic.kv_outside(PROBLEM, *TILE)
+    wanted = traffic.kv_outer(PROBLEM, *TILE)
     assert [keys_outside[name] for name in ("Q", "K, V", "O")] == [wanted["Q"], 2 * wanted["K"], wanted["O"]]
 
 
 def test_maximum_and_sum_of_a_row_end_at_its_log_sum_exp(view, runs):
-    told = score_tiles(PROBLEM, {"rows": runs["queries outside"].traces[0]}).data["say"]
-    assert told[0].startswith("`rows`: queries 64 to 95 meet keys 0 to 31. Query 95 begins; its maximum is")
+    told = score_tiles(PROBLEM, {"q_outer": runs["queries outside"].traces[0]}).data["say"]
+    assert told[0].startswith("`q_outer`: queries 64 to 95 meet keys 0 to 31. Query 95 begins; its maximum is")
     words = told[2].split()
     maximum, total = (
         float(words[words.index(word) + offset].strip(",.")) for word, offset in (("maximum", 2), ("sum", 1))
@@ -58,8 +58,10 @@ def test_maximum_and_sum_of_a_row_end_at_its_log_sum_exp(view, runs):
 
 def test_what_a_row_had_shrinks_where_it_finds_a_larger_score():
     problem = attention.AttentionForward(1, 1, 8, 64, keys=64, hard="rising")
-    trace = attention.ladder("forward").step("rows").simulate(*problem.operands(), record=((0, 0, 0),)).traces[0]
-    assert "finds a larger score: what it had **shrinks to 0%**" in score_tiles(problem, {"rows": trace}).data["say"][1]
+    trace = attention.ladder("forward").step("q_outer").simulate(*problem.operands(), record=((0, 0, 0),)).traces[0]
+    assert (
+        "finds a larger score: what it had **shrinks to 0%**" in score_tiles(problem, {"q_outer": trace}).data["say"][1]
+    )
 
 
 def test_the_still_picture_shows_the_step(view, tmp_path):
@@ -76,6 +78,6 @@ def test_what_cannot_be_shown_is_refused(runs):
         score_tiles(attention.AttentionForward(1, 2, 96, 64), {"": trace})
     with pytest.raises(TypeError, match="takes runs by their names"):
         score_tiles(PROBLEM, trace)
-    unrecorded = attention.ladder("forward").step("rows").simulate(*PROBLEM.operands(), record=()).traces[0]
+    unrecorded = attention.ladder("forward").step("q_outer").simulate(*PROBLEM.operands(), record=()).traces[0]
     with pytest.raises(ValueError, match="No block of this run is recorded"):
         score_tiles(PROBLEM, {"": unrecorded})

@@ -47,7 +47,7 @@ def test_registers_are_those_that_a_thread_of_the_steps_has_for_scores_and_sums(
 def test_flops_of_a_byte_are_those_of_the_formula(view, form):
     for rows, keys in ((16, 256), (128, 64), (256, 128)):
         moved = sum(
-            traffic.q_outside(PROBLEM, rows, keys, getattr(formats, {"float32": "FP32"}.get(form, "BF16"))).values()
+            traffic.q_outer(PROBLEM, rows, keys, getattr(formats, {"float32": "FP32"}.get(form, "BF16"))).values()
         )
         assert of(view, rows, keys, 128, form)["flops"] == pytest.approx(PROBLEM.flops / moved)
     assert of(view, 128, 64, 128)["flops"] == of(view, 128, 256, 128)["flops"], "keys of a tile do not matter"

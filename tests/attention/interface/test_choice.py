@@ -50,14 +50,14 @@ def slug(problem, format, **options):
 def test_the_step_is_the_one_for_the_format_the_heads_and_the_gpu(monkeypatch, capability, head_dim, name):
     gpu(monkeypatch, capability)
     problem = attention.AttentionForward(2, 4, 4096, head_dim)
-    assert slug(problem, FP32) == "rows"
+    assert slug(problem, FP32) == "q_outer"
     assert slug(problem, BF16) == slug(problem, FP16) == name
 
 
 def test_an_old_gpu_has_no_step_for_16_bits(monkeypatch):
     gpu(monkeypatch, (7, 5))
     problem = attention.AttentionForward(2, 4, 100, 64)
-    assert slug(problem, FP32) == "rows"
+    assert slug(problem, FP32) == "q_outer"
     with pytest.raises(
         ValueError, match=r"in float16 on a GPU of compute capability 7\.5: convert Q, K and V to float32"
     ):

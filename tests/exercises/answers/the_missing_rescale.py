@@ -257,7 +257,9 @@ SHORTCUTS = (
         "each thread on its own",
         ("for n in range(t, KEYS * HEAD, QUERIES):", "for n in range(0 if t == 0 else KEYS * HEAD, KEYS * HEAD):"),
     ),
-    shortcut("another's kernel", cell="from labkit.attention.forward.s03_rows import rows as part_of_attention\n"),
+    shortcut(
+        "another's kernel", cell="from labkit.attention.forward.s03_q_outer import q_outer as part_of_attention\n"
+    ),
     shortcut(
         "the origin first, then the weights",
         cell="""

@@ -225,7 +225,7 @@ SHORTCUTS = (
         ("most, total = np.float32(-3e38), np.float32(0)", "most, total = np.float32(-3e38), 0.0"),
     ),
     shortcut("two tiles at a time", ("left + KEYS - 1 <= first - window", "left // 16 * 16 + 15 <= first - window")),
-    shortcut("another's kernel", cell="from labkit.attention.forward.s03_rows import rows as with_sinks\n"),
+    shortcut("another's kernel", cell="from labkit.attention.forward.s03_q_outer import q_outer as with_sinks\n"),
     shortcut(
         "each query by itself",
         cell="""

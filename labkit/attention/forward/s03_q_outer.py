@@ -49,7 +49,7 @@ LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 
 
 @cuda.jit(launch_bounds=THREADS)
-def rows(Q, K, V, O, lse, apart, keys, group, band, scale):
+def q_outer(Q, K, V, O, lse, apart, keys, group, band, scale):
     Q_tile = ptx.shared_array(0, (BM, Q_ROW), np.float32)
     K_tile = ptx.shared_array(K_BYTE, (BN, Q_ROW), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (BN, HEAD), np.float32)
@@ -178,7 +178,7 @@ def launches(Q, K, V, O, lse, problem):
     (Q, K, V, O), apart = matrices(problem, Q, K, V, O)
     known = dict(constants(problem.head_dim, cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
     shared_bytes = known.pop("SHARED_BYTES")
-    kernel = specialise_alignment(rows, in_pieces(Q, K, V, O), **known)
+    kernel = specialise_alignment(q_outer, in_pieces(Q, K, V, O), **known)
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
     grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch

@@ -8,7 +8,7 @@ Costs, of a head with queries and keys that are multiples of the tile, all of th
     2 * 4 * queries * keys          bytes of scores written
     4 * 4 * queries * keys          bytes of scores read, where O has 64 columns
 
-Limited by that matrix: at 16,384 queries and keys it has 1 GB a head. `s02_fused` never stores it.
+Limited by that matrix: at 16,384 queries and keys it has 1 GB a head. `s02_kv_outer` never stores it.
 """
 
 from math import exp, inf, log
@@ -32,7 +32,7 @@ WARP, WARPS = 32, 8
 
 
 @cuda.jit(launch_bounds=(SIDE * SIDE, 2))
-def stored(Q, K, S, apart, heads, group, band, scale):
+def standard(Q, K, S, apart, heads, group, band, scale):
     """S = scale Q K^T, tile by tile; minus infinity where a query does not see a key of a tile that others see."""
     Q_tile = cuda.shared.array((TILE, PADDED), np.float32)
     K_tile = cuda.shared.array((TILE, PADDED), np.float32)
@@ -151,7 +151,7 @@ def launches(Q, K, V, O, lse, problem, workspace):
     scale, block = np.float32(problem.factor), (SIDE, SIDE)
     by_warps, by_tiles = (-(-queries // WARPS), planes), (-(-V.shape[1] // TILE), rows, planes)
     return [
-        Launch(*within_limits(stored, (columns, rows, planes)), block, (Q, K, S, apart, heads, group, band, scale)),
+        Launch(*within_limits(standard, (columns, rows, planes)), block, (Q, K, S, apart, heads, group, band, scale)),
         Launch(*within_limits(weights, by_warps), WARP * WARPS, (S, reshaped(lse, planes, queries), band)),
         Launch(*within_limits(weighed, by_tiles), block, (S, V, O, apart, heads, group, band)),
     ]

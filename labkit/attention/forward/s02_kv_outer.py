@@ -14,7 +14,7 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
     (BM * Q_ROW + BN * Q_ROW + BN * HEAD + BM * P_ROW) * 4      bytes of shared memory per block
 
 Limited by O, which comes and goes as often as there are tiles of keys, and by a grid of as many blocks as there are
-heads. `s03_rows` changes the order of the loops.
+heads. `s03_q_outer` changes the order of the loops.
 
 Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """
@@ -51,7 +51,7 @@ LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 
 
 @cuda.jit(launch_bounds=THREADS)
-def fused(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
+def kv_outer(Q, K, V, O, lse, maxima, totals, apart, keys, group, band, scale):
     Q_tile = ptx.shared_array(0, (BM, Q_ROW), np.float32)
     K_tile = ptx.shared_array(K_BYTE, (BN, Q_ROW), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (BN, HEAD), np.float32)
@@ -190,7 +190,7 @@ def launches(Q, K, V, O, lse, problem, workspace):
     (Q, K, V, O), apart = matrices(problem, Q, K, V, O)
     known = dict(constants(problem.head_dim))
     shared_bytes = known.pop("SHARED_BYTES")
-    kernel = specialise_alignment(fused, in_pieces(Q, K, V, O), **known)
+    kernel = specialise_alignment(kv_outer, in_pieces(Q, K, V, O), **known)
     sums = (workspace.array(role, problem.shapes["lse"], np.float32) for role in ("maximum", "sum"))
     scale = np.float32(problem.factor) * LOG2_E
     sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
