@@ -25,6 +25,13 @@ def pytest_addoption(parser):
     parser.addoption("--piece", default="1/1", help="which of so many pieces to run: 2/3")
 
 
+def pytest_configure(config):
+    if config.getoption("--nbval", False):
+        import notebook_checks
+
+        config.pluginmanager.register(notebook_checks)
+
+
 def pytest_ignore_collect(collection_path, config):
     if not config.getoption("--on-gpu") or collection_path.suffix != ".py" or _is_on_gpu(collection_path):
         return None
