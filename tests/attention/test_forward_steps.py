@@ -88,6 +88,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize("problem", MASKED, ids=str)
+@pytest.mark.sample(12)
 def test_no_tile_is_loaded_that_is_all_masked(step, problem):
     """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
     check_traffic(step, problem)
@@ -207,6 +208,7 @@ def patience(monkeypatch):
 
 
 @pytest.mark.parametrize(("problem", "key", "blind"), HEAVY.values(), ids=HEAVY)
+@pytest.mark.sample(9)
 def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind, patience):
     format, rng = step.formats[0], np.random.default_rng(0)
     assert not problem.allowed()[blind, key] and problem.allowed()[[blind - 1, blind + 1], key].any()
@@ -227,6 +229,7 @@ def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step, pa
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.sample(9)
 def test_what_is_no_number_stays_where_it_is_seen(step, value):
     """In a query it spoils that row, and its log-sum-exp; in a key or a value those rows that see it."""
     format, problem = step.formats[0], Problem(1, 1, 70, 64, keys=90, causal=True)

@@ -1,6 +1,8 @@
 """The book in a real JupyterLab: what a learner does, in headless Chromium."""
 
 import pytest
+from changes import changed_files, chapters_in, slug
+from sampling import WHOLE
 
 from labkit import places
 from labkit.bench import _lab
@@ -8,6 +10,15 @@ from labkit.bench import _lab
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600), pytest.mark.long]
 
 CHAPTERS = sorted(path.name for path in places.folder("notebooks").glob("[0-9][0-9]-*.ipynb"))
+MOST_VIEWS = {"first-gpu-matmul", "register-tiles", "tensor-cores"}
+
+
+def chosen():
+    """The chapters with the most views, and those that changed since `main`; all where the views did."""
+    changed = changed_files()
+    if WHOLE or any(path.startswith("labkit/views/") for path in changed):
+        return CHAPTERS
+    return [name for name in CHAPTERS if slug(name) in MOST_VIEWS | chapters_in(changed)]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +44,7 @@ def ran_clean(lab):
     return True
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("chapter", chosen())
 def test_a_chapter_runs_from_top_to_bottom(lab, chapter):
     lab.open(chapter)
     lab.run_all()
@@ -77,3 +88,24 @@ def test_a_reopened_chapter_still_shows_its_views(server):
             assert all(picture["canvases"]), f"a canvas of cell {cell} is blank"
             assert not lab.cell(cell).get_by_text("Error displaying widget").is_visible()
         lab.stop_kernels()
+
+
+QUESTION = "from labkit.views import predict\n\nguess = predict('How many?', unit='loads')\nguess"
+
+
+def test_a_guess_kept_with_enter_is_compared(lab):
+    """JupyterLab's own keys do not take it away."""
+    lab.open("02-first-gpu-matmul.ipynb")
+    question, comparison = [cell["id"] for cell in lab.cells() if cell["kind"] == "code"][:2]
+    lab.edit(question, QUESTION)
+    cell = lab.cell(question)
+    guess = cell.locator("[data-labkit-live] input[type=number]")
+    guess.fill("-3")
+    guess.press("Enter")
+    assert cell.get_by_text("Kept").count() == 0  # nobody loads less than nothing
+    guess.fill("32")
+    guess.press("Enter")
+    cell.get_by_text("Kept: 32 loads").wait_for()
+    lab.edit(comparison, "guess.compare(4)")
+    lab.cell(comparison).get_by_text("your guess was 8 times too high").first.wait_for()
+    assert lab.complaints == []

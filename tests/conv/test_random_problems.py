@@ -12,7 +12,7 @@ from labkit import conv, cuda
 from labkit.ladder import ladders
 
 pytestmark = pytest.mark.long
-PROBLEMS = 300 if WHOLE else 40  # of a ladder
+PROBLEMS = 300 if WHOLE else 16  # of a ladder
 AS_DRAWN = [Phase.generate]  # a problem that fails is small as it is, and to look for smaller ones takes minutes
 STEPS = [(ladder, step) for ladder in ladders("conv") for step in ladder]
 

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from sampling import sampled
+from sampling import WHOLE, sampled
 from typer.testing import CliRunner
 
 import labkit
@@ -41,6 +41,7 @@ def test_a_step_has_examples_in_each_of_its_formats():
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
+@pytest.mark.sample(70)
 def test_a_launch_writes_what_the_problem_expects(step):
     problem = step.examples[-1]
     before = problem.operands(step.formats[0], seed=2)
@@ -270,7 +271,10 @@ def test_it_is_shown_and_compared(toy):
     assert "+ PARTS = 64" in repr(diff(serial, in_parts))
 
 
-def test_it_stands_under_the_roofline(toy):
+def test_it_stands_under_the_roofline(toy, monkeypatch):
+    """Beside a ladder of the book, and in `make test-long` beside all of them, which takes a minute."""
+    if not WHOLE:
+        monkeypatch.setattr(standings, "every_ladder", lambda: [ladder.ladder("blas", "level1"), toy])
     found = standings.of(toy)
     assert list(found) == ["serial", "in_parts"]
     assert found["in_parts"].intensity == pytest.approx(0.5)

@@ -62,6 +62,7 @@ RAGGED = {
 
 @pytest.mark.parametrize("name", RAGGED)
 @pytest.mark.parametrize("tiling", sampled(TILINGS, 4), ids=str)
+@pytest.mark.sample(9)
 def test_every_tiling_is_right_where_blocks_take_several_tiles(tiling, name):
     assert is_right(PERSISTENT, RAGGED[name], tiling=tiling, grid=2)
 
@@ -190,6 +191,7 @@ class OfHost:
 
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize("tiling", sampled(TILINGS, 4), ids=str)
+@pytest.mark.sample(2)
 def test_a_tiling_assembles_without_spills(tiling):
     operands = ForwardNHWC(2, 64, 9, 9, 256, 3, 3).operands(BF16)
     (launch,) = PERSISTENT.module.launches(*operands, BF16, OfHost(), tiling=tiling)
