@@ -17,8 +17,8 @@ quick:      ## the tests that a change since `main` touches, the nearest first: 
 	.venv/bin/python tests/quick.py
 
 test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
-	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
-	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto --dist loadfile --nbval tests notebooks \
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n logical tests/simulator/test_random_kernels.py
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n logical --dist loadfile --nbval tests notebooks \
 		--ignore tests/simulator/test_random_kernels.py
 
 test-gpu:   ## all that runs kernels on a GPU

@@ -4,14 +4,13 @@ import os
 import shutil
 import sys
 import time
-from collections import defaultdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
-from sampling import WHOLE, sampled
+from sampling import WHOLE, beyond_sample
 
 settings.register_profile("labkit", deadline=None, derandomize=True)
 settings.load_profile("labkit")
@@ -63,13 +62,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def sample(config, items):
-    """Leaves of a test with many cases as many as its marker says; those for a GPU apart."""
-    cases = defaultdict(list)
-    for item in items:
-        marker = item.get_closest_marker("sample")
-        if marker:
-            cases[item.path, item.originalname, _needs_gpu(item), *marker.args].append(item)
-    left_out = {case for (*_, count), found in cases.items() for case in {*found} - {*sampled(found, count)}}
+    """Leaves of a test with many cases as many as its marker `sample` says."""
+    left_out = beyond_sample(items)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 

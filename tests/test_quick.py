@@ -27,8 +27,8 @@ def test_the_tests_of_a_file_s_own_name_come_first(changed, nearest):
 
 
 def test_those_that_use_it_come_behind_also_where_it_is_loaded_when_it_is_asked_for():
-    found = touched({"labkit/forecast/timeline.py"})  # which is `labkit.modelled_timeline`
-    assert found.index("tests/forecast/test_timeline.py") < found.index("tests/views/test_warp_timeline.py")
+    found = touched({"labkit/softmax/interface.py"})  # which has `softmax.softmax`
+    assert found.index("tests/softmax/test_interface.py") < found.index("tests/calls/test_host_arrays.py")
 
 
 def test_a_step_s_tests_are_those_of_its_ladder():

@@ -23,12 +23,17 @@ CASES = [
     for step in STEPS
     for format in step.formats
     for problem in step.examples
-    if format == step.formats[0] or step.takes(*problem.operands(format), format=format)
 ]
+
+
+def takes(step, format, problem):
+    return format == step.formats[0] or step.takes(*problem.operands(format), format=format)
 
 
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 60))
 def test_a_step_is_right_and_without_errors(step, format, problem):
+    if not takes(step, format, problem):
+        pytest.skip(f"{step.path} does not take it in {format}")
     before = problem.operands(format, seed=1)
     run = step.simulate(*before, format=format)
     assert run.errors == ()
@@ -37,7 +42,9 @@ def test_a_step_is_right_and_without_errors(step, format, problem):
 
 def test_a_step_has_examples_in_each_of_its_formats():
     """Some may be too large for it, or their rows too short, but in its first format, in which it takes them all."""
-    assert {case.values[:2] for case in CASES} == {(step, format) for step in STEPS for format in step.formats}
+    cases = (case.values for case in CASES)
+    found = {(step, format) for step, format, problem in cases if takes(step, format, problem)}
+    assert found == {(step, format) for step in STEPS for format in step.formats}
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
