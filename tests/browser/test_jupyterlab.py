@@ -10,7 +10,7 @@ from labkit.bench import _lab
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600), pytest.mark.long]
 
 CHAPTERS = sorted(path.name for path in places.folder("notebooks").glob("[0-9][0-9]-*.ipynb"))
-MOST_VIEWS = {"first-gpu-matmul", "register-tiles", "tensor-cores"}
+MOST_VIEWS = {"register-tiles", "tensor-cores"}  # beside "tiled-gemm", which a test below runs
 
 
 def chosen():
@@ -55,6 +55,7 @@ def test_a_chapter_runs_from_top_to_bottom(lab, chapter):
 def test_an_edited_kernel_follows_the_slider(lab):
     lab.open("03-tiled-gemm.ipynb")
     lab.run_all()
+    assert ran_clean(lab)
     kernel = next(cell for cell in lab.cells() if "def my_tiled(" in cell["source"])
     playground = next(cell["id"] for cell in lab.cells() if "playground(my_tiled" in cell["source"])
     before = lab.picture(playground)

@@ -30,7 +30,7 @@ def takes(step, format, problem):
     return format == step.formats[0] or step.takes(*problem.operands(format), format=format)
 
 
-@pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 60))
+@pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 40))
 def test_a_step_is_right_and_without_errors(step, format, problem):
     if not takes(step, format, problem):
         pytest.skip(f"{step.path} does not take it in {format}")

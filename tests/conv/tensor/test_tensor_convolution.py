@@ -97,6 +97,7 @@ def test_values_that_are_not_finite_stay_where_they_are_met(step, C):
 # --- what it costs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 def test_a_step_costs_what_its_docstring_says(step):
     problem = ForwardNHWC(16, 64, 17, 17, 256, 2, 2)
     options = {"tiling": Tiling(2, 1, 256)} if step is PERSISTENT else {}
