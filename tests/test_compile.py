@@ -87,7 +87,7 @@ def fits_an_sm(launch, report):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
-@pytest.mark.sample(56)
+@pytest.mark.sample(45)
 def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step):
     for problem, format, launch in chosen(step):
         for target, report in reports(launch.kernel, types_of(launch), OLD_AND_NEW).items():
@@ -169,6 +169,7 @@ def test_a_step_for_a_batch_assembles_without_spills_and_fits_an_sm(step, tmp_pa
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_the_interface()])
+@pytest.mark.sample(8)
 def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
     kernel, argument_types = next(found for known, *found in of_the_interface() if known == name)
     code, targets = ptx_for_the_oldest(kernel, argument_types)

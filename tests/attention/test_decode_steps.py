@@ -246,7 +246,7 @@ def test_a_step_without_one_of_its_waits_is_told(text, monkeypatch):
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.long
 @pytest.mark.parametrize("head_dim", [64, 128])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_step_spills_nothing(step, head_dim, tmp_path):
     from argument_types import argument_type
     from assembler import assembled, ptx_for_the_oldest

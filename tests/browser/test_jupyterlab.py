@@ -50,6 +50,7 @@ def test_a_chapter_runs_from_top_to_bottom(lab, chapter):
     lab.run_all()
     assert ran_clean(lab)
     assert lab.page.get_by_text("Would you like to").count() == 0, "JupyterLab's news prompt is in the way"
+    lab.save()
 
 
 def test_an_edited_kernel_follows_the_slider(lab):
@@ -73,15 +74,18 @@ def test_an_edited_kernel_follows_the_slider(lab):
 
 
 def test_a_reopened_chapter_still_shows_its_views(server):
+    """One that a test above has run, or this one."""
+    chapter = next(name for name in CHAPTERS if slug(name) == "register-tiles")
     with _lab.browse(*server) as lab:
-        lab.open("03-tiled-gemm.ipynb")
-        lab.run_all()
+        lab.open(chapter)
+        if not lab.views():
+            lab.run_all()
+            lab.save()
         views = lab.views()
         assert views
-        lab.save()
         lab.stop_kernels()
     with _lab.browse(*server) as lab:
-        lab.open("03-tiled-gemm.ipynb")
+        lab.open(chapter)
         for cell in views:
             picture = lab.picture(cell)
             assert not picture["live"]

@@ -83,7 +83,7 @@ def test_a_step_is_right_by_every_tiling(step, tiling):
 
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)
 @pytest.mark.parametrize("numbers", [(3, 2, 5, 5, 4, 6, 6, 1, 1, 3, 5, 1, 4), (2, 12, 6, 6, 4, 2, 2, 2, 2)], ids=str)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, monkeypatch):
     problem = step.problem(*numbers)
     whole = len(simulated(step, problem.operands())[0])
@@ -205,7 +205,7 @@ def test_the_tiling_fits_the_filters_and_the_last_round(rows, cols, expected):
 @pytest.mark.long
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize(
-    ("step", "tiling", "border"), sampled([(s, t, b) for b in range(3) for t in TILINGS for s in TILED], 2), ids=str
+    ("step", "tiling", "border"), sampled([(s, t, b) for b in range(3) for t in TILINGS for s in TILED], 1), ids=str
 )
 def test_a_tiling_assembles_without_spills(step, tiling, border, tmp_path):
     if step.slug == "backward_data" and border == 0:
