@@ -25,14 +25,13 @@ def imported(path: Path) -> frozenset[Path]:
 
 def _names(tree, path):
     """Dotted names that a module imports, or that it takes from a package that loads them when they are asked for."""
-    bound = {}
-    for node in ast.walk(tree):
+    nodes, bound = [*ast.walk(tree)], {}
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name
-                bound[alias.asname or alias.name.split(".")[0]] = (
-                    alias.name if alias.asname else alias.name.split(".")[0]
-                )
+                name = alias.asname or alias.name.split(".")[0]
+                bound[name] = alias.name if alias.asname else name
         elif isinstance(node, ast.ImportFrom):
             parents = path.parent.relative_to(ROOT).parts
             base = parents[: len(parents) + 1 - node.level] if node.level else ()
@@ -40,7 +39,7 @@ def _names(tree, path):
             for alias in node.names:
                 yield f"{origin}.{alias.name}"
                 bound[alias.asname or alias.name] = f"{origin}.{alias.name}"
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
             yield f"{bound[node.value.id]}.{node.attr}"
 
@@ -50,8 +49,8 @@ def _file(name, path):
     parts = name.split(".")
     if parts[0] not in ("labkit", "tests"):  # a helper of the tests
         near = [folder for folder in path.parents if folder.is_relative_to(ROOT / "tests")]
-        return next((file for folder in near if (file := _longest(folder, parts)) is not None), None)
-    file = _longest(ROOT, parts)
+        return next((file for folder in near if (file := _longest(folder, *parts)) is not None), None)
+    file = _longest(ROOT, *parts)
     if file is not None and file.name == "__init__.py":
         inner = parts[len(file.parent.relative_to(ROOT).parts) :]
         origin = _passed_on(file).get(inner[0]) if inner else None
@@ -60,7 +59,8 @@ def _file(name, path):
     return file
 
 
-def _longest(folder, parts):
+@cache
+def _longest(folder, *parts):
     """The file of the longest part of a dotted name that is a module under a folder."""
     for end in range(len(parts), 0, -1):
         place = folder.joinpath(*parts[:end])
