@@ -14,6 +14,7 @@ test:       ## everything that CI checks
 
 quick:      ## the tests that a change since `main` touches, the nearest first: three minutes
 	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
+	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
 	.venv/bin/python tests/quick.py
 
 test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
