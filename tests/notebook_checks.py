@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from changes import slug
 from nbval.plugin import IPyNbCell
 
 from labkit import places
@@ -30,7 +31,7 @@ class KernelCheck(pytest.Item):
     """Runs one function of `chapter_kernels` in the kernel of a notebook whose cells have run."""
 
     def runtest(self):
-        run_in(self.parent.kernel, f"__import__('chapter_kernels').{self.name}({self.path.stem!r})")
+        run_in(self.parent.kernel, f"__import__('chapter_kernels').{self.name}({slug(self.path)!r})")
 
     def reportinfo(self):
         return self.path, 0, f"{self.path.stem}: {self.name}"
@@ -72,7 +73,7 @@ def pytest_runtest_setup(item):
     """Has a chapter's kernel record what runs, before its first cell; no name is left among the chapter's own."""
     result = yield
     notebook = item.parent
-    if isinstance(item, IPyNbCell) and has_kernels(item.path) and not hasattr(notebook, "is_recorded"):
+    if isinstance(item, (IPyNbCell, KernelCheck)) and has_kernels(item.path) and not hasattr(notebook, "is_recorded"):
         notebook.is_recorded = True
         run_in(notebook.kernel, f"__import__('sys').path.append({str(TESTS)!r})")
         run_in(notebook.kernel, "__import__('chapter_kernels').record()")
