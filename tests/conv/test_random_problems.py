@@ -10,11 +10,18 @@ from sampling import WHOLE
 
 from labkit import conv, cuda
 from labkit.ladder import ladders
+from labkit.simulator import limits
 
 pytestmark = pytest.mark.long
 PROBLEMS = 300 if WHOLE else 40  # of a ladder
 AS_DRAWN = [Phase.generate]  # a problem that fails is small as it is, and to look for smaller ones takes minutes
 STEPS = [(ladder, step) for ladder in ladders("conv") for step in ladder]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """The long sums of some problems are more than the simulator runs by itself."""
+    monkeypatch.setattr(limits, "MAX_CHUNK_WORK", 10 * limits.MAX_CHUNK_WORK)
 
 
 def taken(step) -> dict[str, tuple]:
