@@ -87,7 +87,7 @@ def fits_an_sm(launch, report):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
-@pytest.mark.sample(45)
+@pytest.mark.sample(34)
 def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step):
     for problem, format, launch in chosen(step):
         for target, report in reports(launch.kernel, types_of(launch), OLD_AND_NEW).items():
