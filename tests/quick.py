@@ -4,10 +4,10 @@ Near is a test of the changed module's own name, then those that import it direc
 source changed run under nbval; what all stands on is always tested by the layers and the tree.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from changes import ROOT, changed_files, chapters_in, slug
 from imports import distances
 
@@ -32,7 +32,7 @@ def touched(changed: set[str]) -> list[str]:
 def _tests_beside(path: Path) -> dict[Path, int]:
     """The tests of the folder that mirrors a file's, also for what is no module: 0 for those named like it, else 1."""
     if path.is_relative_to(ROOT / "tests"):
-        return {test: 0 for test in path.parent.glob(f"{path.stem}.py")}
+        return {test: 0 for test in path.parent.glob(f"{path.stem}.py") if test.name.startswith("test_")}
     if not path.is_relative_to(ROOT / "labkit"):
         return {}
     *folders, name = path.relative_to(ROOT / "labkit").with_suffix("").parts
@@ -62,7 +62,7 @@ def main():
         "--begin-within",
         str(SECONDS),
     ]
-    return pytest.main([*options, *chosen])
+    return subprocess.call([sys.executable, "-m", "pytest", *options, *chosen], cwd=ROOT)
 
 
 if __name__ == "__main__":

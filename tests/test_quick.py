@@ -45,5 +45,10 @@ def test_what_all_stands_on_touches_no_more_than_some_minutes_of_tests():
     assert len(touched({"labkit/layout.py"})) == len(ALWAYS) + MOST_FILES
 
 
+def test_what_tests_share_is_no_test_itself():
+    found = touched({"tests/conftest.py", "tests/cells.py"})
+    assert all(path.rpartition("/")[2].startswith("test_") for path in found)
+
+
 def test_a_text_touches_none():
     assert tuple(touched({"README.md"})) == ALWAYS
