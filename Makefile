@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # test-gpu in pieces that take some minutes each: make PIECE=1/4 test-gpu
 PIECE ?= 1/1
-.PHONY: lab test test-long test-gpu stress fuzz notebooks site bench help
+.PHONY: lab test quick test-long test-gpu stress fuzz notebooks site bench help
 
 lab:        ## open the book in JupyterLab
 	@$(PYTHON) -m labkit lab
@@ -10,11 +10,16 @@ lab:        ## open the book in JupyterLab
 test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
-	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
+	.venv/bin/python -m pytest -n logical --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
+
+quick:      ## the tests that a change since `main` touches, the nearest first: three minutes
+	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
+	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
+	.venv/bin/python tests/quick.py
 
 test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
-	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto tests/simulator/test_random_kernels.py
-	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n auto --dist loadfile --nbval tests notebooks \
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n logical tests/simulator/test_random_kernels.py
+	LABKIT_TEST_LONG=1 .venv/bin/python -m pytest -n logical --dist loadfile --nbval tests notebooks \
 		--ignore tests/simulator/test_random_kernels.py
 
 test-gpu:   ## all that runs kernels on a GPU

@@ -3,16 +3,21 @@
 import os
 import shutil
 import sys
+import time
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
+from sampling import WHOLE, beyond_sample
 
 settings.register_profile("labkit", deadline=None, derandomize=True)
 settings.load_profile("labkit")
 
+
+BEGAN = time.monotonic()
+NO_TIME = "no time is left"
 
 # What runs kernels on a GPU where there is one, and in the simulator else; more than what says that it needs a GPU.
 ON_GPU = (
@@ -22,7 +27,15 @@ ON_GPU = (
 
 def pytest_addoption(parser):
     parser.addoption("--on-gpu", action="store_true", help="run only what runs kernels on a GPU")
+    parser.addoption("--begin-within", type=float, help="skip what has not begun after so many seconds")
     parser.addoption("--piece", default="1/1", help="which of so many pieces to run: 2/3")
+
+
+def pytest_configure(config):
+    if config.getoption("--nbval", False):
+        import notebook_checks
+
+        config.pluginmanager.register(notebook_checks)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -37,7 +50,10 @@ def pytest_collection_modifyitems(config, items):
         number, count = map(int, config.getoption("--piece").split("/"))
         files = sorted({item.path for item in items})
         items[:] = [item for item in items if files.index(item.path) % count == number - 1]
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    if not (WHOLE or config.getoption("--on-gpu")):
+        sample(config, items)
+    if config.getoption("--begin-within") is None:  # else they come in the order of the command line
+        items.sort(key=lambda item: item.path.suffix == ".py" and item.get_closest_marker("long") is None)
     for item in items:
         for marker in item.iter_markers("needs"):
             for name in marker.args:
@@ -45,12 +61,27 @@ def pytest_collection_modifyitems(config, items):
                     item.add_marker(pytest.mark.skip(reason=f"needs {name}, which is not here"))
 
 
+def sample(config, items):
+    """Leaves of a test with many cases as many as its marker `sample` says."""
+    left_out = beyond_sample(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    seconds = item.config.getoption("--begin-within")
+    if seconds is not None and time.monotonic() - BEGAN > seconds:
+        pytest.skip(NO_TIME)
+
+
 def pytest_terminal_summary(terminalreporter):
-    skipped = [
-        report for report in terminalreporter.stats.get("skipped", []) if "needs chromium" in str(report.longrepr)
-    ]
-    if skipped:
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    if any("needs chromium" in reason for reason in reasons):
         terminalreporter.write_sep("!", "the browser was not tested: install chromium", red=True)
+    late = sum(NO_TIME in reason for reason in reasons)
+    if late:
+        terminalreporter.write_sep("!", f"{late} tests that lie further from the change are left to `make test`")
 
 
 def _is_on_gpu(path):

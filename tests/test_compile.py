@@ -87,6 +87,7 @@ def fits_an_sm(launch, report):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
+@pytest.mark.sample(34)
 def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step):
     for problem, format, launch in chosen(step):
         for target, report in reports(launch.kernel, types_of(launch), OLD_AND_NEW).items():
@@ -156,6 +157,7 @@ def of_the_interface():
 
 
 @pytest.mark.parametrize("step", gemm.ladder("fp32"), ids=lambda s: s.slug)
+@pytest.mark.sample(4)
 def test_a_step_for_a_batch_assembles_without_spills_and_fits_an_sm(step, tmp_path):
     from numba import types
 
@@ -167,6 +169,7 @@ def test_a_step_for_a_batch_assembles_without_spills_and_fits_an_sm(step, tmp_pa
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_the_interface()])
+@pytest.mark.sample(8)
 def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
     kernel, argument_types = next(found for known, *found in of_the_interface() if known == name)
     code, targets = ptx_for_the_oldest(kernel, argument_types)
@@ -186,6 +189,7 @@ def of_layouts():
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in of_layouts()])
+@pytest.mark.sample(14)
 def test_places_of_elements_are_found_without_float64_and_without_division_in_64_bits(name):
     """numba compares a whole number without a sign and one with it as float64, and divides sums in 64 bits."""
     code, _ = ptx_for_the_oldest(*next(found for known, *found in of_layouts() if known == name))

@@ -43,7 +43,7 @@ def ran(step, problem, format=None, seed=0):
 EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats for problem in step.examples]
 
 
-@pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 15), ids=str)
+@pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 8), ids=str)
 def test_examples_are_right(step, format, problem):
     ran(step, problem, format)
 
@@ -246,6 +246,7 @@ def test_a_step_without_one_of_its_waits_is_told(text, monkeypatch):
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.long
 @pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.sample(1)
 def test_a_step_spills_nothing(step, head_dim, tmp_path):
     from argument_types import argument_type
     from assembler import assembled, ptx_for_the_oldest

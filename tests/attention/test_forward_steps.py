@@ -21,7 +21,7 @@ from labkit.simulator import limits
 
 Problem = attention.AttentionForward
 STEPS = attention.ladder("forward")
-PROBLEMS = 100 if WHOLE else 4  # random ones, of a step
+PROBLEMS = 100 if WHOLE else 3  # random ones, of a step
 
 
 BY_TILES = {step.slug for step in STEPS if hasattr(step.module, "WARPGROUPS")}  # test_wgmma_steps.py has more
@@ -88,6 +88,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize("problem", MASKED, ids=str)
+@pytest.mark.sample(12)
 def test_no_tile_is_loaded_that_is_all_masked(step, problem):
     """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
     check_traffic(step, problem)
@@ -188,6 +189,7 @@ def test_a_step_is_right_on_random_problems(step, run):
 
 
 @pytest.mark.parametrize("hard", ["huge", "rising"])
+@pytest.mark.sample(9)
 def test_hard_scores_come_out_right(step, hard):
     """Those that rise from tile to tile make a step rescale at each; huge ones would be endless without a maximum."""
     for format in step.formats:
@@ -207,6 +209,7 @@ def patience(monkeypatch):
 
 
 @pytest.mark.parametrize(("problem", "key", "blind"), HEAVY.values(), ids=HEAVY)
+@pytest.mark.sample(5)
 def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind, patience):
     format, rng = step.formats[0], np.random.default_rng(0)
     assert not problem.allowed()[blind, key] and problem.allowed()[[blind - 1, blind + 1], key].any()
@@ -218,6 +221,7 @@ def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind, p
     assert (format.result.decode(run.operands[3])[0, 0, blind] < 4).all()
 
 
+@pytest.mark.sample(5)
 def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step, patience):
     format, rng, problem = step.formats[0], np.random.default_rng(0), Problem(1, 1, 70, 128, 255)
     Q, K, V = (rng.standard_normal(problem.shapes[name]) / 4 for name in "QKV")
@@ -227,6 +231,7 @@ def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step, pa
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.sample(9)
 def test_what_is_no_number_stays_where_it_is_seen(step, value):
     """In a query it spoils that row, and its log-sum-exp; in a key or a value those rows that see it."""
     format, problem = step.formats[0], Problem(1, 1, 70, 64, keys=90, causal=True)
@@ -323,6 +328,7 @@ COMPILED = [
 @pytest.mark.parametrize(
     ("step", "head_dim", "kib"), sampled(COMPILED, 3), ids=lambda value: getattr(value, "slug", None)
 )
+@pytest.mark.sample(1)
 def test_a_step_spills_nothing_for_any_head_dim(step, head_dim, kib, tmp_path, monkeypatch):
     """On all GPUs that have its instructions, from compute capability 7.5 on; in float32 alone before 8.0."""
     from argument_types import argument_type

@@ -86,6 +86,7 @@ def errors_of(step, text):
 
 
 @pytest.mark.parametrize("step", AHEAD, ids=lambda step: step.slug)
+@pytest.mark.sample(5)
 def test_a_step_as_it_stands_has_no_error(step):
     assert errors_of(step, Path(step.module.__file__).read_text(encoding="utf-8")) == []
 

@@ -91,6 +91,7 @@ def test_larger_problems_tell_their_time_and_memory_by_lane_operation(sample, bl
     assert row.get("peak_mb", 100) > 50
 
 
+@pytest.mark.sample(0)
 def test_the_first_simulate_is_timed_in_a_fresh_process(tmp_path):
     cold = simulator.first_simulate("cold", str(tmp_path))
     warm = simulator.first_simulate("warm", str(tmp_path))

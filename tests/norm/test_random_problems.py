@@ -11,7 +11,7 @@ from labkit import cuda
 from labkit.ladder import TooLarge, ladders
 from labkit.norm.images import OfImages
 
-PROBLEMS = 200 if WHOLE else 12  # of a step
+PROBLEMS = 200 if WHOLE else 4  # of a step
 AS_DRAWN = [Phase.generate]
 STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, OfImages)]
 

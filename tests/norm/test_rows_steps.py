@@ -110,6 +110,7 @@ def test_gradients_that_are_no_numbers_stay_in_their_row_and_column(value):
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [24, 2 * 8192 + 8, 8192 + 3])
+@pytest.mark.sample(5)
 def test_a_cluster_takes_several_rows(columns, kind, format, monkeypatch):
     """More than have room at once, and where the last block has fewer columns than the others."""
     step, at_once = norm.ladder("rows_backward").step("clusters"), 1 if columns % 8 else 16 // format.itemsize

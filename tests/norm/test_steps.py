@@ -47,6 +47,7 @@ def test_a_step_says_whether_it_is_right_on_hard_statistics(step):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.sample(20)
 def test_what_is_no_number_stays_in_its_channel_and_is_not_rectified(step, value):
     problem = problem_of(step, 3, 16, 8, 8)
     before = problem.operands()

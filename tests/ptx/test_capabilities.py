@@ -117,6 +117,7 @@ def compiled(line, target):
 
 
 @pytest.mark.parametrize("line, least", LINES.items(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.sample(30)
 def test_an_instruction_assembles_from_the_capability_on_that_is_stated(line, least, tmp_path):
     _, cubin = assembled(compiled(line, least), least, tmp_path)
     assert cubin.startswith(b"\x7fELF")

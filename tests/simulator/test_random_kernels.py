@@ -7,6 +7,7 @@ import cmath
 import importlib
 import math
 from collections import Counter, defaultdict
+from functools import cache
 from importlib.util import find_spec
 from random import Random
 from types import ModuleType
@@ -30,7 +31,6 @@ from labkit.simulator.language import SCALARS
 
 pytestmark = pytest.mark.long
 PARTS = 250  # of the uses: each kernel of a part holds all of its uses, and the first holds little else
-USES = uses()
 SHARED_BYTES = 16 * BLOCK
 HARMLESS = {"uninitialised", "unwritten"}  # what random control flow leaves out
 RAN: Counter = Counter()  # in how many kernels each pair ran
@@ -46,15 +46,18 @@ HEADERS = {f"{short}_header": header(f"numba.cuda._internal.cuda_{short}") for s
 NAMES = {**SCALARS, **HEADERS, "np": np, "math": math, "cmath": cmath}
 
 
+@cache
+def every_use():
+    return uses()
+
+
+@cache
 def dealt():
     """The uses of each part; those that numba compiles for a CPU too are kept together."""
-    thread = [use for use in USES if use.where == "thread"]
-    others = [use for use in USES if use.where != "thread"]
-    count = round(PARTS * len(thread) / len(USES))
+    thread = [use for use in every_use() if use.where == "thread"]
+    others = [use for use in every_use() if use.where != "thread"]
+    count = round(PARTS * len(thread) / len(every_use()))
     return [thread[n::count] for n in range(count)] + [others[n :: PARTS - count] for n in range(PARTS - count)]
-
-
-PART = dealt()
 
 
 def kernels(part, judge):
@@ -64,7 +67,7 @@ def kernels(part, judge):
     @settings(max_examples=40 if WHOLE else 1 + part % 2, deadline=None, database=None)
     @given(st.randoms(use_true_random=False))
     def judged(rng):
-        judge(random_kernel(rng, PART[part]))
+        judge(random_kernel(rng, dealt()[part]))
 
     judged()
 
@@ -146,13 +149,13 @@ def test_every_pair_of_the_language_ran():
     if len(DONE) < PARTS:
         pytest.skip("the kernels were not all run here")
     print(summary())
-    assert not [use.pair for use in USES if not RAN[use.pair]]
+    assert not [use.pair for use in every_use() if not RAN[use.pair]]
 
 
 def summary():
     """A table: of each kind of node or function, how many pairs there are, and in how many kernels each ran."""
     groups = defaultdict(list)
-    for what, dtype in dict.fromkeys(use.pair for use in USES):
+    for what, dtype in dict.fromkeys(use.pair for use in every_use()):
         group = what.rpartition(".")[0] if "." in what else what.split()[0]
         groups["a cast" if what.endswith("()") else group or what].append(RAN[what, dtype])
     lines = [f"\n{'node or function':24}{'pairs':>7}{'fewest':>8}{'median':>8} kernels"]

@@ -289,6 +289,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sample(12)
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)
     background = page.evaluate("() => getComputedStyle(document.querySelector('.labkit-view')).backgroundColor")

@@ -81,6 +81,7 @@ def refused(call, error, arrays, words=None):
 @pytest.mark.parametrize(
     ("call", "dtype"), [pytest.param(call, name, id=f"{call} {name}") for call in CALLS for name in call.types]
 )
+@pytest.mark.sample(21)
 def test_tensors_come_back_of_the_same_type(call, dtype):
     dtype = getattr(torch, dtype)
     tensors = tensors_of(call, dtype)

@@ -39,6 +39,7 @@ def one_pixel(rng, shape):
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
 @pytest.mark.parametrize("draw", [random, cancelling, of_all_sizes, positive, one_pixel])
+@pytest.mark.sample(12)
 def test_a_step_keeps_the_bound_on_hard_data(step, draw):
     problem, rng = step.problem(*SIZES), np.random.default_rng(7)
     before = tuple(

@@ -62,6 +62,7 @@ RAGGED = {
 
 @pytest.mark.parametrize("name", RAGGED)
 @pytest.mark.parametrize("tiling", sampled(TILINGS, 4), ids=str)
+@pytest.mark.sample(9)
 def test_every_tiling_is_right_where_blocks_take_several_tiles(tiling, name):
     assert is_right(PERSISTENT, RAGGED[name], tiling=tiling, grid=2)
 
@@ -96,6 +97,7 @@ def test_values_that_are_not_finite_stay_where_they_are_met(step, C):
 # --- what it costs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 def test_a_step_costs_what_its_docstring_says(step):
     problem = ForwardNHWC(16, 64, 17, 17, 256, 2, 2)
     options = {"tiling": Tiling(2, 1, 256)} if step is PERSISTENT else {}
@@ -190,6 +192,7 @@ class OfHost:
 
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize("tiling", sampled(TILINGS, 4), ids=str)
+@pytest.mark.sample(2)
 def test_a_tiling_assembles_without_spills(tiling):
     operands = ForwardNHWC(2, 64, 9, 9, 256, 3, 3).operands(BF16)
     (launch,) = PERSISTENT.module.launches(*operands, BF16, OfHost(), tiling=tiling)

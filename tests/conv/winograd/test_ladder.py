@@ -73,6 +73,7 @@ def test_the_fused_step_is_right_where_neither_tiles_nor_filters_nor_channels_fi
 
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize(("slug", "tile"), [("f2x2", 4), ("f4x4", 6), ("f6x6", 8)])
+@pytest.mark.sample(1)
 def test_zeros_among_coefficients_leave_no_instruction(slug, tile):
     step = STEPS.step(slug)
     launches = step.launches(*step.examples[0].operands(), workspace=Workspace(memory=Numpy))
@@ -103,6 +104,7 @@ def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
 
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.rows}x{way.cols}")
+@pytest.mark.sample(1)
 def test_as_many_blocks_fit_on_an_sm_as_are_counted_on(way):
     matrix = np.zeros((1, 4, 4), np.float32)
     code = sass.compiled(in_planes(way.kernel), matrix, matrix, matrix)

@@ -43,6 +43,7 @@ def positive(rng, shape):
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
 @pytest.mark.parametrize("draw", [random, cancelling, of_all_sizes, positive])
+@pytest.mark.sample(5)
 def test_a_step_keeps_the_bound_on_hard_data(step, draw):
     problem, rng = step.problem(*SIZES), np.random.default_rng(7)
     before = tuple(
