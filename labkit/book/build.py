@@ -1,5 +1,6 @@
 """Builds every chapter's two notebooks from its source; the same source gives the same bytes."""
 
+import json
 import os
 from copy import deepcopy
 from pathlib import Path
@@ -61,13 +62,21 @@ def build(
                 continue
             _execute(chapter.solved, f"{slug}.md")
         for path, notebook in ((solved_path, chapter.solved), (blank_path, chapter.blank)):
-            text = nbformat.writes(notebook) + "\n"
+            text = _in_lines(notebook)
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 changed.append(str(path.relative_to(notebooks)))
                 if not check:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8", newline="\n")
     return changed
+
+
+def _in_lines(notebook) -> str:
+    """Return the notebook as JSON with a cell per line, as its source is what people review and compare."""
+    nbformat.validate(notebook)
+    cells = ",\n".join(json.dumps(cell, ensure_ascii=False, sort_keys=True) for cell in notebook.cells)
+    rest = {name: value for name, value in notebook.items() if name != "cells"}
+    return f'{{"cells": [\n{cells}\n],\n{json.dumps(rest, ensure_ascii=False, sort_keys=True)[1:]}\n'
 
 
 def _remove_stale(notebooks, book, check):
