@@ -10,6 +10,7 @@ lab:        ## open the book in JupyterLab
 test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
+	.venv/bin/python -m basedpyright
 	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 
 test-long:  ## all cases where `make test` takes some, 10,000 random kernels, the blank notebooks: hours
